@@ -72,7 +72,7 @@ class AnonsparkError(Exception):
     exit_code = 1
 
     def __init__(self, *messages: str) -> None:
-        super().__init__(*(visible_lines(redact(one)) for one in messages))
+        super().__init__(*(visible_lines(redact(message)) for message in messages))
 
     def _render_traceback_(self) -> list[str]:
         """Return what a notebook shows of it: your line and the message, without our lines."""
@@ -95,7 +95,7 @@ class ConfigurationError(AnonsparkError):
     exit_code = 2
 
     def __init__(self, *problems: str) -> None:
-        self.problems = tuple(visible(redact(one)) for one in problems)
+        self.problems = tuple(visible(redact(problem)) for problem in problems)
         super().__init__("\n".join(self.problems))
 
 
@@ -119,7 +119,7 @@ class DataError(AnonsparkError):
     exit_code = 3
 
     def __init__(self, *problems: str) -> None:
-        self.problems = tuple(visible(redact(one)) for one in problems)
+        self.problems = tuple(visible(redact(problem)) for problem in problems)
         super().__init__("\n".join(self.problems))
 
 

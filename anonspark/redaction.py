@@ -215,9 +215,9 @@ class Redacted:
     def __repr__(self) -> str:
         """Return the form that dataclasses have, redacted."""
         shown = ", ".join(
-            f"{one.name}={getattr(self, one.name)!r}"
-            for one in dataclasses.fields(self)  # type: ignore[arg-type]
-            if one.repr
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in dataclasses.fields(self)  # type: ignore[arg-type]
+            if field.repr
         )
         return redact(f"{type(self).__qualname__}({shown})")
 

@@ -6,8 +6,9 @@ Six public tables, two models, k = 5, 10 and 50, exact ends beside the default g
 grid adds to ``gcp`` in per cent, both measured by the ranges of the table itself, and the shares of
 ends that isolate one record of the table, exact and on the grid: by value (no other record has the
 value and lies in the class otherwise), and by the strip of a step of the grid at the end. Ends of
-numbers and days count, those of the classes that are drawn. Then the geometric mean of what it
-adds, and the means of the shares.
+numbers and days count, those of the classes that are drawn. The median error of the counting
+queries of ``anonspark evaluate`` stands behind them. Then the geometric mean of what it adds, and
+the means of the shares and of the errors.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from data_sets import DATA_SETS, DataSet
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.run import run
+from anonspark.utility.evaluation import open_evaluation
 
 TABLES = {name: DATA_SETS[name] for name in ("Adult", "Diabetes", "FARS", "Poker")} | {
     "California": DataSet(
@@ -44,11 +46,12 @@ REPOSITORY = Path(__file__).parents[1]
 
 
 class Measured(NamedTuple):
-    """The loss of a release, and shares of its ends that isolate a record."""
+    """The loss of a release, shares of its ends that isolate a record, and errors of counts."""
 
     gcp: float
     by_value: float
     by_strip: float
+    error: float
 
 
 def read(path: Path, names: Sequence[str]) -> pa.Table:
@@ -131,7 +134,10 @@ def measure(
                 counts[0] += 1
                 counts[1] += int((within == end).sum() == 1)
                 counts[2] += int((own == outermost).sum() == 1)
-    return Measured(total / len(result.attributes), counts[1] / counts[0], counts[2] / counts[0])
+    by_value, by_strip = (count / counts[0] for count in counts[1:])
+    input_path = str(out.parent / "table.parquet")
+    error = open_evaluation(LocalEngine(), str(out), input_path).workload().median
+    return Measured(total / len(result.attributes), by_value, by_strip, error)
 
 
 def main() -> None:
@@ -141,7 +147,7 @@ def main() -> None:
     parser.add_argument("--classes", type=int, default=200, help="classes whose ends are counted")
     parser.add_argument("--tables", nargs="*", default=list(TABLES))
     options = parser.parse_args()
-    print("table, model, k: gcp added, ends by value, ends by strip")
+    print("table, model, k: gcp added, ends by value, ends by strip, error of counts")
     added, shares = [], []
     for title in options.tables:
         data_set = TABLES[title]
@@ -164,14 +170,15 @@ def main() -> None:
                 print(
                     f"{title}, {model}, {k}: {exact.gcp:.4f} {100 * (added[-1] - 1):+.1f} %, "
                     f"{exact.by_value:.2f} to {coarse.by_value:.2f}, "
-                    f"{exact.by_strip:.2f} to {coarse.by_strip:.2f}",
+                    f"{exact.by_strip:.2f} to {coarse.by_strip:.2f}, "
+                    f"{exact.error:.4f} to {coarse.error:.4f}",
                     flush=True,
                 )
     mean = float(np.exp(np.mean(np.log(added))))
-    value, strip, value_after, strip_after = np.mean(shares, axis=0)
+    value, strip, error, value_after, strip_after, error_after = np.mean(shares, axis=0)
     print(
         f"all: {100 * (mean - 1):+.1f} %, {value:.2f} to {value_after:.2f}, "
-        f"{strip:.2f} to {strip_after:.2f}"
+        f"{strip:.2f} to {strip_after:.2f}, {error:.4f} to {error_after:.4f}"
     )
 
 

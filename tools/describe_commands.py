@@ -23,7 +23,6 @@ PAGES = {
     "init": "profile.md#the-first-configuration",
     "run": "first-release.md",
     "check": "operations.md",
-    "plan": "models.md#levels-before-a-run",
     "clean": "operations.md",
     "verify": "verification.md",
     "show": "output.md#show-a-release",
@@ -50,6 +49,8 @@ COMMON = ("--set", "--master", "--engine", "--run-id", "--resume", "--json", "--
 def _commands() -> Iterator[tuple[str, Any]]:
     """Yield all commands with the words that call them."""
     for name, command in get_command(application).commands.items():  # type: ignore[attr-defined]
+        if command.hidden:
+            continue
         yield name, command
         for inner, below in getattr(command, "commands", {}).items():
             yield f"{name} {inner}", below

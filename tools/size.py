@@ -1,4 +1,4 @@
-"""Counts the lines of code of each room: lines without docstrings, comments and blanks.
+"""Counts the lines of code of each room (without docstrings, comments and blanks), all, and files.
 
 python tools/size.py            # the rooms of the package, and the tests' lines
 python tools/size.py --files    # each module, the longest first
@@ -10,6 +10,7 @@ import argparse
 import ast
 import io
 import json
+import subprocess
 import sys
 import tokenize
 from collections import Counter
@@ -97,13 +98,16 @@ def count_words(source: str) -> Counter[str]:
 
 
 def count_all() -> dict[str, int]:
-    """Return the numbers that are held: code lines of the package, and names that say nothing."""
-    rooms, _ = count_rooms()
+    """Return the numbers that are held: lines and files of the package, and words as names."""
+    rooms, files = count_rooms()
     words: Counter[str] = Counter()
+    lines = 0
     for path in PACKAGE.rglob("*.py"):
-        words += count_words(path.read_text(encoding="utf-8"))
+        source = path.read_text(encoding="utf-8")
+        lines += len(source.splitlines())
+        words += count_words(source)
         words += Counter({path.stem} & WORDS)
-    totals = {"all": rooms.total(), "names": words.total()}
+    totals = {"all": rooms.total(), "lines": lines, "files": len(files), "names": words.total()}
     # Of these there are none left.
     return totals | {name: words[name] for name in GONE}
 
@@ -134,6 +138,20 @@ def exceeded(numbers: Mapping[str, int], most: Mapping[str, int]) -> list[str]:
     ]
 
 
+def committed_before() -> dict[str, int]:
+    """Return the numbers of the merge base with main, on main of the commit before: none rises."""
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(ROOT), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout  # noqa: S603
+
+    base = git("merge-base", "HEAD", "main").strip()
+    commit = base if base and base != git("rev-parse", "HEAD").strip() else "HEAD^"
+    numbers = git("show", f"{commit}:tools/size.json")
+    # An archive and a shallow clone have no earlier commit.
+    return dict(json.loads(numbers)) if numbers else {}
+
+
 def main() -> None:
     """Print, check or write the numbers."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -148,6 +166,7 @@ def main() -> None:
         return
     if asked.check:
         problems = exceeded(count_all(), most)
+        problems += exceeded(most, most | committed_before())
         if problems:
             sys.exit(
                 "\n".join(["More than tools/size.json allows:", *problems])

@@ -78,7 +78,7 @@ def adapter_for(*given: object, written: tuple[str, ...] = ()) -> AbstractContex
         If tables of Spark and others are given together.
     """
     tables = [one for one in given if one is not None and not isinstance(one, str)]
-    of_spark = [is_of_spark(one) for one in tables]
+    of_spark = [is_of_spark(table) for table in tables]
     if any(of_spark) and not all(of_spark):
         raise ConfigurationError(
             "tables: found DataFrames of Spark together with others. Expected all of one kind. "
@@ -118,12 +118,14 @@ def opened(*given: object, written: tuple[str, ...] = ()) -> Iterator[tuple[Engi
         Tables as the engine has them, and paths as texts.
     """
     texts = [as_text(one) for one in given]
-    frames = [None if isinstance(one, str) else one for one in texts]
+    frames = [None if isinstance(text, str) else text for text in texts]
     with (
         adapter_for(*texts, written=written) as adapter,
         adapter.tables(*frames) as tables,
     ):
-        found = [one if table is None else table for one, table in zip(texts, tables, strict=True)]
+        found = [
+            text if table is None else table for text, table in zip(texts, tables, strict=True)
+        ]
         yield adapter.engine, found
 
 

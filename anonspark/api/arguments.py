@@ -98,9 +98,9 @@ def roles_of(**columns: Names) -> dict[str, str]:
     """
     problems: list[str] = []
     roles: dict[str, str] = {}
-    for argument, given in columns.items():
+    for argument, column in columns.items():
         try:
-            names = names_of(argument, given)
+            names = names_of(argument, column)
         except ConfigurationError as error:
             problems += error.problems
             continue
@@ -139,7 +139,7 @@ def names_of(argument: str, given: object) -> tuple[str, ...]:
         found = type(given).__name__
     else:
         names = tuple(given)
-        if all(isinstance(one, str) for one in names):
+        if all(isinstance(name, str) for name in names):
             return tuple(map(str, names))
         found = "something else than texts in it"
     raise ConfigurationError(f"{argument}: found {found}. Expected a list of names of columns")
@@ -389,7 +389,7 @@ def named_as_arguments(names: Mapping[str, str] | None = None) -> Iterator[None]
     try:
         yield
     except (ConfigurationError, DataError) as error:
-        problems = [with_arguments(one, names) for one in error.problems]
+        problems = [with_arguments(problem, names) for problem in error.problems]
         if tuple(problems) == error.problems:
             raise
         raise type(error)(*problems) from error

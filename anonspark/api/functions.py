@@ -289,13 +289,17 @@ def distribute(
     staging, shown = as_place("staging", staging), progress_for(progress)
     with opening as adapter, staged(adapter, staging, "releases") as (path, remove):
         parsed = parse_plan(given_plan(plan, path), adapter.engine.files.read_document)
-        conditions = [one.column for recipient in parsed.recipients for one in recipient.conditions]
+        conditions = [
+            condition.column
+            for recipient in parsed.recipients
+            for condition in recipient.conditions
+        ]
         names = {*parsed.source.attributes, *parsed.file.subject, *conditions}
         with adapter.source(with_texts(table), parsed.base, names) as given:
             made = carry_out(adapter.engine, parsed, run_id=run_id, table=given, progress=shown)
             releases: dict[str, Release[Frame]] = {
-                name: Release(one, adapter, partial(remove_files, adapter, one.path))
-                for name, one in made.releases.items()
+                name: Release(release, adapter, partial(remove_files, adapter, release.path))
+                for name, release in made.releases.items()
             }
         rows = pa.Table.from_pylist(made.coalitions, schema=COALITIONS)
         return Distribution(releases, adapter.convert(rows), made.other_strategy, rows, remove)
@@ -998,8 +1002,8 @@ def verify_together(
     ):
         found = audit_releases(engine, paths, attack=Attack(said, joint_k, beside))
     pairs = [
-        replace(one, warnings=[with_arguments(text, _NAMES) for text in one.warnings])
-        for one in found.pairs
+        replace(pair, warnings=[with_arguments(text, _NAMES) for text in pair.warnings])
+        for pair in found.pairs
     ]
     return JointVerification(found.releases, pairs)
 

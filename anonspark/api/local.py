@@ -39,7 +39,8 @@ class LocalAdapter:
     def tables(self, *frames: Any) -> Iterator[list[Any]]:
         """Yield tables as the engine has them."""
         yield [
-            None if one is None else self.engine.wrap(with_days(as_arrow(one))) for one in frames
+            None if frame is None else self.engine.wrap(with_days(as_arrow(frame)))
+            for frame in frames
         ]
 
     @contextmanager

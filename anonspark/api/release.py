@@ -222,7 +222,7 @@ class Release(Shown, Closing, Generic[Frame]):
         The first records of :attr:`data` are of one class, and so look alike.
         """
         records, attributes = self.to_arrow(), published_attributes(self._manifest)
-        labels = [records.column(name) for one in attributes for name in one.columns]
+        labels = [records.column(name) for attribute in attributes for name in attribute.columns]
         firsts = np.unique(distinct_rows(labels)[1], return_index=True)[1]
         shown: Frame = self._adapter.convert(records.take(np.sort(firsts)[: max(n, 0)]))
         return shown
@@ -340,8 +340,10 @@ class Release(Shown, Closing, Generic[Frame]):
 def notes_of(manifest: Mapping[str, Any]) -> list[str]:
     """Return what a release should not be used without knowing."""
     return [
-        f"{one['attribute']}: {one['text']}" if one.get("attribute") else str(one["text"])
-        for one in manifest.get("warnings", [])
+        f"{warning['attribute']}: {warning['text']}"
+        if warning.get("attribute")
+        else str(warning["text"])
+        for warning in manifest.get("warnings", [])
     ]
 
 

@@ -52,7 +52,7 @@ def as_result(kind: Callable[..., _Result], found: Any, **more: Any) -> _Result:
     **more : object
         What the room does not say.
     """
-    said = {one.name: getattr(found, one.name) for one in dataclasses.fields(found)}
+    said = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
     return kind(**said, **more)
 
 
@@ -125,7 +125,7 @@ class Utility(Shown, evaluation.Utility):
         learning = self.learning
         if learning is None:
             return "", {}
-        shown = [one for one in learning.scores if one.trained_on in ("original", "release")]
+        shown = [score for score in learning.scores if score.trained_on in ("original", "release")]
         areas = {f"{one.learner}, {one.trained_on}": one.roc_auc for one in shown}
         if None not in areas.values():
             found = {name: float(area) for name, area in areas.items() if area is not None}
@@ -187,7 +187,7 @@ class Comparison(Shown, runner.Comparison):
 
     def _charts(self) -> list[Chart]:
         done = [row for row in self.rows if row["status"] == "done"]
-        lines = [one for one in comparison_charts(self.grid, done) if isinstance(one, Chart)]
+        lines = [chart for chart in comparison_charts(self.grid, done) if isinstance(chart, Chart)]
         if len(lines) >= 2:
             return lines[:2]
         names = list(dict.fromkeys([self.grid.rank_by, "loss", "classes"]))[:2]
@@ -240,7 +240,10 @@ class Profile(Shown, profile.Profile):
     def _few(self) -> Chart | None:
         return figures_chart(
             f"Records whose value fewer than {self.k} share",
-            {one.name: 100 * one.counts.few / self.rows for one in self.columns[:_MOST_COLUMNS]},
+            {
+                column.name: 100 * column.counts.few / self.rows
+                for column in self.columns[:_MOST_COLUMNS]
+            },
             axis="share of the records (%)",
             rows="column",
         )

@@ -80,7 +80,7 @@ class SparkAdapter:
     def tables(self, *frames: DataFrame | None) -> Iterator[list[Any]]:
         """Yield tables, which are computed if the session's settings mean something else."""
         with _TURN:
-            computed = [_computed(one) for one in frames]
+            computed = [_computed(frame) for frame in frames]
             with our_settings(self.session):
                 yield [None if one is None else self._table(one) for one in computed]
 
@@ -154,7 +154,7 @@ def _written(
     # They are counted, and must not be staged.
     selected = with_numbers_for_identifiers(selected, configuration)
     # Files do not have all names that tables in memory have.
-    selected = selected.toDF(*(f"column_{place}" for place in range(len(names))))
+    selected = selected.toDF(*(f"column_{index}" for index in range(len(names))))
     schema = plain_schema(selected.schema)
     files, path = files_of(spark), path_for(spark, path)
     try:

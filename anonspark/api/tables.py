@@ -105,10 +105,10 @@ def with_texts(table: Any) -> Any:
     if not kinds.is_pandas_dataframe(table):
         return table
     table = table.copy(deep=False)
-    for place in range(len(table.columns)):
-        values = table.iloc[:, place]
+    for index in range(len(table.columns)):
+        values = table.iloc[:, index]
         if values.dtype.kind == "O":
-            table.isetitem(place, values.astype(object).map(_text_of, na_action="ignore"))
+            table.isetitem(index, values.astype(object).map(_text_of, na_action="ignore"))
     return table
 
 
@@ -119,8 +119,8 @@ def _text_of(value: Any) -> str:
 
 def _of_pandas(table: Any, configuration: Configuration | None) -> pa.Table:
     columns = []
-    for place in range(len(table.columns)):
-        values = table.iloc[:, place]
+    for position in range(len(table.columns)):
+        values = table.iloc[:, position]
         try:
             columns.append(_of_objects(table, values, configuration))
         except _NOT_CONVERTED as error:
@@ -178,7 +178,7 @@ def _type_alone(data_type: object) -> str:
 
 def _of_narwhals(table: nw.DataFrame[Any]) -> pa.Table:
     # What polars hands out of its objects are addresses in its memory.
-    objects = [name for name, own in table.schema.items() if own == nw.Object]
+    objects = [name for name, field in table.schema.items() if field == nw.Object]
     if not objects:
         try:
             return table.to_arrow()

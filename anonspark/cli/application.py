@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from copy import copy
 from datetime import UTC, date, datetime
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from anonspark._version import __version__
@@ -48,8 +49,30 @@ from anonspark.errors import (
 from anonspark.foreign_text import visible
 from anonspark.redaction import redact
 
+
+class _Sections(TyperGroup):
+    """The commands in sections, in the help of the program."""
+
+    def format_commands(self, *given: Any) -> None:
+        """Write the sections, in which all commands have columns of the same widths."""
+        _, formatter = given
+        widest = max(map(len, self.commands))
+        for title, names in _SECTIONS.items():
+            # Its commands are in a module of their own.
+            listed = [*names, *(["ledger"] if title == "Sharing" else [])]
+            rows = [
+                (name.ljust(widest), self.commands[name].get_short_help_str(80))
+                for name in listed
+                if name in self.commands and title
+            ]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
 application = typer.Typer(
     name="anonspark",
+    cls=_Sections,
     help="Anonymize big tables about people: exact, deterministic, verifiable k-anonymity.",
     # Commands below it have the same.
     context_settings={"help_option_names": ["--help", "-h"]},
@@ -60,35 +83,47 @@ application = typer.Typer(
 _COMPLETION = frozenset(("--install-completion", "--show-completion"))
 
 # In the order of the help, each with an example.
-_COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
-    "profile": (profile, "people.csv --html profile.html"),
-    "convert": (convert, "visits.sav visits.parquet"),
-    "init": (init, "people.csv"),
-    "run": (run, "people.yaml --report"),
-    "check": (check, "people.yaml --set privacy.k=20"),
-    "plan": (plan, "people.yaml"),
-    "clean": (clean, "people.yaml"),
-    "verify": (verify, "out/people --original people.csv"),
-    "show": (show, "out/people"),
-    "query": (query, 'out/people "age between 30 and 40 by sex"'),
-    "mapping": (mapping, "out/people > mapping.csv"),
-    "evaluate": (evaluate, "out/people --original people.csv"),
-    "arrange": (arrange, "people.yaml --target income"),
-    "select": (select_attributes, "people.yaml --dry-run"),
-    "compare": (compare, "people.yaml"),
-    "distribute": (distribute, "plan.yaml --check"),
-    "union": (union, "out/north out/south --out out/both"),
-    "report": (report_release, "out/people --original people.csv"),
-    "history": (history, "out/history --html history.html"),
-    "demo": (demo, ""),
-    "doctor": (doctor, ""),
-    "generate": (generate, "--rows 1000000 --out people"),
-    "schema": (schema, "> anonspark.schema.json"),
-    "verifier": (verifier, "> check_release.py"),
+_SECTIONS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
+    "First release": {
+        "profile": (profile, "people.csv --html profile.html"),
+        "init": (init, "people.csv"),
+        "check": (check, "people.yaml --set privacy.k=20"),
+        "run": (run, "people.yaml --report"),
+        "verify": (verify, "out/people --original people.csv"),
+        "report": (report_release, "out/people --original people.csv"),
+    },
+    "Use it": {
+        "query": (query, 'out/people "age between 30 and 40 by sex"'),
+        "show": (show, "out/people"),
+        "evaluate": (evaluate, "out/people --original people.csv"),
+        "compare": (compare, "people.yaml"),
+        "history": (history, "out/history --html history.html"),
+        "convert": (convert, "visits.sav visits.parquet"),
+    },
+    "Sharing": {
+        "distribute": (distribute, "plan.yaml --check"),
+        "union": (union, "out/north out/south --out out/both"),
+        "select": (select_attributes, "people.yaml --dry-run"),
+        "arrange": (arrange, "people.yaml --target income"),
+    },
+    "More": {
+        "clean": (clean, "people.yaml"),
+        "mapping": (mapping, "out/people > mapping.csv"),
+        "demo": (demo, ""),
+        "doctor": (doctor, ""),
+        "schema": (schema, "> anonspark.schema.json"),
+        "verifier": (verifier, "> check_release.py"),
+    },
+    # Other commands do what these do.
+    "": {
+        "plan": (plan, "people.yaml"),
+        "generate": (generate, "--rows 1000000 --out people"),
+    },
 }
-for _name, (_command, _arguments) in _COMMANDS.items():
-    _example = f"Example: anonspark {_name} {_arguments}".rstrip()
-    application.command(_name, epilog=_example)(_command)
+for _title, _commands in _SECTIONS.items():
+    for _name, (_command, _arguments) in _commands.items():
+        _example = f"Example: anonspark {_name} {_arguments}".rstrip()
+        application.command(_name, epilog=_example, hidden=not _title)(_command)
 application.add_typer(ledger)
 
 
@@ -254,7 +289,9 @@ def _run_command(given: Sequence[str], log: CommandLog) -> int:
     except Exception as error:  # noqa: BLE001 - the last resort, which must not show data
         usage = getattr(error, "format_message", None)
         if usage is not None and getattr(error, "exit_code", None) == 2:
-            said = usage_problem(error, given, [*_COMMANDS, "ledger"])
+            said = usage_problem(
+                error, given, [*(name for names in _SECTIONS.values() for name in names), "ledger"]
+            )
             return log.fail(2, visible(redact(said)), debug=False)
         if (limit := limit_reached(error)) is not None:
             return log.fail(limit.exit_code, str(limit), debug=debug)

@@ -80,7 +80,9 @@ def write_result(files: Files, output: str, result: CellResult) -> None:
     directory = cells_directory(output)
     path, draft = f"{directory}/{result.cell}.json", f"{directory}/_{result.cell}.draft"
     document = redact_values(json.loads(json.dumps(asdict(result), default=_plain)))
-    document["settings"] = {key: public_setting(key, one) for key, one in result.settings.items()}
+    document["settings"] = {
+        key: public_setting(key, setting) for key, setting in result.settings.items()
+    }
     text = json.dumps(document, indent=1, ensure_ascii=False)
     files.write_text(draft, text + "\n")
     files.delete(path)

@@ -293,7 +293,7 @@ def evaluation_notes(results: Sequence[Mapping[str, Any]]) -> list[str]:
     results : sequence of mapping
         Of :meth:`CellEvaluation.measure`.
     """
-    learned = [found["learning"] for found in results if found]
+    learned = [result["learning"] for result in results if result]
     notes = []
     left_out = max((one["test_left_out"] for one in learned), default=0)
     if left_out:

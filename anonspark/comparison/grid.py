@@ -376,6 +376,13 @@ def _cells(
         else problem
         for problem, labels in wrong.items()
     ]
+    prepared = {cell.configuration.input_fingerprint(): cell.label for cell in cells.values()}
+    if len(prepared) > 1 and not problems:
+        problems.append(
+            "axes: the input is prepared once for all cells, and these need it in different ways: "
+            f"{'; '.join(prepared.values())}. It differs by privacy.unit, pseudonyms, weights, and "
+            "grid: auto with and without model.published. Write a grid file for each"
+        )
     return list(cells.values()), problems
 
 

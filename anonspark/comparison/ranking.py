@@ -42,14 +42,14 @@ def places(contestants: Sequence[Contestant]) -> list[int | None]:
     Equal figures share the better place. Cells that published nothing have none.
     """
     found: list[int | None] = []
-    for own in contestants:
-        if own.value is None:
+    for contestant in contestants:
+        if contestant.value is None:
             found.append(None)
             continue
         better = sum(
             other.value is not None
-            and (other.protection, other.k) == (own.protection, own.k)
-            and other.value < own.value
+            and (other.protection, other.k) == (contestant.protection, contestant.k)
+            and other.value < contestant.value
             for other in contestants
         )
         found.append(better + 1)
@@ -63,8 +63,10 @@ def dominated(contestants: Sequence[Contestant]) -> list[bool | None]:
     are ranked by. None for cells that published nothing.
     """
     return [
-        None if own.value is None else any(_dominates(other, own) for other in contestants)
-        for own in contestants
+        None
+        if contestant.value is None
+        else any(_dominates(other, contestant) for other in contestants)
+        for contestant in contestants
     ]
 
 

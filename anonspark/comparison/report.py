@@ -158,7 +158,7 @@ def charts(grid: Grid, rows: Sequence[Row]) -> list[Block]:
         )
         table = Table(
             f"{words[0].upper()}{words[1:]}, for each {across}",
-            ["line", *(figure_text(place) for place in _numbers(places))],
+            ["line", *(figure_text(number) for number in _numbers(places))],
             [[line.name, *(_at(line, place) for place in sorted(set(places)))] for line in lines],
         )
         names = ", ".join(line.name for line in lines)

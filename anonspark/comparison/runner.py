@@ -58,7 +58,7 @@ class Advice:
     @property
     def command_line(self) -> str:
         """The options of the command line."""
-        return " ".join(f"--set {shlex.quote(one)}" for one in self.overrides)
+        return " ".join(f"--set {shlex.quote(override)}" for override in self.overrides)
 
     def as_dict(self) -> dict[str, object]:
         """Return it as JSON has it."""

@@ -58,7 +58,7 @@ def _two_bounds(value: object) -> object:
     if not isinstance(value, list) or len(value) != 2:
         what = f"a list of {len(value)}" if isinstance(value, list) else found(value)
         raise impossible([Finding((), f"found {what}. {_EXPECTED}. Correct it")])
-    unfit = {place: _unfit_bound(bound) for place, bound in enumerate(value)}
+    unfit = {index: _unfit_bound(bound) for index, bound in enumerate(value)}
     findings = [Finding((place,), text) for place, text in unfit.items() if text]
     if findings:
         raise impossible(findings)

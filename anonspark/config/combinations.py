@@ -57,10 +57,10 @@ def unusable_criteria(
                 f"the role 'sensitive'. {hint}",
             )
     ordered = {one.attribute for one in privacy.t_closeness if one.distance == "ordered"}
-    for place, closeness in enumerate(privacy.t_closeness):
+    for index, closeness in enumerate(privacy.t_closeness):
         if closeness.distance == "hierarchical" and closeness.attribute in ordered:
             yield Finding(
-                ("privacy", "t_closeness", place, "distance"),
+                ("privacy", "t_closeness", index, "distance"),
                 "found 'hierarchical' and 'ordered' for the same attribute. Expected one of "
                 "the two, because a hierarchy also orders the values. Remove one",
             )
@@ -72,7 +72,7 @@ def unusable_criteria(
             and attribute.hierarchy is None
         ):
             yield Finding(
-                ("privacy", "t_closeness", place, "distance"),
+                ("privacy", "t_closeness", index, "distance"),
                 "found 'hierarchical' for an attribute without a hierarchy. Expected 'equal' "
                 "or 'ordered'. Give the attribute a hierarchy file or change the distance",
             )
@@ -82,8 +82,8 @@ def unusable_unit(
     attributes: Mapping[str, Attribute], privacy: PrivacyOptions
 ) -> Iterator[Finding]:
     """Find units that are no attributes, or are named twice."""
-    for place, name in enumerate(privacy.unit):
-        where = ("privacy", "unit", place)
+    for index, name in enumerate(privacy.unit):
+        where = ("privacy", "unit", index)
         if name not in attributes:
             hint = did_you_mean(name, attributes, "List it among the attributes")
             yield Finding(
@@ -91,7 +91,7 @@ def unusable_unit(
                 f"found {found(name)}, which is no attribute. Expected the name of one, as a "
                 f"rule with the role 'identifier'. {hint}",
             )
-        elif name in privacy.unit[:place]:
+        elif name in privacy.unit[:index]:
             yield Finding(where, f"found {found(name)} twice. Expected each name once. Remove one")
 
 
@@ -127,9 +127,9 @@ def unusable_pseudonyms(
 ) -> Iterator[Finding]:
     """Find pseudonyms of columns that identify no one, and columns that exist already."""
     names = {name.lower(): name for name in attributes}
-    for place, (name, column) in enumerate(pseudonyms.items()):
+    for index, (name, column) in enumerate(pseudonyms.items()):
         where = ("output", "pseudonyms", name)
-        if place:
+        if index:
             yield Finding(
                 where,
                 "found a second one. Expected one column, which stands for all that "
@@ -178,8 +178,12 @@ def unusable_published(
     attributes: Mapping[str, Attribute], evaluate: EvaluateOptions
 ) -> Iterator[Finding]:
     """Find a target that is not published as it is, and weights that are quasi-identifiers."""
-    published = [own for own, one in attributes.items() if one.role in ("sensitive", "insensitive")]
-    identifiers = [own for own, one in attributes.items() if one.role == "identifier"]
+    published = [
+        own
+        for own, attribute in attributes.items()
+        if attribute.role in ("sensitive", "insensitive")
+    ]
+    identifiers = [own for own, attribute in attributes.items() if attribute.role == "identifier"]
     target = None if evaluate.association is None else evaluate.association.target
     expected = "one that is published as it is, with the role 'sensitive' or 'insensitive'"
     for key, name, usable, kinds in (

@@ -95,7 +95,7 @@ def load_configuration(
                 *problems,
             ) from None
         raise ConfigurationError(*error.problems, *problems) from None
-    overridden = [one.keys for one in assignments]
+    overridden = [assignment.keys for assignment in assignments]
     with document.telling(overridden):
         wrong = [*document.still_wrong(wrong, overridden), *problems]
         built = _build(document, assignments, wrong, read, needs_seed=needs_seed)

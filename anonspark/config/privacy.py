@@ -19,7 +19,7 @@ from anonspark.config.problems import Finding, found
 from anonspark.config.section import Section, name_or_names, one_or_more, reversed_bounds
 from anonspark.core.criterion import CRITERIA, Criterion, Option, foreign_criterion
 
-_KEYS = {one.key for one in CRITERIA.values()}
+_KEYS = {criterion.key for criterion in CRITERIA.values()}
 
 _AttributeName = Annotated[
     str, Field(min_length=1, description="Name of an attribute with the role sensitive.")
@@ -165,7 +165,11 @@ else:
     _WithOneBound = create_model(
         "_WithOneBound",
         __base__=_WithSeveralBounds,
-        **{one.key: _field_of(kind, one.option) for kind, one in CRITERIA.items() if one.option},
+        **{
+            criterion.key: _field_of(kind, criterion.option)
+            for kind, criterion in CRITERIA.items()
+            if criterion.option
+        },
     )
 
 
@@ -252,8 +256,8 @@ class PrivacyOptions(_WithOneBound):
         """Return the sections of criteria with their places, in the order of the configuration."""
         for key in type(self).model_fields:
             if key in _KEYS or key in self.foreign_keys:
-                for place, section in enumerate(getattr(self, key)):
-                    yield key, place, section
+                for index, section in enumerate(getattr(self, key)):
+                    yield key, index, section
 
 
 @cache

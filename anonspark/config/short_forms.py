@@ -20,7 +20,9 @@ ROLE_LISTS: dict[str, Role] = {
 """Keys that list the columns of a role, beside ``attributes``."""
 
 BOUNDS = {"l_diversity": "l", "t_closeness": "t"} | {
-    one.key: one.option.key for one in CRITERIA.values() if one.option is not None
+    criterion.key: criterion.option.key
+    for criterion in CRITERIA.values()
+    if criterion.option is not None
 }
 """Criteria of sensitive attributes, and the key of their bound."""
 
@@ -107,7 +109,7 @@ def take_out_of_lists(document: dict[str, Any], name: str) -> None:
     if len(holding) != 1 or not isinstance(own, dict) or name in own:
         return
     (key,) = holding
-    document[key] = [one for one in _entries(document[key]) if one != name]
+    document[key] = [entry for entry in _entries(document[key]) if entry != name]
     document["attributes"] = {**own, name: listed_attribute(ROLE_LISTS[key])}
 
 
@@ -174,8 +176,8 @@ def _names(key: str, listed: Any, problems: list[str]) -> Iterator[tuple[str, st
             "settings of an attribute under attributes"
         )
         return
-    for place, name in enumerate(entries):
-        where = key_path((key,) if isinstance(listed, str) else (key, place))
+    for index, name in enumerate(entries):
+        where = key_path((key,) if isinstance(listed, str) else (key, index))
         if isinstance(name, str) and name:
             yield where, name
         else:
@@ -190,8 +192,8 @@ def _sensitive_of(document: Mapping[str, Any]) -> list[str]:
         return []
     return [
         name
-        for name, one in attributes.items()
-        if (one.get("role") if isinstance(one, Mapping) else one) == "sensitive"
+        for name, attribute in attributes.items()
+        if (attribute.get("role") if isinstance(attribute, Mapping) else attribute) == "sensitive"
     ]
 
 

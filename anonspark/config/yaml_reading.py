@@ -237,8 +237,8 @@ def _note(
         return
     seen.add(id(node))
     if isinstance(node, yaml.SequenceNode):
-        for place, entry in enumerate(node.value):
-            yield from _note(loader, entry, (*location, place), reading, seen)
+        for index, entry in enumerate(node.value):
+            yield from _note(loader, entry, (*location, index), reading, seen)
     elif isinstance(node, yaml.MappingNode):
         for key_node, value_node in node.value:
             if isinstance(key_node, yaml.ScalarNode):

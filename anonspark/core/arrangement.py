@@ -63,7 +63,8 @@ def _rates(counts: Integers, classes: Sequence[str], least: int) -> list[Fractio
     rarer = max(range(_TWO), key=lambda t: (-of_class[t], classes[t]))
     whole = Fraction(of_class[rarer], sum(of_class))
     return [
-        Fraction(own[rarer], sum(own)) if sum(own) >= least else whole for own in counts.tolist()
+        Fraction(count[rarer], sum(count)) if sum(count) >= least else whole
+        for count in counts.tolist()
     ]
 
 
@@ -121,12 +122,12 @@ class _Groups:
     """Groups of neighbours, as a chain in which two beside one another become one."""
 
     def __init__(self, counts: Integers) -> None:
-        self.counts = [own.astype(np.int64) for own in counts]
+        self.counts = [count.astype(np.int64) for count in counts]
         n = len(self.counts)
         self.first = list(range(n))
         self.last = list(range(n))
-        self.before = [one - 1 for one in range(n)]
-        self.after = [one + 1 if one + 1 < n else -1 for one in range(n)]
+        self.before = [index - 1 for index in range(n)]
+        self.after = [index + 1 if index + 1 < n else -1 for index in range(n)]
         self.alive = [True] * n
         self.number = n
         self.joined: list[Joined] = []
@@ -156,16 +157,16 @@ class _Groups:
     def groups(self) -> list[list[int]]:
         """Return the places of the values of all groups."""
         return [
-            list(range(self.first[one], self.last[one] + 1))
-            for one in range(len(self.counts))
-            if self.alive[one]
+            list(range(self.first[index], self.last[index] + 1))
+            for index in range(len(self.counts))
+            if self.alive[index]
         ]
 
 
 def _bits(counts: Integers) -> float:
     """Return records times the entropy of their classes."""
     total = int(counts.sum())
-    own = math.fsum(one * math.log2(one) for one in counts.tolist() if one)
+    own = math.fsum(count * math.log2(count) for count in counts.tolist() if count)
     return total * math.log2(total) - own if total else 0.0
 
 
@@ -197,9 +198,9 @@ def learned_hierarchy(counts: Integers, least: int) -> LearnedHierarchy:
         half = -(-half // 2)
         wanted.add(half)
     waiting = [
-        (groups.cost(one), groups.first[one], one, groups.last[groups.after[one]])
-        for one in range(len(counts))
-        if groups.alive[one] and groups.after[one] >= 0
+        (groups.cost(index), groups.first[index], index, groups.last[groups.after[index]])
+        for index in range(len(counts))
+        if groups.alive[index] and groups.after[index] >= 0
     ]
     heapq.heapify(waiting)
     while groups.number > 1:
@@ -222,7 +223,7 @@ def learned_hierarchy(counts: Integers, least: int) -> LearnedHierarchy:
 
 def _join_small(groups: _Groups, least: int) -> None:
     """Join groups of too few records with neighbours, the smallest first."""
-    waiting = [(groups.size(one), one) for one in range(len(groups.counts))]
+    waiting = [(groups.size(index), index) for index in range(len(groups.counts))]
     heapq.heapify(waiting)
     while groups.number > 1:
         size, one = heapq.heappop(waiting)

@@ -201,7 +201,7 @@ def divide_atom(
     numbers: dict[bytes, int] = {}
     if people is not None:
         then = {**then, PEOPLE: demand.k}
-        values = {**values, PEOPLE: [numbers.setdefault(one, len(numbers)) for one in people]}
+        values = {**values, PEOPLE: [numbers.setdefault(person, len(numbers)) for person in people]}
     inside = Soundness(demand.k, {**then, **demand.now})
     outside = Soundness(demand.k, then)
 

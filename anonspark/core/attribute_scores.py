@@ -117,7 +117,7 @@ def information_gain(counts: Figures | Integers) -> float:
     total = counts.sum()
     if total <= 0:
         return 0.0
-    rows = [own.sum() / total * entropy(own) for own in counts if own.sum() > 0]
+    rows = [count.sum() / total * entropy(count) for count in counts if count.sum() > 0]
     return entropy(counts.sum(axis=0)) - math.fsum(rows)
 
 

@@ -143,14 +143,14 @@ def paired(values: Integers) -> tuple[Integers, PairedPeople]:
     """
     people, number = numbered(values[:, -1])
     found = [
-        np.unique(values[:, place] * max(number, 1) + people, return_inverse=True)
-        for place in range(values.shape[1] - 1)
+        np.unique(values[:, index] * max(number, 1) + people, return_inverse=True)
+        for index in range(values.shape[1] - 1)
     ]
     sizes = [*(len(pairs) for pairs, _ in found), number]
     first = np.cumsum([0, *sizes]).astype(np.int64)
     numbers = np.empty_like(values)
-    for place, (_, own) in enumerate(found):
-        numbers[:, place] = first[place] + own
+    for position, (_, own) in enumerate(found):
+        numbers[:, position] = first[position] + own
     numbers[:, -1] = first[-2] + people
     pairs = np.concatenate([np.zeros(0, np.int64), *(pairs for pairs, _ in found)])
     own_values, own_people = np.divmod(pairs, max(number, 1))
@@ -227,9 +227,9 @@ class Criteria:
         shares = np.concatenate([np.zeros(0), *(attribute.shares for attribute in self.sensitive)])
         parents = [np.zeros(0, np.int64), *(attribute.parents for attribute in self.sensitive)]
         heights = [np.zeros(0), *(attribute.heights for attribute in self.sensitive)]
-        kinds = [_kind_of(one) for one in self.criteria]
-        attributes = [names.index(one.attribute) for one in self.criteria]
-        bounds = [(float(one.bound), one.c) for one in self.criteria]
+        kinds = [_kind_of(criterion) for criterion in self.criteria]
+        attributes = [names.index(criterion.attribute) for criterion in self.criteria]
+        bounds = [(float(criterion.bound), criterion.c) for criterion in self.criteria]
         certain = [_NEVER] * len(kinds)
         first_value = self.first_value
         none = np.zeros(0, np.int64)
@@ -268,19 +268,23 @@ class Criteria:
         """Values of each sensitive attribute that have to be of another person each, at most."""
         return [
             max(
-                (int(one.bound) for one in self.criteria if one.asks_for_distinct(own.name)),
+                (
+                    int(criterion.bound)
+                    for criterion in self.criteria
+                    if criterion.asks_for_distinct(attribute.name)
+                ),
                 default=0,
             )
-            for own in self.sensitive
+            for attribute in self.sensitive
         ]
 
     def violated_by_people(self, people: PeopleOfGroup) -> Criterion | None:
         """Return the first distinct l-diversity that a group violates, if any, counting people."""
         names = [attribute.name for attribute in self.sensitive]
-        for one in self.criteria:
-            place = names.index(one.attribute)
-            if people.matched[place] < one.bound:
-                return one
+        for criterion in self.criteria:
+            place = names.index(criterion.attribute)
+            if people.matched[place] < criterion.bound:
+                return criterion
         return None
 
     def satisfied_by(self, rows: int, counts: Sequence[Counts]) -> bool:

@@ -283,9 +283,18 @@ class QuasiIdentifier:
         """Code of ``top``, and of the values beyond."""
         return None if self.top is None else self.code_of(self.top)
 
+    @property
+    def zero_is_strip(self) -> bool:
+        """Return whether 0 is a strip by itself: of numbers, but not of days and moments."""
+        return self.grid is not None and not isinstance(self.grid.step, str)
+
     def coarsened(self, codes: Codes) -> Codes:
         """Return codes of single values as those that records have: lines of the grid."""
         lines = codes if self.grid is None else self._on_grid(self.grid.floor, codes)
+        if self.zero_is_strip:
+            # Few records of many columns of amounts have another value than 0. Its code is 0, and
+            # that of the strip behind it 1.
+            lines = np.where((lines == 0) & (codes > 0), 1, lines)
         if self.bottom_code is not None:
             # A strip around it begins behind it.
             lines = np.maximum(lines, self.bottom_code + 1)
@@ -296,15 +305,21 @@ class QuasiIdentifier:
 
     def first(self, codes: Codes) -> Codes:
         """Return the lower ends of the values that codes of records stand for."""
-        if self.bottom_code is None or self.grid is None or gap(self.kind):
+        if self.grid is None or gap(self.kind):
             return codes
-        return np.where(codes == self.bottom_code + 1, self.bottom_code, codes)
+        if self.zero_is_strip:
+            codes = np.where(codes == 1, 0, codes)
+        if self.bottom_code is not None:
+            codes = np.where(codes == self.bottom_code + 1, self.bottom_code, codes)
+        return codes
 
     def last(self, codes: Codes) -> Codes:
         """Return the upper ends of the values that codes of records stand for."""
         if self.grid is None:
             return codes
         ends = self._on_grid(self.grid.last, self._on_grid(self.grid.floor, codes))
+        if self.zero_is_strip:
+            ends = np.where(codes == 0, 0, ends)
         if self.bottom_code is not None:
             ends = np.where(codes <= self.bottom_code, codes, ends)
         if self.top_code is not None:

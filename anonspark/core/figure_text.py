@@ -42,11 +42,11 @@ def figure_texts(values: Sequence[object], digits: int = 4) -> list[str]:
     digits : int
         How many digits of the largest fraction count.
     """
-    plain = [_plain(one) for one in values]
+    plain = [_plain(value) for value in values]
     fractions = [one for one in plain if isinstance(one, float) and math.isfinite(one)]
     largest = max(map(abs, fractions), default=0.0)
     decimals = _decimals(largest, digits) if largest >= _SMALL else 0
-    while decimals and all(f"{one:.{decimals}f}".endswith("0") for one in fractions):
+    while decimals and all(f"{fraction:.{decimals}f}".endswith("0") for fraction in fractions):
         decimals -= 1
     return [f"{one:,.{decimals}f}" if isinstance(one, float) else _whole_text(one) for one in plain]
 
@@ -62,7 +62,7 @@ def figure_rows(rows: Sequence[Mapping[str, object]], names: Sequence[str]) -> l
         Of the columns.
     """
     columns = [figure_texts([row.get(name) for row in rows]) for name in names]
-    return [[column[place] for column in columns] for place in range(len(rows))]
+    return [[column[index] for column in columns] for index in range(len(rows))]
 
 
 def percent(part: float, whole: float = 1, *, short: bool = False) -> str:

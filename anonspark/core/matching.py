@@ -61,8 +61,8 @@ def matched_of_attributes(
     """
     found = []
     first = first_value.tolist()
-    for place, most in enumerate(most_matched):
-        own = (first[place] <= items) & (items < first[place + 1])
+    for index, most in enumerate(most_matched):
+        own = (first[index] <= items) & (items < first[index + 1])
         found.append(matched_values(items[own], people[own], most) if most else 0)
     return found
 

@@ -42,17 +42,18 @@ def prepare_demo(directory: Path, rows: int) -> tuple[Path, Configuration]:
         If there is another file where it writes.
     """
     people = directory / f"people-{rows}.parquet"
+    ranges = {"role": "quasi_identifier", "grid": "auto"}
     document: dict[str, object] = {
         "input": {"path": str(people)},
         "attributes": {
             "person_id": "identifier",
-            "birth_date": "quasi_identifier",
+            "birth_date": dict(ranges),
             "sex": "quasi_identifier",
-            "postal_code": "quasi_identifier",
+            "postal_code": dict(ranges),
             "education": {"role": "quasi_identifier", "order": list(EDUCATION_ORDER)},
-            "income": "quasi_identifier",
-            "capital_gain": "quasi_identifier",
-            "hours_per_week": "quasi_identifier",
+            "income": dict(ranges),
+            "capital_gain": dict(ranges),
+            "hours_per_week": dict(ranges),
             "diagnosis": "sensitive",
         },
         "missing": "category",

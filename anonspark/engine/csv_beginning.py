@@ -89,7 +89,11 @@ def separator_of(
     order = sorted(_SEPARATORS, key=lambda sign: sign != "\t") if tabs else _SEPARATORS
     expected = {name.lower() for name in names}
     positions = [POSITIONAL.fullmatch(name) for name in names]
-    last = max((int(one[1]) for one in positions if one), default=-1) if all(positions) else -1
+    last = (
+        max((int(position[1]) for position in positions if position), default=-1)
+        if all(positions)
+        else -1
+    )
 
     def fitness(sign: str) -> tuple[bool, int, int]:
         rows = rows_of(lines, sign, *quotes)

@@ -72,13 +72,13 @@ class DataFiles:
     def constants(self, folders: Folders) -> dict[str, pa.Scalar]:
         """Return what the folders of a file say, in the columns' types."""
         return {
-            one.name: convert(pa.array([folders[one.name]], pa.string()), one.type)[0]
-            for one in self.folders
+            folder.name: convert(pa.array([folders[folder.name]], pa.string()), folder.type)[0]
+            for folder in self.folders
         }
 
     def schema(self, fields: Sequence[pa.Field]) -> pa.Schema:
         """Return the columns of files, in the place of which or behind which stand the folders'."""
-        folders = {one.name.lower(): one for one in self.folders}
+        folders = {folder.name.lower(): folder for folder in self.folders}
         own = [folders.pop(one.name.lower(), one) for one in fields]
         return pa.schema([*own, *folders.values()])
 
@@ -378,7 +378,7 @@ def lacking_columns(
         # Files that have no column at all have no records; Hive's old ones number their columns.
         exempt = [all(_NUMBERED.fullmatch(column) for column in one) for one in fields]
         there = _filled(own)
-        lacking = [place for place, one in enumerate(own) if not one and not exempt[place]]
+        lacking = [index for index, one in enumerate(own) if not one and not exempt[index]]
         if not there:
             continue
         problems += [
@@ -433,7 +433,7 @@ def _by_name(schema: pa.Schema) -> dict[str, list[pa.Field]]:
 
 
 def _filled(own: Sequence[Sequence[pa.Field]]) -> list[int]:
-    return [place for place, fields in enumerate(own) if fields]
+    return [index for index, fields in enumerate(own) if fields]
 
 
 def _files_of(found: FileSchemas, places: Sequence[int]) -> list[str]:

@@ -54,7 +54,7 @@ def require_plain_files(files: Files, paths: Sequence[str], data_format: str, ke
         named = literal(path) if files.exists(path) else path
         inside = files.matches(f"{named.rstrip('/')}/*") if addresses else []
         directories = list(dict.fromkeys(one.rpartition("/")[0] for one in inside))
-        above = {one.rpartition("/")[0]: files.parent(one) for one in addresses}
+        above = {address.rpartition("/")[0]: files.parent(address) for address in addresses}
         links = [files.parent(files.resolved(one)) for one in (*addresses, *inside)]
         links += map(files.resolved, directories)
         for start in dict.fromkeys((*directories, *above.values(), *links)):
@@ -79,7 +79,7 @@ def table_format(files: Files, folder: str) -> str | None:
         for name, kind in _FOLDERS.items():
             if files.exists(f"{folder}/{name}"):
                 return kind
-        names = [one.rpartition("/")[2] for one in files.children(f"{folder}/metadata")]
+        names = [child.rpartition("/")[2] for child in files.children(f"{folder}/metadata")]
         if _OF_RELEASES in names and files.exists(f"{folder}/check_release.py"):
             # The metadata of a release name all of its files, until others write to the table.
             names = [name for name in names if name not in (_OF_RELEASES, f".{_OF_RELEASES}.crc")]

@@ -190,7 +190,7 @@ def _nullable_type(data_type: pa.DataType) -> pa.DataType:
 
 
 def _fields(data_type: pa.DataType) -> list[pa.Field]:
-    return [data_type.field(place) for place in range(data_type.num_fields)]
+    return [data_type.field(index) for index in range(data_type.num_fields)]
 
 
 def spark_description(schema: pa.Schema) -> str:
@@ -207,8 +207,8 @@ def spark_description(schema: pa.Schema) -> str:
 
 def _described_fields(fields: Any) -> dict[str, object]:
     described = [
-        {"metadata": {}, "name": one.name, "nullable": True, "type": _described(one.type)}
-        for one in fields
+        {"metadata": {}, "name": field.name, "nullable": True, "type": _described(field.type)}
+        for field in fields
     ]
     return {"fields": described, "type": "struct"}
 

@@ -67,13 +67,18 @@ class WantedColumns:
     def of(cls, configuration: Configuration, *, skips_malformed: bool = False) -> WantedColumns:
         """Return the columns of the attributes, as a configuration wants them of its input."""
         return cls(
-            {name: one.role != "identifier" for name, one in configuration.attributes.items()},
+            {
+                name: attribute.role != "identifier"
+                for name, attribute in configuration.attributes.items()
+            },
             configuration.input.missing_columns,
             "input.missing_columns",
             skips_malformed,
             tuple(configuration.input.missing_markers),
             tuple(configuration.required),
-            tuple(n for n, one in configuration.attributes.items() if one.type == "number"),
+            tuple(
+                n for n, attribute in configuration.attributes.items() if attribute.type == "number"
+            ),
         )
 
     def asks(self, name: str) -> bool:

@@ -140,7 +140,7 @@ def written_fields(name: str, data_type: pa.DataType) -> list[str]:
 
 def outer_columns(fields: Iterable[StructField]) -> list[str]:
     """Return the paths of fields in a file. Of one that is a part of another, the other's alone."""
-    paths = [(one.column, *one.path) for one in fields]
+    paths = [(field.column, *field.path) for field in fields]
     whole = set(paths)
     kept = (path for path in paths if not any(path[:size] in whole for size in range(1, len(path))))
     return list(dict.fromkeys(DOT.join(path) for path in kept))

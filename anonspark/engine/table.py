@@ -44,7 +44,7 @@ class BatchTable(ABC):
     def read(self, readings: Sequence[Reading], carried: Sequence[str] = ()) -> Self:
         """Return the values of raw columns as they are read, and which of them are missing."""
         read = ReadColumns(tuple(readings), tuple(carried))
-        columns = dict.fromkeys([*(one.column for one in readings), *carried])
+        columns = dict.fromkeys([*(reading.column for reading in readings), *carried])
         return self.select(list(columns)).map_batches(read, read.schema(self.schema))
 
     def without(self, flags: Sequence[str]) -> Self:

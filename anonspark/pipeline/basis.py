@@ -90,7 +90,9 @@ class Basis:
     @property
     def sensitive_values(self) -> dict[str, int]:
         """Different values of the sensitive attributes of distances, which verification needs."""
-        named = {one.attribute for one in self.criteria.criteria if one.is_distance}
+        named = {
+            criterion.attribute for criterion in self.criteria.criteria if criterion.is_distance
+        }
         counts = {one.name: len(one.values) for one in self.criteria.sensitive if one.name in named}
         if self.withheld is None:
             return counts
@@ -179,15 +181,15 @@ def _without_records(
     weights = sum(map(weight_of, quasi_identifiers))
     found = []
     so_far = Decimal(0)
-    for result, own in zip(results, totals, strict=True):
-        so_far += own.penalty
+    for result, total in zip(results, totals, strict=True):
+        so_far += total.penalty
         left_over = result.left_over - untold
         found.append(
             replace(
                 result,
                 rows=result.rows - untold,
                 left_over=left_over,
-                penalty=own.penalty,
+                penalty=total.penalty,
                 penalty_if_last=so_far + left_over * weights,
             )
         )
@@ -197,21 +199,21 @@ def _without_records(
 def _without_sensitive_values(criteria: Criteria, residual: Residual) -> Criteria:
     """Return criteria that know the sensitive values of the published records alone."""
     sensitive = []
-    for one, own in zip(criteria.sensitive, residual.counts, strict=True):
-        counts = one.counts - own
+    for attribute, count in zip(criteria.sensitive, residual.counts, strict=True):
+        counts = attribute.counts - count
         # Those that a declared order or a hierarchy lists are known without the data.
-        known = (counts > 0) | (one.as_text & np.asarray(one.values.is_valid()))
-        if len(one.parents):
+        known = (counts > 0) | (attribute.as_text & np.asarray(attribute.values.is_valid()))
+        if len(attribute.parents):
             known[:] = True
-        values = one.values.filter(pa.array(known))
-        sensitive.append(replace(one, values=values, counts=counts[known]))
+        values = attribute.values.filter(pa.array(known))
+        sensitive.append(replace(attribute, values=values, counts=counts[known]))
     return replace(criteria, sensitive=tuple(sensitive))
 
 
 def _uncertainty(criteria: Criteria, published: int, most: int) -> dict[str, Uncertainty]:
     """Return the largest effect of some unpublished records."""
     share = most / max(published + most, 1)
-    named = {one.attribute for one in criteria.criteria if one.is_distance}
+    named = {criterion.attribute for criterion in criteria.criteria if criterion.is_distance}
     return {
         one.name: Uncertainty(share, len(one.values) + (1 if one.as_text else most))
         for one in criteria.sensitive

@@ -174,8 +174,8 @@ def measure_association_kept(
 def _records(snapshot: Snapshot, basis: Basis, payload: dict[str, str]) -> Table:
     """Return the records that may be counted, under the names of the input."""
     named = {
-        one.name: quasi_identifier_column(index)
-        for index, one in enumerate(snapshot.quasi_identifiers)
+        identifier.name: quasi_identifier_column(index)
+        for index, identifier in enumerate(snapshot.quasi_identifiers)
     } | payload
     records = snapshot.records.named(named)
     if basis.withheld is not None:
@@ -195,4 +195,4 @@ def _payload(context: RunContext, name: str) -> dict[str, str]:
 
 
 def _leaves(snapshot: Snapshot) -> dict[str, Leaves]:
-    return {name: leaves_by_label(one) for name, one in snapshot.hierarchies.items()}
+    return {name: leaves_by_label(hierarchy) for name, hierarchy in snapshot.hierarchies.items()}

@@ -188,7 +188,7 @@ def suppress_classes(
     none.
     """
     rows = results[0].rows
-    own = _Classes(tuple(one.weight for one in quasi_identifiers))
+    own = _Classes(tuple(identifier.weight for identifier in quasi_identifiers))
     loss, most = _rank_that_exceeds(classes, _Rank(own), int(Decimal(str(limit)) * rows))
     # Of classes that lose nothing none is left out.
     name, _ = _rank_that_exceeds(classes, _Rank(own, loss), most) if loss else (_HIGHEST, 0)

@@ -200,7 +200,7 @@ def make_figures(
         None if presence is None else (presence.smallest, presence.largest),
     )
     nodes: list[Row] = []
-    if any(one.levels is not None for one in basis.rounds.results):
+    if any(result.levels is not None for result in basis.rounds.results):
         # Late: it imports the lattice, which few models search.
         from anonspark.layers.evaluate.metrics import node_rows
 

@@ -95,12 +95,12 @@ def apply_mapping(
         classes = collect_classes(
             engine.published(f"{path}/data", manifest.data_format), attributes
         )
-        leaves = {name: leaves_by_label(one) for name, one in hierarchies.items()}
+        leaves = {name: leaves_by_label(hierarchy) for name, hierarchy in hierarchies.items()}
         read = read_class_regions(classes, attributes, leaves)
     configured = configuration.attributes
     wide = tuple(
-        widened(own, regions, declared=configured[own.name].order is not None)
-        for own, regions in zip(quasi_identifiers, read.regions, strict=True)
+        widened(identifier, regions, declared=configured[identifier.name].order is not None)
+        for identifier, regions in zip(quasi_identifiers, read.regions, strict=True)
     )
     regions = MappedRegions.of(read, wide)
     if not regions.number:
@@ -113,8 +113,8 @@ def apply_mapping(
 
 def _require_alike(manifest: Manifest, quasi_identifiers: Sequence[QuasiIdentifier]) -> None:
     """Check that release and table have the same quasi-identifiers."""
-    then = {one["name"]: one["kind"] for one in manifest.quasi_identifiers}
-    now = {one.name: one.kind for one in quasi_identifiers}
+    then = {identifier["name"]: identifier["kind"] for identifier in manifest.quasi_identifiers}
+    now = {identifier.name: identifier.kind for identifier in quasi_identifiers}
     if list(then) != list(now):
         raise ConfigurationError(
             f"{_KEY}: the release has the quasi-identifiers {', '.join(then)}. The configuration "
@@ -126,12 +126,17 @@ def _require_alike(manifest: Manifest, quasi_identifiers: Sequence[QuasiIdentifi
         for name, kind in then.items()
         if kind != now[name]
     ]
-    with_hierarchy = {one["name"] for one in manifest.quasi_identifiers if one.get("hierarchy")}
+    with_hierarchy = {
+        identifier["name"]
+        for identifier in manifest.quasi_identifiers
+        if identifier.get("hierarchy")
+    }
     problems += [
-        f"{_KEY}: {one.name} has {'a' if one.name in with_hierarchy else 'no'} hierarchy in the "
-        f"release. Expected the same now. Correct attributes.{one.name}.hierarchy"
-        for one in quasi_identifiers
-        if (one.hierarchy is not None) != (one.name in with_hierarchy)
+        f"{_KEY}: {identifier.name} has {'a' if identifier.name in with_hierarchy else 'no'} "
+        "hierarchy in the release. Expected the same now. Correct "
+        f"attributes.{identifier.name}.hierarchy"
+        for identifier in quasi_identifiers
+        if (identifier.hierarchy is not None) != (identifier.name in with_hierarchy)
     ]
     if problems:
         raise ConfigurationError(*problems)
@@ -151,7 +156,7 @@ def _recoding(engine: Engine, manifest: Manifest, options: MappingOptions, path:
             "own. Expected one coding. Name a release by full-domain"
         )
     (levels_text,) = (str(one["levels"]) for one in rounds)
-    names = [str(one["name"]) for one in manifest.quasi_identifiers]
+    names = [str(identifier["name"]) for identifier in manifest.quasi_identifiers]
     levels = dict(zip(names, require_levels(levels_text, names, _KEY), strict=True))
     limit = 0.0 if options.unfit == "refuse" else 1.0
     fixed = FullDomainOptions(name="full-domain", levels=[levels], suppression_limit=limit)

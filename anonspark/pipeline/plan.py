@@ -249,7 +249,7 @@ def _as_before(manifest: Manifest, rows: int) -> Estimate | None:
     before = (manifest.document.get("published") or {}).get("rows")
     if not seconds or not before:
         return None
-    size = sum(int(one["bytes"]) for one in manifest.files if one["path"].startswith("data/"))
+    size = sum(int(file["bytes"]) for file in manifest.files if file["path"].startswith("data/"))
     return Estimate(
         sum(seconds.values()) * rows / before,
         int(size * rows / before),
@@ -306,7 +306,8 @@ class Plan(Redacted):
             "tasks": None if self.nodes is not None else self.tasks,
             "nodes": self.nodes,
             "quasi_identifiers": [
-                {"name": one.name, "kind": one.kind} for one in self.quasi_identifiers
+                {"name": identifier.name, "kind": identifier.kind}
+                for identifier in self.quasi_identifiers
             ],
             "columns": self.columns,
             "output": self.output,

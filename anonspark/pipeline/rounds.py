@@ -84,7 +84,7 @@ class Residual:
         They may where they are one class of at least k records that satisfies every criterion but
         distances, whose attacker knows the distribution of the whole input anyway (Li et al. 2007).
         """
-        others = tuple(one for one in criteria.criteria if not one.is_distance)
+        others = tuple(criterion for criterion in criteria.criteria if not criterion.is_distance)
         others_hold = self.violates(replace(criteria, criteria=others)) is None
         return self.rows >= criteria.k and others_hold and self.has_k_units
 
@@ -387,7 +387,9 @@ class _Rounds:
             anonymized.release()
         left_over = int(found[Part.LEFT_OVER][ROWS] or 0)
         classes = found[Part.CLASSES]
-        if_last = sum((one.penalty for one in self.results), classes[WHOLE_PENALTY] or Decimal(0))
+        if_last = sum(
+            (result.penalty for result in self.results), classes[WHOLE_PENALTY] or Decimal(0)
+        )
         if self.model.leaves_residual:
             # Were this the last round, its records left over would be suppressed.
             if_last += left_over * sum(map(weight_of, self.snapshot.quasi_identifiers))

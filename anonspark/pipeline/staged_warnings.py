@@ -57,7 +57,7 @@ def warn_of_staged(
             earlier = withheld_warnings(prepared.identifiers)
             earlier += withheld_dependency_warnings(configuration)
         # The log has had it since the block was found.
-        blocks = [one.large_block for one in basis.rounds.results]
+        blocks = [result.large_block for result in basis.rounds.results]
         earlier = [*earlier, *large_block_warnings(max(blocks, default=0))]
         columns_as_is = {name: CountedColumn(name) for name in configuration.published_as_is}
         sizes = count_value_sizes(table, columns_as_is, published.rows, drawn=published.values)

@@ -45,13 +45,13 @@ def sensitive_values(criteria: Criteria) -> list[SensitiveValues]:
     """Return the sensitive values of the whole input as the verification knows them."""
     return [
         SensitiveValues(
-            one.name,
-            one.values,
-            one.shares,
-            one.parents,
-            one.heights,
-            as_text=one.as_text,
+            attribute.name,
+            attribute.values,
+            attribute.shares,
+            attribute.parents,
+            attribute.heights,
+            as_text=attribute.as_text,
             is_ordered=True,
         )
-        for one in criteria.sensitive
+        for attribute in criteria.sensitive
     ]

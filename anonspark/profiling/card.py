@@ -50,7 +50,7 @@ def measured_text(profile: Profile) -> str:
 
 def no_sets_text(profile: Profile) -> str:
     """Say what columns reveal of which no sets were measured."""
-    alone = sum(0 < one.counts.unique == profile.rows for one in profile.columns)
+    alone = sum(0 < column.counts.unique == profile.rows for column in profile.columns)
     if alone:
         which = "one column" if alone == 1 else f"each of {alone} columns"
         return f"every record is identified by {which}"
@@ -91,15 +91,15 @@ def dependency_texts(profile: Profile) -> list[str]:
     """Say which proposed quasi-identifiers give other columns away, and what gives them away."""
     roles = {one.name: one.role for one in profile.columns}
     return [
-        f"{one.column} gives {one.determines} away"
-        + (f" to within {one.within:.0%} of its range" if one.within else "")
+        f"{dependency.column} gives {dependency.determines} away"
+        + (f" to within {dependency.within:.0%} of its range" if dependency.within else "")
         + (
             " in all records"
-            if one.exact
-            else f" in {percent(min(one.holds, _NOT_ALL), short=True)} of the records"
+            if dependency.exact
+            else f" in {percent(min(dependency.holds, _NOT_ALL), short=True)} of the records"
         )
-        + _publishing(roles[one.column], one.determines)
-        for one in profile.dependencies
+        + _publishing(roles[dependency.column], dependency.determines)
+        for dependency in profile.dependencies
     ]
 
 
@@ -115,7 +115,7 @@ def _publishing(role: str | None, given: str) -> str:
 def roles_texts(profile: Profile) -> list[str]:
     """Say which roles are proposed."""
     named = {
-        said: ", ".join(one.name for one in profile.columns if one.role == role)
+        said: ", ".join(column.name for column in profile.columns if column.role == role)
         for role, said in ROLES.items()
     }
     return [f"Proposed, {said}: {names}" for said, names in named.items() if names]
@@ -124,9 +124,9 @@ def roles_texts(profile: Profile) -> list[str]:
 def markers_text(profile: Profile) -> str | None:
     """Say which words count as missing, beside those that do in any table."""
     counts = [
-        f"{one.name}: {' '.join(words)}"
-        for one in profile.columns
-        if (words := [word for word in one.counts.markers if word in MISSING_WORDS])
+        f"{column.name}: {' '.join(words)}"
+        for column in profile.columns
+        if (words := [word for word in column.counts.markers if word in MISSING_WORDS])
     ]
     if not counts:
         return None
@@ -138,7 +138,7 @@ def unit_text(profile: Profile) -> str | None:
     if profile.unit is None:
         names = ", ".join(profile.possible_units or ())
         return f"Who is a person here? {names} may number people or households" if names else None
-    own = next(one for one in profile.columns if one.name == profile.unit)
+    own = next(column for column in profile.columns if column.name == profile.unit)
     return (
         f"{profile.unit} repeats: {own.counts.distinct:,} values in {profile.rows:,} rows. If it "
         f"is a person, count people: privacy.unit: {profile.unit}"
@@ -174,19 +174,19 @@ def profile_card(
 
 def _columns(profile: Profile) -> Table:
     names = ["column", "kind", "values", "missing", "unique", f"<{profile.k}", "looks like"]
-    with_examples = any(one.examples for one in profile.columns)
+    with_examples = any(column.examples for column in profile.columns)
     rows: list[list[Cell]] = [
         [
-            one.name,
-            one.kind,
-            one.counts.distinct,
-            percent(one.counts.missing, profile.rows, short=True),
-            percent(one.counts.unique, profile.rows, short=True),
-            percent(one.counts.few, profile.rows, short=True),
-            one.looks_like or "",
-            *([" · ".join(one.examples)] if with_examples else []),
+            column.name,
+            column.kind,
+            column.counts.distinct,
+            percent(column.counts.missing, profile.rows, short=True),
+            percent(column.counts.unique, profile.rows, short=True),
+            percent(column.counts.few, profile.rows, short=True),
+            column.looks_like or "",
+            *([" · ".join(column.examples)] if with_examples else []),
         ]
-        for one in profile.columns
+        for column in profile.columns
     ]
     title = f"Columns: values, and records whose value no one else or fewer than {profile.k} share"
     return Table(title, [*names, *(["examples"] if with_examples else [])], rows)

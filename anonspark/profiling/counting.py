@@ -135,7 +135,7 @@ def count_columns(
     ):
         found[place, fact] = int(number), int(largest)
     rows = found.get((_ROWS, 0), (0, 0))[0]
-    return rows, [_counts_of(found, place, one.markers) for place, one in enumerate(readings)]
+    return rows, [_counts_of(found, index, one.markers) for index, one in enumerate(readings)]
 
 
 def _counts_of(
@@ -167,8 +167,8 @@ class _Count:
             blank = blank_rows(rows, names, markers)
             records = rows.filter(pa.array(~blank)) if blank.any() else rows
             yield _counts([_ROWS], [0], [len(records)])
-            for place, reading in enumerate(self.readings):
-                yield from _count_column(place, reading, records.column(reading.column))
+            for index, reading in enumerate(self.readings):
+                yield from _count_column(index, reading, records.column(reading.column))
 
 
 def _count_column(
@@ -259,5 +259,5 @@ class _Totals:
 
 
 def _totals(*columns: object) -> pa.RecordBatch:
-    arrays = [pa.array(own, field.type) for own, field in zip(columns, _TOTALS, strict=True)]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, _TOTALS, strict=True)]
     return pa.record_batch(arrays, schema=_TOTALS)

@@ -141,10 +141,10 @@ class Answers:
 def draft_configuration(profile: Profile, answers: Answers) -> Draft:
     """Draft a configuration from what a profile proposes, or a person answered."""
     roles = _roles(profile, answers)
-    quasi = [one for one in profile.columns if roles[one.name][0] == "quasi_identifier"]
+    quasi = [column for column in profile.columns if roles[column.name][0] == "quasi_identifier"]
     unit = profile.unit if answers.roles is None else answers.unit
     people = next(
-        (one.counts.distinct for one in profile.columns if one.name == unit), profile.rows
+        (column.counts.distinct for column in profile.columns if column.name == unit), profile.rows
     )
     if people < answers.k:
         units = "rows" if unit is None else f"values of {unit}"
@@ -171,17 +171,21 @@ def draft_configuration(profile: Profile, answers: Answers) -> Draft:
             attributes.append(DraftedAttribute(one.name, role, reason))
             continue
         attributes.append(_quasi_identifier(one, reason))
-    sensitive = [one for one in profile.columns if roles[one.name][0] == "sensitive"]
-    identifiers = [one.name for one in profile.columns if roles[one.name][0] == "identifier"]
+    sensitive = [column for column in profile.columns if roles[column.name][0] == "sensitive"]
+    identifiers = [
+        column.name for column in profile.columns if roles[column.name][0] == "identifier"
+    ]
     weights = (name for name in identifiers if weight_of_name(name) is not None)
     markers = profile.missing_markers
-    lacking = sum(one.counts.missing for one in quasi)
+    lacking = sum(identifier.counts.missing for identifier in quasi)
     return Draft(
         source=_typed(profile.source),
         rows=profile.rows,
         attributes=attributes,
         k=answers.k,
-        criteria=[one for one in (_criterion(own, profile.rows) for own in sensitive) if one],
+        criteria=[
+            one for one in (_criterion(attribute, profile.rows) for attribute in sensitive) if one
+        ],
         missing="category" if lacking > _MAY_MISS * profile.rows else "drop",
         unit=unit,
         unit_reason=_counting(unit),
@@ -207,20 +211,20 @@ def _counting(unit: str | None) -> str:
 def _roles(profile: Profile, answers: Answers) -> dict[str, tuple[Role | None, str]]:
     """Return the role of each column, and why."""
     found: dict[str, tuple[Role | None, str]] = {}
-    for one in profile.columns:
-        if answers.roles is None or answers.roles.get(one.name) == one.role:
-            found[one.name] = one.role, one.reason
+    for column in profile.columns:
+        if answers.roles is None or answers.roles.get(column.name) == column.role:
+            found[column.name] = column.role, column.reason
         else:
-            found[one.name] = answers.roles.get(one.name), "you said so"
+            found[column.name] = answers.roles.get(column.name), "you said so"
     return found
 
 
 def _giving(name: str, profile: Profile, roles: Mapping[str, tuple[Role | None, str]]) -> str:
     """Say which quasi-identifiers a column gives away that is published as it is."""
     given = [
-        one.determines
-        for one in profile.dependencies
-        if one.column == name and roles[one.determines][0] == "quasi_identifier"
+        dependency.determines
+        for dependency in profile.dependencies
+        if dependency.column == name and roles[dependency.determines][0] == "quasi_identifier"
     ]
     if not given:
         return ""
@@ -309,9 +313,11 @@ def _criterion(one: ColumnProfile, rows: int) -> Criterion | None:
 
 def _target(sensitive: list[ColumnProfile], quasi: list[ColumnProfile]) -> str | None:
     """Return what orders of categories can be learned from, if there are any to be learned."""
-    if not any(one.kind == "text" and one.counts.distinct > 2 for one in quasi):
+    if not any(
+        identifier.kind == "text" and identifier.counts.distinct > 2 for identifier in quasi
+    ):
         return None
-    for one in sensitive:
-        if 2 <= one.counts.distinct <= _MOST_CLASSES:
-            return one.name
+    for attribute in sensitive:
+        if 2 <= attribute.counts.distinct <= _MOST_CLASSES:
+            return attribute.name
     return None

@@ -81,15 +81,15 @@ def _columns(profile: Profile) -> Table:
          "looks like"],
         [
             [
-                one.name,
-                one.kind,
-                f"{one.counts.distinct:,}",
-                percent(one.counts.missing, rows, short=True),
-                percent(one.counts.unique, rows, short=True),
-                percent(one.counts.few, rows, short=True),
-                f"{one.looks_like} (by {one.told_by})" if one.looks_like else "",
+                column.name,
+                column.kind,
+                f"{column.counts.distinct:,}",
+                percent(column.counts.missing, rows, short=True),
+                percent(column.counts.unique, rows, short=True),
+                percent(column.counts.few, rows, short=True),
+                f"{column.looks_like} (by {column.told_by})" if column.looks_like else "",
             ]
-            for one in profile.columns
+            for column in profile.columns
         ],
     )  # fmt: skip
 
@@ -100,13 +100,16 @@ def _markers(profile: Profile) -> list[Block]:
 
 
 def _chart(profile: Profile) -> Block:
-    names = [one.name for one in profile.columns]
-    shares = [100 * one.counts.few / profile.rows for one in profile.columns]
+    names = [column.name for column in profile.columns]
+    shares = [100 * column.counts.few / profile.rows for column in profile.columns]
     title = f"Records whose value fewer than {profile.k} share"
     figures = Table(
         title,
         ["column", "share of records"],
-        [[one.name, percent(one.counts.few, profile.rows, short=True)] for one in profile.columns],
+        [
+            [column.name, percent(column.counts.few, profile.rows, short=True)]
+            for column in profile.columns
+        ],
     )
     chart = Bars(
         title,
@@ -121,7 +124,9 @@ def _chart(profile: Profile) -> Block:
 
 
 def _examples(profile: Profile) -> list[Block]:
-    some = [[one.name, " · ".join(one.examples)] for one in profile.columns if one.examples]
+    some = [
+        [column.name, " · ".join(column.examples)] for column in profile.columns if column.examples
+    ]
     return [Table("Most frequent values", ["column", "examples"], some)] if some else []
 
 
@@ -129,7 +134,7 @@ def _roles(profile: Profile) -> Table:
     return Table(
         "Roles that anonspark init would write. Correct them",
         ["column", "role", "because"],
-        [[one.name, Role(ROLES[one.role]), one.reason] for one in profile.columns],
+        [[column.name, Role(ROLES[column.role]), column.reason] for column in profile.columns],
     )
 
 
@@ -160,6 +165,6 @@ def _sets(profile: Profile) -> list[Block]:
 
 def _dependencies(profile: Profile) -> list[Block]:
     texts = dependency_texts(profile)
-    return [Text(one) for one in texts] or [
+    return [Text(text) for text in texts] or [
         Text("No proposed quasi-identifier gives another column away, and none gives it away.")
     ]

@@ -200,15 +200,15 @@ class Profile(Redacted):
     @property
     def missing_markers(self) -> tuple[str, ...]:
         """Texts that mean missing: those of any table, and words that occur in this one."""
-        present = {marker for one in self.columns for marker in one.counts.markers}
+        present = {marker for column in self.columns for marker in column.counts.markers}
         return MISSING_MARKERS + tuple(word for word in MISSING_WORDS if word in present)
 
     @property
     def possible_units(self) -> tuple[str, ...] | None:
         """Columns that may number people. None if one does for sure, or if each row is a person."""
         is_person = any(
-            unit_of_name(one.name) == "person" and one.counts.unique == self.rows
-            for one in self.columns
+            unit_of_name(column.name) == "person" and column.counts.unique == self.rows
+            for column in self.columns
         )
         if self.unit is not None or is_person:
             return None
@@ -216,7 +216,7 @@ class Profile(Redacted):
 
     def with_role(self, role: str | None) -> list[ColumnProfile]:
         """Return the columns for which a role is proposed."""
-        return [one for one in self.columns if one.role == role]
+        return [column for column in self.columns if column.role == role]
 
     def as_dict(self) -> dict[str, object]:
         """Return it as JSON has it. Without values, unless they were asked for."""
@@ -228,7 +228,7 @@ class Profile(Redacted):
             "rows": self.rows,
             "k": self.k,
             "sample": {"rows": self.sample_rows, "seed": self.seed},
-            "columns": [one.as_dict(self.rows) for one in self.columns],
+            "columns": [column.as_dict(self.rows) for column in self.columns],
             "sets": {
                 "columns": self.measured,
                 "singles": [one.as_dict() for one in sets.of_size(1)],
@@ -238,7 +238,7 @@ class Profile(Redacted):
             },
             "minimal_unique_sets": [one.as_dict() for one in sets.causing(_SHOWN)],
             "missing_markers": list(self.missing_markers),
-            "dependencies": [one.as_dict() for one in self.dependencies],
+            "dependencies": [dependency.as_dict() for dependency in self.dependencies],
             "unit": self.unit,
         }
 
@@ -320,7 +320,7 @@ class _Sampled:
 
     def texts(self, most: int) -> list[str]:
         """Return some different values as texts, in the order of the records' hashes."""
-        return [str(one) for one in self.values[:most].to_pylist()]
+        return [str(value) for value in self.values[:most].to_pylist()]
 
     def length(self) -> int | None:
         """Return how many letters nearly all different values have. None has one letter only."""
@@ -341,7 +341,7 @@ class _Sampled:
         """Return the most frequent values as texts."""
         sizes = np.bincount(self.codes, minlength=len(self.values))[: len(self.values)]
         order = np.argsort(-sizes, kind="stable")[:most]
-        return tuple(str(one) for one in self.values.take(pa.array(order)).to_pylist())
+        return tuple(str(value) for value in self.values.take(pa.array(order)).to_pylist())
 
 
 def _sampled(reading: Reading, column: pa.ChunkedArray) -> _Sampled:
@@ -424,7 +424,9 @@ def _may_be_key(kind: str, sampled: _Sampled) -> bool:
 
 def _meaning(name: str, structs: Sequence[str]) -> Meaning | None:
     """Return what the name of a column says, or rather that of a field of a struct."""
-    around = max((one for one in structs if name.startswith(f"{one}{DOT}")), key=len, default=None)
+    around = max(
+        (struct for struct in structs if name.startswith(f"{struct}{DOT}")), key=len, default=None
+    )
     own = None if around is None else meaning_of(name[len(around) + 1 :])
     # Of address.city the field says more, of product.name the struct.
     return meaning_of(name) if own is None or own.kind == "name of a person" else own

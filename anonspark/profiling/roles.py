@@ -151,9 +151,9 @@ def propose_roles(
     dict of str to Proposal
         In the order of the columns.
     """
-    found = {one.name: _alone(one) for one in columns}
+    found = {column.name: _alone(column) for column in columns}
     # A header that names others leaves an index without a name.
-    is_named = [POSITIONAL.fullmatch(one.name) is None for one in columns]
+    is_named = [POSITIONAL.fullmatch(column.name) is None for column in columns]
     for one, own in zip(columns, is_named, strict=True):
         if _INDEX.fullmatch(one.name) or (any(is_named) and not own):
             found[one.name] = Proposal("identifier", "an index of rows, as R and pandas write it")
@@ -162,13 +162,15 @@ def propose_roles(
         if found[name].role != "identifier" and not found[name].is_name:
             found[name] = _of_people(name, counts)
     found |= _weights(columns)
-    by_name = {one.name: one for one in columns}
+    by_name = {column.name: column for column in columns}
     named = sorted(
-        (one for one in columns if found[one.name].role == "quasi_identifier"),
+        (column for column in columns if found[column.name].role == "quasi_identifier"),
         key=lambda one: one.meaning.rank if one.meaning else 0,
     )
     chosen = _chosen(named, found, dependencies)
-    possible = [one for one in columns if one.name not in keys and not found[one.name].is_weight]
+    possible = [
+        column for column in columns if column.name not in keys and not found[column.name].is_weight
+    ]
     _fill_up(chosen, possible, found, dependencies)
     sensitive = [name for name, one in found.items() if one.role == "sensitive"]
     for name in sensitive[MOST_SENSITIVE:]:
@@ -186,7 +188,7 @@ def keys_among(columns: Sequence[Described]) -> dict[str, Counts]:
         if column.numbers_things and column.form is None
     }
     rows = columns[0].rows if columns else 0
-    return {name: own for name, own in counts.items() if looks_like_key(name, own, rows)}
+    return {name: count for name, count in counts.items() if looks_like_key(name, count, rows)}
 
 
 def unit_of(columns: Sequence[Described], roles: Mapping[str, Proposal]) -> str | None:
@@ -383,9 +385,13 @@ def _is_when(one: Described) -> bool:
 
 
 def _given_away(name: str, chosen: Sequence[str], dependencies: Sequence[Dependency]) -> str | None:
-    for one in dependencies:
-        if one.determines == name and one.column in chosen and one.holds >= _SURE:
-            return one.column
+    for dependency in dependencies:
+        if (
+            dependency.determines == name
+            and dependency.column in chosen
+            and dependency.holds >= _SURE
+        ):
+            return dependency.column
     return None
 
 
@@ -397,16 +403,16 @@ def _fill_up(
 ) -> None:
     """Take the columns of unknown meaning that distinguish most records."""
     others = [
-        one
-        for one in columns
-        if found[one.name].role is None
-        and one.meaning is None
-        and one.form is None
-        and one.kind not in ("nested", "mixed", *_TO_CONVERT)
-        and one.distinct > 1
-        and one.missing <= _MOSTLY_MISSING * one.rows
-        and not _is_shared_by_few(one)
-        and _obstacle(one) is None
+        column
+        for column in columns
+        if found[column.name].role is None
+        and column.meaning is None
+        and column.form is None
+        and column.kind not in ("nested", "mixed", *_TO_CONVERT)
+        and column.distinct > 1
+        and column.missing <= _MOSTLY_MISSING * column.rows
+        and not _is_shared_by_few(column)
+        and _obstacle(column) is None
     ]
     for one in sorted(others, key=lambda one: -one.separation):
         giving = _given_away(one.name, chosen, dependencies)

@@ -118,7 +118,9 @@ def measure_sets(names: Sequence[str], codes: Sequence[Integers], k: int) -> Uni
                 joint[places] = groups
             of_records = sizes[groups]
             unique[places] = of_records == 1
-            below = np.logical_or.reduce([unique[own] for own in combinations(places, size - 1)])
+            below = np.logical_or.reduce(
+                [unique[combination] for combination in combinations(places, size - 1)]
+            )
             sets.append(
                 _measured(
                     tuple(names[place] for place in places),

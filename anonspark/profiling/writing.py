@@ -69,7 +69,9 @@ def yaml_text(draft: Draft, path: str, seed_file: str, schema: str) -> str:
 def decision_text(draft: Draft) -> str:
     """Return the template of a decision, with the reasons of the columns."""
     lines = [f"{name}:  # {title}" for name, title in Decision.titles().items()]
-    lines += [f"  {_key(one.name)}: {_key(one.reason)}" for one in draft.attributes]
+    lines += [
+        f"  {_key(attribute.name)}: {_key(attribute.reason)}" for attribute in draft.attributes
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -84,7 +86,7 @@ def _attributes(draft: Draft) -> list[str]:
     for one in draft.attributes:
         if one.role is not None:
             lines += _attribute(one)
-    left = [one for one in draft.attributes if one.role is None]
+    left = [attribute for attribute in draft.attributes if attribute.role is None]
     if left:
         lines.append("  # Not published. Take a # away to publish a column.")
         for one in left:
@@ -129,8 +131,9 @@ def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
     if draft.criteria:
         lines.append("  l_diversity:  # every class must hold several values")
         lines += [
-            f"    - {_flow({'attribute': one.attribute, 'l': one.l})}  # {_comment(one.reason)}"
-            for one in draft.criteria
+            f"    - {_flow({'attribute': criterion.attribute, 'l': criterion.l})}"
+            f"  # {_comment(criterion.reason)}"
+            for criterion in draft.criteria
         ]
     model = "auto  # tries five models for some seconds. Takes the fastest that loses least"
     if draft.rows > _TRIES_MODELS:
@@ -251,7 +254,7 @@ def require_new(path: str) -> None:
             f"--out: found the directory {path}. Expected a path of a file, as "
             f"{PurePath(path) / 'anonspark.yaml'}"
         )
-    around = next(one for one in PurePath(path).parents if os.path.lexists(one))
+    around = next(parent for parent in PurePath(path).parents if os.path.lexists(parent))
     if not Path(around).is_dir():
         raise ConfigurationError(
             f"--out: {path} cannot be written, for {around} is a file. Expected a directory. "

@@ -174,17 +174,18 @@ def count_regions(data: Table, attributes: Sequence[ReadAttribute]) -> CountedRe
     """
     # Numbered, so that no published name clashes with ours.
     numbered = {
-        f"column_{place}_{part}": name
-        for place, one in enumerate(attributes)
-        for part, name in enumerate(one.columns)
+        f"column_{index}_{part}": name
+        for index, attribute in enumerate(attributes)
+        for part, name in enumerate(attribute.columns)
     }
     first = {"column": data.schema.names[0]}
     table = data.select(numbered or first).aggregate(list(numbered), count=_RECORDS).collect()
     regions = {
-        one.name: regions_of(
-            one, [table.column(f"column_{place}_{part}") for part in range(len(one.columns))]
+        attribute.name: regions_of(
+            attribute,
+            [table.column(f"column_{index}_{part}") for part in range(len(attribute.columns))],
         )
-        for place, one in enumerate(attributes)
+        for index, attribute in enumerate(attributes)
     }
     return CountedRegions(regions, table.column(_RECORDS).to_numpy().astype(np.int64))
 

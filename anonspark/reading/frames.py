@@ -35,7 +35,7 @@ def as_pandas(found: pa.Table) -> pandas.DataFrame:
         pa.bool_(): pd.BooleanDtype(),
     }
     frame: pandas.DataFrame = found.to_pandas(date_as_object=True)
-    for place, column in enumerate(found.columns):
+    for index, column in enumerate(found.columns):
         if column.null_count and column.type in nullable:
-            frame.isetitem(place, column.to_pandas(types_mapper=nullable.get))
+            frame.isetitem(index, column.to_pandas(types_mapper=nullable.get))
     return frame

@@ -151,7 +151,7 @@ def as_rows(mapped: Sequence[Mapped]) -> list[dict[str, object]]:
 
 def _levels_of(engine: Engine, path: str, manifest: Manifest) -> AppliedLevels:
     attributes = published_attributes(manifest)
-    names = [one.name for one in attributes]
+    names = [attribute.name for attribute in attributes]
     for table in ("rounds", "classes"):
         # A union has neither.
         if not manifest.parts and not engine.files.exists(f"{path}/metrics/{table}"):

@@ -97,7 +97,7 @@ class PublishedRelease:
         self.path = path
         self._manifest = manifest
         self._open_engine = open_engine
-        self._leaves = {name: one.leaves() for name, one in hierarchies.items()}
+        self._leaves = {name: hierarchy.leaves() for name, hierarchy in hierarchies.items()}
         self._unproven = dict(hierarchies)
 
     @property
@@ -284,7 +284,7 @@ class PublishedRelease:
             # A name that no engine takes for an expression.
             own = data.select({"label": attributes[name].columns[0]})
             labels = own.aggregate(["label"]).collect().column("label").to_pylist()
-            given.require_labels({one for one in labels if one is not None}, given.labels())
+            given.require_labels({label for label in labels if label is not None}, given.labels())
             del self._unproven[name]
         return attributes
 

@@ -97,7 +97,9 @@ class Regions:
                 raise TypeError("a region of another kind than the set")
             cuts = everything
             if region.intervals is not None:
-                cuts = [cuts_of(one, whole=self.attribute.whole) for one in region.intervals]
+                cuts = [
+                    cuts_of(interval, whole=self.attribute.whole) for interval in region.intervals
+                ]
             covered.append((cuts, region.missing))
         return covered
 
@@ -131,14 +133,14 @@ class Regions:
 
     def _present_shares(self, wanted: ValueSet) -> Figures:
         if isinstance(wanted, CategorySet):
-            named = [place for place, text in enumerate(self._axis.texts) if wanted.has(text)]
+            named = [index for index, text in enumerate(self._axis.texts) if wanted.has(text)]
             return self._spread.share_of(np.array(named, np.float64))
         pairs = zip(wanted.cuts[::2], wanted.cuts[1::2], strict=True)
         if self.attribute.is_code:
             ends = [self._codes.ends(low, high) for low, high in pairs]
         else:
             ends = [_closed(low, high, whole=self._axis.whole) for low, high in pairs]
-        low, high = np.array([one for one in ends if one[0] <= one[1]], float).reshape(-1, 2).T
+        low, high = np.array([end for end in ends if end[0] <= end[1]], float).reshape(-1, 2).T
         shares: Figures = self._spread.shares(low, high).sum(axis=1)
         return shares
 
@@ -161,7 +163,7 @@ class Regions:
     def _codes(self) -> _Codes:
         published = self.attribute.published
         return _Codes.of(
-            [one for one in self.regions if isinstance(one, OrderedRegion)],
+            [region for region in self.regions if isinstance(region, OrderedRegion)],
             by_length=published is not None and published.rule == "prefix",
         )
 
@@ -228,7 +230,7 @@ class _Codes:
 
     @classmethod
     def of(cls, regions: Sequence[OrderedRegion], *, by_length: bool) -> _Codes:
-        keys = {str(one.low) for region in regions for one in region.intervals or ()}
+        keys = {str(interval.low) for region in regions for interval in region.intervals or ()}
         digits = all(key[6:].isdecimal() or not key[6:] for key in keys)
         lengths = {int(key[:6]) if by_length else len(key) - 6 for key in keys} or {1}
         base = _CODE_DIGITS if digits else _CODE_SIGNS
@@ -251,8 +253,11 @@ class _Codes:
             )
             return Runs(((first, last),), region.missing)
         ends = tuple(
-            (self._number(str(one.low), last=False), self._number(str(one.high), last=True))
-            for one in region.intervals
+            (
+                self._number(str(interval.low), last=False),
+                self._number(str(interval.high), last=True),
+            )
+            for interval in region.intervals
         )
         return Runs(ends, region.missing)
 
@@ -261,10 +266,10 @@ class _Codes:
         if not self.by_length:
             length, last = self.lengths[-1], signs.endswith("\U0010ffff")
         number = 0
-        for place in range(length):
+        for index in range(length):
             number *= self.base
-            if place < len(signs):
-                number += self._value(signs[place])
+            if index < len(signs):
+                number += self._value(signs[index])
             elif last:
                 number += self.base - 1
         # Behind all shorter codes.

@@ -41,11 +41,13 @@ def with_typed_columns(
         nothing is known, as of suppressed records.
     """
     added: dict[str, list[tuple[str, pa.Array]]] = {}
-    for one in attributes.values():
-        if one.published is not None:
-            columns = [table.column(name).combine_chunks() for name in one.columns]
-            made = _typed(one, one.published, columns, table.column_names, may_miss=may_miss)
-            added[one.columns[-1]] = list(made.items())
+    for attribute in attributes.values():
+        if attribute.published is not None:
+            columns = [table.column(name).combine_chunks() for name in attribute.columns]
+            made = _typed(
+                attribute, attribute.published, columns, table.column_names, may_miss=may_miss
+            )
+            added[attribute.columns[-1]] = list(made.items())
     names: list[str] = []
     arrays: list[Any] = []
     for name in table.column_names:
@@ -80,11 +82,11 @@ def _typed(
     raw = attribute.raw_type
     ends = [_ends(region) for region in regions.regions]
     numbers = pa.array(regions.numbers)
-    low = _as(raw, [one[0] for one in ends])
-    high = _as(raw, [one[1] for one in ends])
+    low = _as(raw, [end[0] for end in ends])
+    high = _as(raw, [end[1] for end in ends])
     made[wanted["min"]], made[wanted["max"]] = low.take(numbers), high.take(numbers)
     if "max_included" in wanted:
-        included = pa.array([one[2] for one in ends], pa.bool_())
+        included = pa.array([end[2] for end in ends], pa.bool_())
         made[wanted["max_included"]] = included.take(numbers)
     made[wanted["mid"]] = _middle(low, high).take(numbers)
     if "missing" in wanted:
@@ -98,7 +100,7 @@ def _ends(region: object) -> tuple[Any, Any, bool | None]:
     if not isinstance(region, OrderedRegion) or not region.intervals:
         return None, None, None
     last: Interval = max(region.intervals, key=lambda one: (one.high, one.high_included))
-    low: Any = min(one.low for one in region.intervals)
+    low: Any = min(interval.low for interval in region.intervals)
     low = None if low == -math.inf else low
     # The end of 90+ is not known.
     return (low, None, None) if last.high == math.inf else (low, last.high, last.high_included)
@@ -113,9 +115,9 @@ def _as(arrow_type: pa.DataType | None, values: Sequence[Any]) -> pa.Array:
     if pa.types.is_timestamp(arrow_type):
         return pa.array(values, pa.int64()).cast(arrow_type)
     if pa.types.is_decimal(arrow_type):
-        return pa.array([None if one is None else Decimal(one) for one in values], arrow_type)
+        return pa.array([None if value is None else Decimal(value) for value in values], arrow_type)
     if pa.types.is_floating(arrow_type):
-        return pa.array([None if one is None else float(one) for one in values], arrow_type)
+        return pa.array([None if value is None else float(value) for value in values], arrow_type)
     return pa.array(values, arrow_type)
 
 

@@ -23,8 +23,9 @@ from anonspark.core.grids import CalendarUnit
 from anonspark.core.kinds import Kind
 from anonspark.core.warning_codes import WarningCode
 from anonspark.release.conditions import ConditionFile
-from anonspark.release.manifest import EXTENSION, FORM, VERSION, extensions_of
+from anonspark.release.manifest import EXTENSION, FORM, MANIFEST, VERSION, extensions_of
 from anonspark.release.sections import owners
+from anonspark.release.signatures import KEY, SIGNATURE
 
 _MOST_PROBLEMS = 5
 
@@ -37,6 +38,7 @@ Text = Annotated[str, Field(max_length=_MOST_SIGNS)]
 Name = Annotated[str, Field(min_length=1, max_length=1_000)]
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 Version = Annotated[str, Field(pattern=VERSION)]
+SigningKey = Annotated[str, Field(pattern=KEY)]
 Instant = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$")]
 Type = Annotated[
     str,
@@ -258,6 +260,7 @@ class _Manifest(_Part):
     coding: _Coding = _ABSENT
     chosen_model: _ChosenModel = _ABSENT
     warnings: list[_Warning]
+    signer: SigningKey = _ABSENT
     files: list[_File]
 
 
@@ -317,6 +320,7 @@ class _Union(_Part):
     fingerprints: _UnionFingerprints
     summary: dict[str, object]
     warnings: list[_Warning]
+    signer: SigningKey = _ABSENT
     files: list[_File]
 
 
@@ -425,7 +429,7 @@ def _unsound_files(manifest: _Manifest | _Union) -> Iterator[str]:
         parts = file.path.split("/")
         if file.path in seen:
             yield f"{where}: expected each file once"
-        elif any(part in ("", ".", "..") for part in parts) or file.path == "manifest.json":
+        elif any(part in ("", ".", "..") for part in parts) or file.path in (MANIFEST, SIGNATURE):
             yield f"{where}: expected a path inside of the release, other than the manifest's"
         seen.add(file.path)
 

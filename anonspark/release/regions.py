@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 
 from anonspark.core.arrays import Integers
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.core.grids import Grid, read_grid
+from anonspark.core.grids import Grid, gap, read_grid
 from anonspark.core.kinds import Kind
 from anonspark.core.labels import open_marks, unmarked_ends
 from anonspark.core.ranges import places_of_range
@@ -217,7 +217,10 @@ class PublishedAttribute:
         scaled = self.encoding(self.kind, pa.decimal128(38, 38) if is_decimal else pa.int64())
         # The codes of decimals may have more than 64 bits.
         code_type = object if is_decimal else np.int64
-        line = scaled.coarsened(np.array([scaled.code_of(value) - before], code_type))
+        # A range from 0, if no end has a gap, may be one of the strip behind 0.
+        is_behind = value == 0 and scaled.zero_is_strip and gap(self.kind) == 0
+        step = -1 if before else int(is_behind)
+        line = scaled.coarsened(np.array([scaled.code_of(value) + step], code_type))
         ends = [scaled.value_of(int(codes[0])) for codes in (scaled.first(line), scaled.last(line))]
         first, last = (
             float(end)

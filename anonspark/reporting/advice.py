@@ -234,21 +234,25 @@ def _what_is_asked(section: Mapping[str, Any]) -> tuple[object, ...]:
 def _not_to_publish(evidence: Evidence) -> set[str]:
     """Return the columns that are advised to be left out: nothing else is asked of them."""
     warnings = evidence.manifest.document.get("warnings") or ()
-    return {str(one.get("attribute")) for one in warnings if one.get("code") == "column_identifies"}
+    return {
+        str(warning.get("attribute"))
+        for warning in warnings
+        if warning.get("code") == "column_identifies"
+    }
 
 
 def _columns(evidence: Evidence) -> Iterator[Item]:
     """Say what to do with columns that single people out by themselves."""
     sensitive = []
-    for one in evidence.manifest.document.get("warnings") or ():
-        name = one.get("attribute")
-        if one.get("code") == "column_identifies":
+    for warning in evidence.manifest.document.get("warnings") or ():
+        name = warning.get("attribute")
+        if warning.get("code") == "column_identifies":
             yield Item(
                 f"Do not publish {name}",
                 "It identifies most people by itself. If you need it, make it coarser first.",
                 code=_role_line(str(name), "identifier", evidence),
             )
-        elif one.get("code") == "rare_values":
+        elif warning.get("code") == "rare_values":
             if evidence.manifest.attributes.get(str(name), {}).get("role") == "sensitive":
                 # One that is generalized is not protected as a sensitive attribute any more.
                 sensitive.append(str(name))
@@ -344,6 +348,8 @@ def trials(values: SensitiveValues) -> Sequence[Criterion]:
     shares = [Criterion(name, "alpha", share) for share in SHARES]
     # No class can have more values than there are.
     several = [
-        Criterion(name, "distinct", float(one)) for one in DIVERSITIES if one <= len(values.values)
+        Criterion(name, "distinct", float(diversity))
+        for diversity in DIVERSITIES
+        if diversity <= len(values.values)
     ]
     return [*distances, *shares, *several]

@@ -99,10 +99,10 @@ def quasi_identifiers_of(
     """Return the quasi-identifiers of a release."""
     return [
         Attribute(
-            one.name,
-            one,
-            None if one.is_category or one.is_code else _SCALES[one.kind],
-            None if one.rule else hierarchies.get(one.name),
+            attribute.name,
+            attribute,
+            None if attribute.is_category or attribute.is_code else _SCALES[attribute.kind],
+            None if attribute.rule else hierarchies.get(attribute.name),
         )
-        for one in published_attributes(manifest)
+        for attribute in published_attributes(manifest)
     ]

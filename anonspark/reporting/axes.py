@@ -28,8 +28,8 @@ def numbers_axis(attribute: PublishedAttribute) -> Axis:
 
 def spread_present(axis: Axis, regions: Sequence[Region]) -> Spread:
     """Spread regions over the present values that they cover. Over none where all are possible."""
-    runs = (Runs(()) if one.is_everything else axis.runs(one) for one in regions)
-    present = [Runs(one.ends, elsewhere=one.elsewhere or int(not one.ends)) for one in runs]
+    runs = (Runs(()) if region.is_everything else axis.runs(region) for region in regions)
+    present = [Runs(run.ends, elsewhere=run.elsewhere or int(not run.ends)) for run in runs]
     return spread_out(present, whole=axis.whole)
 
 
@@ -43,8 +43,8 @@ def _with_special(parts: Figures, regions: Sequence[Region], covered: Figures) -
     covered : float64 ndarray of shape (regions,)
         What is covered of the present ones, of which missing is one more.
     """
-    may_miss = np.array([one.missing for one in regions], bool)
-    untold = np.array([one.is_everything for one in regions], bool)
+    may_miss = np.array([region.missing for region in regions], bool)
+    untold = np.array([region.is_everything for region in regions], bool)
     missing = np.where(may_miss, 1 / (covered + 1), 0.0)
     found = np.column_stack([parts * (1 - missing)[:, None], missing, np.zeros(len(parts))])
     found[untold] = 0.0
@@ -122,7 +122,8 @@ class GroupAxis:
         places = {text.strip(" "): place for text, place in self.groups.places.items()}
         group = np.array([places.get(text, -1) for text in self.axis.texts], np.int64)
         return [
-            np.flatnonzero(group == own).astype(np.float64) for own in range(len(self.groups) - 1)
+            np.flatnonzero(group == index).astype(np.float64)
+            for index in range(len(self.groups) - 1)
         ]
 
     def parts(self, regions: Sequence[Region]) -> Figures:
@@ -136,7 +137,7 @@ class GroupAxis:
         spread = spread_present(self.axis, regions)
         own = [spread.share_of(members) for members in self._members]
         rest = np.maximum(1.0 - sum(own, np.zeros(len(regions))), 0.0)
-        has_some = np.array([_has_present(one) for one in regions], bool)
+        has_some = np.array([_has_present(region) for region in regions], bool)
         parts = _with_special(
             np.column_stack([*own, rest]), regions, np.where(has_some, spread.total, 0.0)
         )

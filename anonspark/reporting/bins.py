@@ -139,14 +139,14 @@ def _round_edges(scale: Scale, low: float, high: float) -> Sequence[float]:
         if span > _MOST_BINS * _MOMENTS[-1]:
             return [edge * _DAY for edge in _date_edges(low / _DAY, high / _DAY)]
         moments = next(step for step in _MOMENTS if span <= _MOST_BINS * step)
-        return [float(moments * place) for place in _multiples(low, high, moments)]
+        return [float(moments * multiple) for multiple in _multiples(low, high, moments)]
     step = _round_step(span / _MOST_BINS)
     if scale == "whole":
         step = max(step, 1.0)
     if step == 0.0:
         return []
     # By way of the text: 3 steps of 0.1 are 0.3.
-    return [float(f"{step * place:.12g}") for place in _multiples(low, high, step)]
+    return [float(f"{step * multiple:.12g}") for multiple in _multiples(low, high, step)]
 
 
 def _multiples(low: float, high: float, step: float) -> range:
@@ -163,7 +163,7 @@ def _date_edges(low: float, high: float) -> list[float]:
     span = high - low
     for days in _DAYS:
         if span <= _MOST_BINS * days:
-            return [float(days * place) for place in _multiples(low, high, days)]
+            return [float(days * multiple) for multiple in _multiples(low, high, days)]
     months = next((step for step in _MONTHS if span <= _MOST_BINS * step * 30.5), _MONTHS[-1])
     epoch = date(1970, 1, 1)
     # Years that the calendar has: 1 to 9999.
@@ -196,8 +196,8 @@ def merge_bins(bins: Bins, counts: Sequence[Figures], k: int) -> tuple[Bins, lis
     """
     members: list[list[int]] = []
     current: list[int] = []
-    for place in range(len(bins)):
-        current.append(place)
+    for index in range(len(bins)):
+        current.append(index)
         if all(sum(table[one] for one in current) >= k for table in counts):
             members.append(current)
             current = []

@@ -61,8 +61,8 @@ def size_bins(sizes: Mapping[int, int], k: int) -> list[tuple[str, int, int]]:
     """Return bins of class sizes: label, classes, records. Each with k records or more."""
     starts = _size_starts(k, max(sizes))
     found: list[list[int]] = []
-    for place, low in enumerate(starts):
-        high = starts[place + 1] - 1 if place + 1 < len(starts) else max(low, *sizes)
+    for index, low in enumerate(starts):
+        high = starts[index + 1] - 1 if index + 1 < len(starts) else max(low, *sizes)
         inside = [size for size in sizes if low <= size <= high]
         classes = sum(sizes[size] for size in inside)
         records = sum(size * sizes[size] for size in inside)

@@ -44,15 +44,15 @@ def count_values(
     -----
     One pass and one shuffle of what tasks have counted.
     """
-    names = [name for own in columns.values() for name in own]
+    names = [name for column in columns.values() for name in column]
     fields = [table.schema.field(name) for name in names]
     schema = pa.schema([(_PLACE, pa.int32()), *fields, (RECORDS, pa.int64())])
     parts = table.select(names).map_batches(_CountEach(columns, schema), schema)
     counted = parts.aggregate([_PLACE, *names], sums=[RECORDS])
     found = counted.collect(most)
     return {
-        place: found.filter(pc.field(_PLACE) == place).select([*own, RECORDS])
-        for place, own in columns.items()
+        place: found.filter(pc.field(_PLACE) == place).select([*column, RECORDS])
+        for place, column in columns.items()
     }
 
 

@@ -77,19 +77,21 @@ def measure(
     )
     values = _count_values(data, attributes)
     labels = {
-        place: ordered_labels(values[place], attribute, k)
-        for place, attribute in enumerate(attributes)
+        index: ordered_labels(values[index], attribute, k)
+        for index, attribute in enumerate(attributes)
         if attribute.scale is not None
     }
     counts: dict[int, BinCounts] = {}
     if table is not None:
-        edges: dict[int, Sequence[float]] = {place: one.bins.edges for place, one in labels.items()}
+        edges: dict[int, Sequence[float]] = {
+            place: label.bins.edges for place, label in labels.items()
+        }
         counts = count_bins(table.records, edges)
     marginals = [
-        ordered_marginal(attribute, labels[place], counts.get(place), k)
-        if place in labels
-        else category_marginal(values[place], attribute, k, table)
-        for place, attribute in enumerate(attributes)
+        ordered_marginal(attribute, labels[index], counts.get(index), k)
+        if index in labels
+        else category_marginal(values[index], attribute, k, table)
+        for index, attribute in enumerate(attributes)
     ]
     return Figures(tuple(marginals), None if table is None else table.figures(len(attributes)))
 
@@ -97,9 +99,9 @@ def measure(
 def _count_values(data: Table, attributes: Sequence[Attribute]) -> dict[int, pa.Table]:
     """Count the labels of quasi-identifiers."""
     columns = {
-        place: {f"value_{place}_{at}": name for at, name in enumerate(attribute.columns)}
-        for place, attribute in enumerate(attributes)
+        index: {f"value_{index}_{at}": name for at, name in enumerate(attribute.columns)}
+        for index, attribute in enumerate(attributes)
     }
-    labels = {new: name for own in columns.values() for new, name in own.items()}
+    labels = {new: name for column in columns.values() for new, name in column.items()}
     read = data.select(labels).read([], list(labels))
-    return count_values(read, {place: list(own) for place, own in columns.items()})
+    return count_values(read, {place: list(column) for place, column in columns.items()})

@@ -28,7 +28,9 @@ def quality(evidence: Evidence) -> Section | None:
     rows = evidence.losses
     if not rows:
         return None
-    moved = {one.attribute: _moved(one, evidence) for one in evidence.figures.marginals}
+    moved = {
+        marginal.attribute: _moved(marginal, evidence) for marginal in evidence.figures.marginals
+    }
     has_original = any(one is not None for one in moved.values())
     has_target = any(row.get("association_before") is not None for row in rows)
     cells: list[list[Cell]] = []
@@ -118,7 +120,7 @@ def _verdict(evidence: Evidence) -> Tile:
     if evidence.k == 1:
         text = f"{promise} lets every record be a class by itself: no one is protected."
         return Tile("Verdict", "no protection", text, "bad")
-    found = sum(1 for one in weakness_items(evidence) if one.tone)
+    found = sum(1 for item in weakness_items(evidence) if item.tone)
     if not found:
         return Tile("Verdict", "holds", f"{promise}: every requirement is met.", "good")
     weaken = "1 thing weakens it" if found == 1 else f"{found:,} things weaken it"

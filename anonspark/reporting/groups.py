@@ -94,7 +94,7 @@ def plan_groups(
     while kept and 0 < rest < k:
         smallest = min(kept, key=lambda name: (kept[name], name))
         rest += kept.pop(smallest)
-    places = {name: place for place, name in enumerate(kept)}
+    places = {name: index for index, name in enumerate(kept)}
     own = {
         value: places[naming(value)]
         for region in regions

@@ -90,7 +90,7 @@ def history_page(nights: Sequence[Night], directory: str) -> str:
             "(UTC)"
         ),
         opening=Section("glance", "At a glance", [Tiles(_tiles(nights))]),
-        sections=[one for one in sections if one.blocks],
+        sections=[section for section in sections if section.blocks],
         footer=f"Made by anonspark {__version__}. Figures of whole releases only.",
     )
 
@@ -102,7 +102,7 @@ def _tiles(nights: Sequence[Night]) -> list[Tile]:
     columns = columns_text(last.figures)
     columns = f", {columns}" if columns else ""
     for name, title in (("rows_published", "Records"), ("utility_score", "Usefulness")):
-        series = [one.figures[name] for one in nights if one.figures.get(name) is not None]
+        series = [night.figures[name] for night in nights if night.figures.get(name) is not None]
         if series:
             low, high = figure_text(min(series)), figure_text(max(series))
             text = f"All runs: {low} to {high}."
@@ -169,15 +169,15 @@ def _figure(night: Night, name: str) -> str:
 
 def _table(nights: Sequence[Night]) -> Table:
     names = ("rows_in", "columns_in", "columns_published", *_CHARTS)
-    figures = figure_rows([one.figures for one in nights], names)
+    figures = figure_rows([night.figures for night in nights], names)
     rows: list[list[Cell]] = [
         [
-            f"{one.started:%Y-%m-%d %H:%M}",
-            one.job,
-            one.run_id,
-            *own,
+            f"{night.started:%Y-%m-%d %H:%M}",
+            night.job,
+            night.run_id,
+            *figure,
         ]
-        for one, own in zip(nights, figures, strict=True)
+        for night, figure in zip(nights, figures, strict=True)
     ]
     columns = ("began (UTC)", "job", "run")
     return Table("All runs", (*columns, *(_TITLES[name] for name in names)), rows)

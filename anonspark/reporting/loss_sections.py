@@ -83,8 +83,8 @@ def _missing(missing: Sequence[int | None], rules: Disclosure) -> list[str]:
     counts = [int(one or 0) for one in missing]
     # Less the records that were dropped, they would tell how many lack two values.
     if len(counts) > 1:
-        return [f"about {rules.rounded(one):,}" if one else "0" for one in counts]
-    return [f"{one:,}" for one in counts]
+        return [f"about {rules.rounded(count):,}" if count else "0" for count in counts]
+    return [f"{count:,}" for count in counts]
 
 
 def _extremes(names: Sequence[str], values: Sequence[float]) -> str:

@@ -126,7 +126,7 @@ def category_marginal(
         groups = plan_groups([(name,) for name in names], own, k, namings, missing)
     else:
         texts = [axis.texts_of(region) for region in regions]
-        sure = [place for place, one in enumerate(texts) if one and not regions[place].missing]
+        sure = [index for index, text in enumerate(texts) if text and not regions[index].missing]
         namings = _namings(attribute, sorted(set().union(*texts)))
         groups = plan_groups([texts[place] for place in sure], by_region[sure], k, namings)
     group_axis = GroupAxis(groups, axis)
@@ -159,9 +159,9 @@ def _marginal(
         ours[-1] = 0.0
     theirs = None if before is None else np.array([*before, missing, 0.0])
     kept = [
-        place
-        for place in range(len(names))
-        if round(ours[place], 9) > 0 or (theirs is not None and theirs[place] > 0)
+        index
+        for index in range(len(names))
+        if round(ours[index], 9) > 0 or (theirs is not None and theirs[index] > 0)
     ]
     return Marginal(
         attribute.name,

@@ -154,7 +154,7 @@ def _in_manifests(files: Files, root: str) -> Iterator[Night]:
 
 def jobs_of(nights: Iterable[Night]) -> list[str]:
     """Return the names of the jobs, in order."""
-    return sorted({one.job for one in nights})
+    return sorted({night.job for night in nights})
 
 
 def _moment(text: object) -> datetime | None:

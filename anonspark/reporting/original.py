@@ -65,12 +65,12 @@ class Original:
                 "that the release was made of"
             )
         self.places: dict[str, int] = {}
-        self.categories = [place for place, one in enumerate(attributes) if one.scale is None]
+        self.categories = [index for index, one in enumerate(attributes) if one.scale is None]
         readings = []
-        for place, attribute in enumerate(attributes):
+        for position, attribute in enumerate(attributes):
             if attribute.name in types:
-                name = f"value_{place}"
-                self.places[attribute.name] = place
+                name = f"value_{position}"
+                self.places[attribute.name] = position
                 reading = attribute.reading(attribute.name, name, manifest.missing_markers)
                 readings.append(_require_readable(reading, types[attribute.name]))
         records = original.read(readings)
@@ -82,7 +82,7 @@ class Original:
     @cached_property
     def _counted(self) -> dict[int, pa.Table]:
         """The texts of all categories, counted in one job."""
-        columns = {place: [f"value_{place}"] for place in self.categories}
+        columns = {category: [f"value_{category}"] for category in self.categories}
         # Of one there are more than are allowed, and missing, where these are not all.
         return count_values(self.records, columns, most=(_MOST_TEXTS + 2) * len(columns))
 
@@ -106,7 +106,7 @@ class Original:
 
     def figures(self, quasi_identifiers: int) -> OriginalFigures:
         """Count the groups of records with the same quasi-identifiers."""
-        names = [f"value_{place}" for place in range(quasi_identifiers)]
+        names = [f"value_{index}" for index in range(quasi_identifiers)]
         counted = self.records.aggregate(names, count="size").aggregate(["size"], count="groups")
         found = counted.collect()
         sizes = dict(zip(found["size"].to_pylist(), found["groups"].to_pylist(), strict=True))
@@ -124,14 +124,14 @@ def _require_readable(reading: Reading, found: pa.DataType) -> Reading:
 
 def count_bins(records: Table, edges: Mapping[int, Sequence[float]]) -> dict[int, BinCounts]:
     """Count the bins of ordered attributes, by their places. One job for all of them."""
-    count = _CountBins({place: tuple(own) for place, own in edges.items()})
+    count = _CountBins({place: tuple(edge) for place, edge in edges.items()})
     found = records.map_batches(count, _COUNTED).collect()
     rows = pc.sum(found.filter(pc.field("place") < 0)["rows"], min_count=0).as_py()
     counts = {}
     for place, own in edges.items():
         tasks = found.filter(pc.field("place") == place)
         reached = np.zeros(1 + len(own), np.int64)
-        reached += sum(np.array(one, np.int64) for one in tasks["reached"].to_pylist())
+        reached += sum(np.array(value, np.int64) for value in tasks["reached"].to_pylist())
         inside = -np.diff(np.array([*reached, 0], np.float64))
         counts[place] = BinCounts(inside, float(rows - reached[0]))
     return counts

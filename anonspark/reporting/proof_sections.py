@@ -310,7 +310,9 @@ def published(evidence: Evidence) -> Section:
         ["classes by published values", f"{evidence.verification.published.classes:,}"],
     ]
     configured = evidence.manifest.attributes
-    kinds = {one["name"]: one["kind"] for one in evidence.manifest.quasi_identifiers}
+    kinds = {
+        identifier["name"]: identifier["kind"] for identifier in evidence.manifest.quasi_identifiers
+    }
     columns: list[list[Cell]] = [
         [
             name,

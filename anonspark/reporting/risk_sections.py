@@ -51,9 +51,9 @@ def risk_curve(evidence: Evidence) -> Section | None:
         shares = [
             rules.rounded_share(share_above(sizes, threshold), people) for threshold in THRESHOLDS
         ]
-        points = [(100 * at, 100 * one) for at, one in zip(THRESHOLDS, shares, strict=True)]
+        points = [(100 * at, 100 * share) for at, share in zip(THRESHOLDS, shares, strict=True)]
         lines.append(Line(name, points))
-        cells.append([round_percent(one) for one in shares])
+        cells.append([round_percent(share) for share in shares])
     rows = [
         [round_percent(threshold), *row] for threshold, *row in zip(THRESHOLDS, *cells, strict=True)
     ]

@@ -59,9 +59,9 @@ def utility_sentences(
             f"{round_percent(worst['loss'])}."
         )
     distances = [
-        (distance(rules.shares(one.before), rules.shares(one.after)), one.attribute)
-        for one in figures.marginals
-        if one.before is not None
+        (distance(rules.shares(marginal.before), rules.shares(marginal.after)), marginal.attribute)
+        for marginal in figures.marginals
+        if marginal.before is not None
     ]
     if distances:
         largest, name = max(distances)
@@ -127,9 +127,9 @@ def _scores(learning: Learning) -> Chart:
     name = MEASURES[kept.measure]
     by_side = {
         side: {
-            one.learner: float(getattr(one, kept.measure))
-            for one in learning.scores
-            if one.trained_on == side
+            score.learner: float(getattr(score, kept.measure))
+            for score in learning.scores
+            if score.trained_on == side
         }
         for side in ("original", "release")
     }

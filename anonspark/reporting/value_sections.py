@@ -41,7 +41,7 @@ def marginals(evidence: Evidence) -> Section | None:
     return Section(
         "marginals",
         "Values before and after",
-        [Text(text), *(_marginal(one, place, rules) for place, one in enumerate(marginals))],
+        [Text(text), *(_marginal(one, index, rules) for index, one in enumerate(marginals))],
     )
 
 
@@ -182,8 +182,8 @@ def require_many(learning: Learning, rules: Disclosure) -> None:
         )
     shares = [1.0, learning.majority]
     if learning.loss.measure == "accuracy":
-        shares += [one.accuracy for one in learning.scores]
-    if any(rules.hides(round(one * records)) for own in shares for one in (own, 1.0 - own)):
+        shares += [score.accuracy for score in learning.scores]
+    if any(rules.hides(round(one * records)) for share in shares for one in (share, 1.0 - share)):
         raise DataError(
             f"{key}: scores of models that learn {learning.target!r} would tell of {rules.few} "
             f"test records. Expected k = {rules.k:,} or none of each kind. Give more records, or "

@@ -132,11 +132,11 @@ def _risky(evidence: Evidence) -> Iterator[Item]:
 
 
 def _singling_out(evidence: Evidence) -> Iterator[Item]:
-    for one in evidence.manifest.document.get("warnings") or ():
-        if one.get("code") in ("rare_values", "column_identifies"):
-            tone = "bad" if one["code"] == "column_identifies" else "mixed"
-            name = str(one["attribute"])
-            yield Item(f"{name}: singles people out by itself", _sentence(one["text"]), tone)
+    for warning in evidence.manifest.document.get("warnings") or ():
+        if warning.get("code") in ("rare_values", "column_identifies"):
+            tone = "bad" if warning["code"] == "column_identifies" else "mixed"
+            name = str(warning["attribute"])
+            yield Item(f"{name}: singles people out by itself", _sentence(warning["text"]), tone)
 
 
 def _warned(evidence: Evidence) -> Iterator[Item]:
@@ -148,7 +148,7 @@ def _warned(evidence: Evidence) -> Iterator[Item]:
             tone = "bad" if one.get("code") == "people_alone" else "mixed"
             yield Item(str(one.get("attribute") or "The run"), _sentence(one["text"]), tone)
     for text in evidence.verification.warnings:
-        if not any(text.endswith(one) for one in warnings):
+        if not any(text.endswith(warning) for warning in warnings):
             yield Item("The proof", _sentence(text), "mixed")
 
 

@@ -31,13 +31,13 @@ def with_dictionaries(records: pa.Table) -> pa.Table:
         With the same values, each column in one chunk.
     """
     records = records.unify_dictionaries().combine_chunks()
-    for place, name in enumerate(records.schema.names):
-        column = records.column(place)
+    for index, name in enumerate(records.schema.names):
+        column = records.column(index)
         if pa.types.is_dictionary(column.type) and column.num_chunks:
             if len(column.chunk(0).dictionary) * _RECORDS_A_TEXT <= len(column):
                 continue
-            records = _decoded(records, [place])
-            column = records.column(place)
+            records = _decoded(records, [index])
+            column = records.column(index)
         if not pa.types.is_string(column.type) or not column.num_chunks:
             continue
         first = column.slice(0, _FIRST)
@@ -45,7 +45,7 @@ def with_dictionaries(records: pa.Table) -> pa.Table:
             continue
         encoded = column.chunk(0).dictionary_encode()
         if len(encoded.dictionary) * _RECORDS_A_TEXT <= len(column):
-            records = records.set_column(place, name, encoded)
+            records = records.set_column(index, name, encoded)
     return records
 
 
@@ -65,8 +65,8 @@ def worth_dividing(records: pa.Table, parts: int) -> pa.Table:
         Into which the records will be divided, each with all of every dictionary.
     """
     large = [
-        place
-        for place, column in enumerate(records.columns)
+        index
+        for index, column in enumerate(records.columns)
         if pa.types.is_dictionary(column.type)
         and column.num_chunks
         and len(column.chunk(0).dictionary) * _RECORDS_A_TEXT * parts > len(column)
@@ -84,11 +84,11 @@ def put_together(tables: Sequence[pa.Table]) -> pa.Table:
     """
     first = tables[0].schema
     alike = [
-        all(table.schema.field(place).type == field.type for table in tables)
-        for place, field in enumerate(first)
+        all(table.schema.field(index).type == field.type for table in tables)
+        for index, field in enumerate(first)
     ]
     if not all(alike):
-        odd = [place for place, same in enumerate(alike) if not same]
+        odd = [index for index, same in enumerate(alike) if not same]
         tables = [_decoded(table, odd) for table in tables]
     # Dictionaries of several tables differ.
     return pa.concat_tables(tables).unify_dictionaries().combine_chunks()

@@ -70,7 +70,8 @@ def coded_schema(schema: pa.Schema, quasi_identifiers: Sequence[QuasiIdentifier]
         return schema
     raw = set(map(quasi_identifier_column, range(len(quasi_identifiers))))
     codes = [
-        pa.field(code_column(index), one.code_type) for index, one in enumerate(quasi_identifiers)
+        pa.field(code_column(index), identifier.code_type)
+        for index, identifier in enumerate(quasi_identifiers)
     ]
     return pa.schema([*codes, *(field for field in schema if field.name not in raw)])
 
@@ -93,8 +94,8 @@ def with_codes(
     schema = coded_schema(records.schema, quasi_identifiers)
     d = len(quasi_identifiers)
     codes = [
-        pa.array(keys[:, index].astype(one.code_type.to_pandas_dtype()))
-        for index, one in enumerate(quasi_identifiers)
+        pa.array(keys[:, index].astype(identifier.code_type.to_pandas_dtype()))
+        for index, identifier in enumerate(quasi_identifiers)
     ]
     others = [records.column(name) for name in schema.names[d:]]
     return pa.Table.from_arrays([*codes, *others], schema=schema)

@@ -142,8 +142,8 @@ class Records:
             Lazy. No shuffle. With its names already: an engine may copy every row to change them.
         """
         schema = pa.schema(
-            self.schema.field(own).with_name(name).with_nullable(True)
-            for name, own in columns.items()
+            self.schema.field(column).with_name(name).with_nullable(True)
+            for name, column in columns.items()
         )
         return self.map_batches(_Named(list(columns)), schema, list(columns.values()))
 

@@ -68,7 +68,7 @@ class Association:
     @property
     def by_name(self) -> dict[str, AttributeAssociation]:
         """The attributes by their names."""
-        return {one.name: one for one in self.attributes}
+        return {attribute.name: attribute for attribute in self.attributes}
 
 
 def measure_association(
@@ -121,12 +121,12 @@ def measure_association(
     columns = [one.axis.columns for one in bins]
     require_published(release, columns)
     spread = _SpreadClasses(bins, target, target.reading(release))
-    published = release.select([*(name for own in columns for name in own), target.name])
+    published = release.select([*(name for column in columns for name in column), target.name])
     classes = len(target.classes)
     starts = _starts(bins, classes)
     names = [one.axis.name for one in bins]
     flat = sum_cells(published, spread, int(starts[-1]) + classes, names)
-    tables = [own.reshape(-1, classes) for own in np.split(flat, starts[1:])]
+    tables = [part.reshape(-1, classes) for part in np.split(flat, starts[1:])]
     attributes_told = []
     released = (tables[-1][0] * _UNIT).astype(np.int64)
     # Those of the target that no record has which is looked at here are none.
@@ -163,14 +163,14 @@ class _SpreadClasses:
         unreadable: set[int] = set()
         for records in together(batches, PART_BYTES):
             own = class_numbers(self.target, self.reading, records)
-            for place, bins in enumerate(self.bins):
-                block = sums[starts[place] : starts[place + 1]].reshape(bins.number, classes)
+            for index, bins in enumerate(self.bins):
+                block = sums[starts[index] : starts[index + 1]].reshape(bins.number, classes)
                 try:
                     spread, numbers = bins.axis.spread(
                         [records.column(one) for one in bins.axis.columns]
                     )
                 except DataError:
-                    unreadable.add(place)
+                    unreadable.add(index)
                     continue
                 counts = count_pairs(numbers, own, len(spread.starts), classes + 1)[:, :classes]
                 bins.add_records(spread, np.ascontiguousarray(counts), _UNIT, block)

@@ -204,7 +204,7 @@ def count_near_quantiles(
     -----
     One pass. The different numbers in the ranges with quantiles are collected.
     """
-    ranges = {place: (own.shift, own.with_quantiles) for place, own in numbers.items()}
+    ranges = {place: (number.shift, number.with_quantiles) for place, number in numbers.items()}
     if not ranges:
         return {}
     read = read.of(ranges)
@@ -213,8 +213,8 @@ def count_near_quantiles(
     )
     classes = len(read.target.classes)
     return {
-        place: own.refined(Numbers.of(near.filter(pc.equal(near["place"], place)), classes))
-        for place, own in numbers.items()
+        place: number.refined(Numbers.of(near.filter(pc.equal(near["place"], place)), classes))
+        for place, number in numbers.items()
     }
 
 
@@ -305,27 +305,27 @@ def count_classes(
     in_order = sorted(attributes, key=lambda one: one.name)
     plans = plan_values(original, {one.name: one for one in in_order}, missing_markers)
     read = ReadRecords(
-        {place: plan.reading for place, plan in enumerate(plans)},
+        {index: plan.reading for index, plan in enumerate(plans)},
         target,
         target.reading(original),
         drops_missing,
     )
     parts = original.select(read.columns).map_batches(_CountValues(read), COUNTS)
     counted = collect_counts(parts)
-    of_places = [counted.filter(pc.equal(counted["place"], place)) for place in range(len(plans))]
+    of_places = [counted.filter(pc.equal(counted["place"], index)) for index in range(len(plans))]
     classes = len(target.classes)
     numbers = {
-        place: Numbers.of(of_places[place], classes)
-        for place, plan in enumerate(plans)
+        index: Numbers.of(of_places[index], classes)
+        for index, plan in enumerate(plans)
         if plan.scale != "text"
     }
-    ranges = {place: own for place, own in numbers.items() if own.shift}
+    ranges = {place: number for place, number in numbers.items() if number.shift}
     numbers |= count_near_quantiles(original, ranges, read)
     return [
         _binned(
-            plan, leaves.get(plan.reading.column), of_places[place], numbers.get(place), classes
+            plan, leaves.get(plan.reading.column), of_places[index], numbers.get(index), classes
         )
-        for place, plan in enumerate(plans)
+        for index, plan in enumerate(plans)
     ]
 
 
@@ -341,8 +341,8 @@ class _CountValues:
         classes = len(self.read.target.classes)
         for records in together(batches, PART_BYTES):
             values, labels = self.read(records)
-            for place, own in values.items():
-                yield from count_part(place, own, labels, classes).to_batches()
+            for place, value in values.items():
+                yield from count_part(place, value, labels, classes).to_batches()
 
 
 def _binned(

@@ -155,10 +155,10 @@ class Evaluation:
         kept = test.persist()
         try:
             tested = self.tested(kept, self.target)
-            for name, own in trainings.items():
+            for name, training in trainings.items():
                 if name in trained_on:
                     tell(f"training models on the {name.replace('_', ' ')}")
-                    tested = tested.with_models(own, name, self.records)
+                    tested = tested.with_models(training, name, self.records)
             tell("scoring models")
             return tested.figures()
         finally:
@@ -434,7 +434,7 @@ class SideBySide:
             first = look_at(self._engine, release, manifest, self._original, self._holdout)
             self._first = replace(first, target=self._target)
             return self._first
-        published = {one.name: one for one in published_attributes(manifest)}
+        published = {attribute.name: attribute for attribute in published_attributes(manifest)}
         return replace(
             self._first,
             release=self._engine.published(f"{release}/data", manifest.data_format),

@@ -178,11 +178,11 @@ class _Encode:
             yield pa.record_batch([lists, labels.filter(mask)], schema=_EXAMPLES)
 
     def _features(self, batch: pa.RecordBatch) -> Iterator[Figures]:
-        for place, axis in enumerate(self.space.axes):
-            if place < self.published:
+        for index, axis in enumerate(self.space.axes):
+            if index < self.published:
                 columns = [
-                    batch.column(name) for name in published_columns(place, len(axis.columns))
+                    batch.column(name) for name in published_columns(index, len(axis.columns))
                 ]
                 yield self.space.of_region(axis, columns)
             else:
-                yield self.space.of_value(axis, batch.column(value_column(place)))
+                yield self.space.of_value(axis, batch.column(value_column(index)))

@@ -103,14 +103,14 @@ class Arrangement:
         """Return it as JSON has it, without values."""
         attributes = [
             {
-                "name": one.name,
-                "values": len(one.values),
-                "rare": one.rare,
-                "association": one.association,
-                "groups": [len(level) for level in one.levels],
-                "kept": one.kept,
+                "name": attribute.name,
+                "values": len(attribute.values),
+                "rare": attribute.rare,
+                "association": attribute.association,
+                "groups": [len(level) for level in attribute.levels],
+                "kept": attribute.kept,
             }
-            for one in self.attributes
+            for attribute in self.attributes
         ]
         return {
             "target": self.target,
@@ -183,7 +183,7 @@ def arrange(
                 "directory"
             )
     tell(f"arranging {len(counts):,} attributes")
-    found = [_arranged(name, own, form, least) for name, own in counts.items()]
+    found = [_arranged(name, count, form, least) for name, count in counts.items()]
     if form == "order":
         texts = {paths[""]: _as_yaml(found, target, least)}
     else:
@@ -212,7 +212,7 @@ def _counts_of_table(
         plans = _plans(table, configuration, attributes, target)
         markers = tuple(configuration.input.missing_markers)
         counts = _count(table, plans, Target(target, (), markers))
-    return {plan.column.name: counts.get(place, {}) for place, plan in enumerate(plans)}
+    return {plan.column.name: counts.get(index, {}) for index, plan in enumerate(plans)}
 
 
 def _noisy_counts(
@@ -263,8 +263,8 @@ def _plans(
             "it is, or not at all. Choose another"
         )
     bare = {
-        name: one.model_copy(update={"hierarchy": None, "order": None})
-        for name, one in configuration.attributes.items()
+        name: attribute.model_copy(update={"hierarchy": None, "order": None})
+        for name, attribute in configuration.attributes.items()
     }
     plain = configuration.model_copy(update={"attributes": bare})
     by_name = {one.column.name: one for one in plan_columns(table.schema, plain, {})}
@@ -286,8 +286,8 @@ def _wanted(
     """Return the attributes that are named, or all that have neither order nor hierarchy."""
     declared = {
         name
-        for name, one in configuration.attributes.items()
-        if one.hierarchy is not None or one.order is not None
+        for name, attribute in configuration.attributes.items()
+        if attribute.hierarchy is not None or attribute.order is not None
     }
     wanted = list(dict.fromkeys(attributes)) or [name for name in texts if name not in declared]
     if not wanted:
@@ -321,7 +321,9 @@ def _count(table: Table, plans: Sequence[PlannedColumn], target: Target) -> Mapp
         *(found[name].to_pylist() for name in _COUNTS.names), strict=True
     ):
         counts.setdefault(place, {}).setdefault(value, {})[label] = records
-    classes = {label for own in counts.values() for of_value in own.values() for label in of_value}
+    classes = {
+        label for count in counts.values() for of_value in count.values() for label in of_value
+    }
     if len(classes) < 2 or len(classes) > MOST_CLASSES:
         number = len(classes) if len(classes) <= MOST_CLASSES else f"more than {MOST_CLASSES}"
         raise DataError(
@@ -345,7 +347,7 @@ class _CountPairs:
             classes = coded_values(records.column(self.label.column))
             names, _ = read_values(self.label, classes.dictionary)
             labels = _codes(classes, pa.array(np.arange(len(names))), names.is_valid())
-            for place, plan in enumerate(self.plans):
+            for index, plan in enumerate(self.plans):
                 values = coded_values(records.column(plan.column.name))
                 judged = judge(plan, values.dictionary, self.label.markers)
                 texts = judged.values.cast(pa.string())
@@ -356,7 +358,7 @@ class _CountPairs:
                 counted = pa.DictionaryArray.from_arrays(own[some], read.dictionary)
                 found, of_class, counts = count_values(counted, labels[some], len(names))
                 columns = [
-                    pa.array(np.full(len(found), place, np.int32)),
+                    pa.array(np.full(len(found), index, np.int32)),
                     found,
                     names.take(pa.array(of_class)),
                     pa.array(counts),
@@ -376,7 +378,7 @@ def _arranged(name: str, counts: Counts, form: Form, least: int | None) -> Arran
     if form == "hierarchy":
         counts = _without_blanks(counts)
     values = sorted(counts)
-    classes = sorted({label for own in counts.values() for label in own})
+    classes = sorted({label for count in counts.values() for label in count})
     matrix = np.array(
         [[counts[value].get(label, 0) for label in classes] for value in values], np.int64
     ).reshape(len(values), len(classes))
@@ -423,9 +425,9 @@ def _arranged(name: str, counts: Counts, form: Form, least: int | None) -> Arran
 def _without_blanks(counts: Counts) -> dict[str, dict[str, int]]:
     """Return counts of values without blanks around them, as hierarchy files have them."""
     found: dict[str, dict[str, int]] = {}
-    for value, own in counts.items():
+    for value, count in counts.items():
         together = found.setdefault(value.strip(" "), {})
-        for label, records in own.items():
+        for label, records in count.items():
             together[label] = together.get(label, 0) + records
     return found
 
@@ -433,7 +435,7 @@ def _without_blanks(counts: Counts) -> dict[str, dict[str, int]]:
 def _bits(counts: Integers) -> float:
     """Return the bits of information about the target in rows: records times removed entropy."""
     whole = counts.sum(axis=0)
-    rows = [int(own.sum()) * entropy(own) for own in counts if own.sum()]
+    rows = [int(count.sum()) * entropy(count) for count in counts if count.sum()]
     return int(whole.sum()) * entropy(whole) - math.fsum(rows)
 
 

@@ -62,7 +62,7 @@ class Target:
         """Return how many records have a value that is none of the classes. One job."""
         texts = table.read([self.reading(table)]).select([LABEL])
         counted = texts.map_batches(_CountOthers(self), _OTHERS).aggregate([], sums=["records"])
-        return sum(one or 0 for one in counted.collect().column("records").to_pylist())
+        return sum(value or 0 for value in counted.collect().column("records").to_pylist())
 
 
 def describe_target(
@@ -244,14 +244,16 @@ class ReadRecords:
     def columns(self) -> list[str]:
         """Columns that are read."""
         return list(
-            dict.fromkeys([*(one.column for one in self.readings.values()), self.label.column])
+            dict.fromkeys(
+                [*(reading.column for reading in self.readings.values()), self.label.column]
+            )
         )
 
     def of(self, places: Collection[int]) -> ReadRecords:
         """Return who reads some attributes alone, if none of the others matters."""
         if self.drops_missing:
             return self
-        some = {place: own for place, own in self.readings.items() if place in places}
+        some = {place: reading for place, reading in self.readings.items() if place in places}
         return replace(self, readings=some)
 
     def __call__(self, records: pa.Table) -> tuple[dict[int, pa.Array], Integers]:
@@ -268,6 +270,6 @@ class ReadRecords:
                 lacking |= missing
         if lacking.any():
             kept = pa.array(~lacking)
-            values = {place: own.filter(kept) for place, own in values.items()}
+            values = {place: value.filter(kept) for place, value in values.items()}
             classes = classes[~lacking]
         return values, classes

@@ -156,12 +156,12 @@ class _CountPredictions:
         cells = np.zeros(shape, np.int64)
         for batch in batches:
             labels = batch.column(LABEL).to_numpy().astype(np.int64)
-            for own, name in zip(cells, self.models, strict=True):
+            for cell, name in zip(cells, self.models, strict=True):
                 predicted = batch.column(name).to_numpy().astype(np.int64)
                 steps = np.zeros(len(labels), np.int64)
                 if self.classes == 2:
                     steps = steps_of(_probability(batch, name))
-                np.add.at(own, (labels, predicted, steps), 1)
+                np.add.at(cell, (labels, predicted, steps), 1)
         yield cells_of(cells.reshape(-1))
 
 

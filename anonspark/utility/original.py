@@ -190,7 +190,7 @@ class _FindFacts:
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            facts = [self._facts(batch, place) for place in range(len(self.columns))]
+            facts = [self._facts(batch, index) for index in range(len(self.columns))]
             yield pa.RecordBatch.from_pylist(facts, _FACTS)
 
     def _facts(self, batch: pa.RecordBatch, place: int) -> dict[str, object]:
@@ -227,20 +227,20 @@ def _axes(
     if not rows:
         raise DataError("--original: the table holds no records")
     ends = {
-        place: (by_place[place]["smallest"], by_place[place]["largest"])
-        for place, plan in enumerate(planned)
+        index: (by_place[index]["smallest"], by_place[index]["largest"])
+        for index, plan in enumerate(planned)
         if plan.scale != "text"
     }
     domains = _number_domains(original, readings, ends, rows)
     axes = []
-    for place, plan in enumerate(planned):
-        name, own = plan.reading.column, by_place[place]
+    for position, plan in enumerate(planned):
+        name, own = plan.reading.column, by_place[position]
         texts: list[str] = []
         frequent = np.empty(0)
         if plan.scale == "text":
             texts, counts = _texts(original, plan)
             every = np.arange(len(texts), dtype=np.float64)
-            domains[place] = Domain(every, counts / max(1, counts.sum()), evenly=True)
+            domains[position] = Domain(every, counts / max(1, counts.sum()), evenly=True)
             frequent = frequent_of(counts)
         axes.append(
             Axis(
@@ -250,7 +250,7 @@ def _axes(
                 leaves=hierarchies.get(name) if plan.published is not None else None,
                 whole=not own["broken"],
                 texts=tuple(texts),
-                domain=domains[place],
+                domain=domains[position],
                 frequent=frequent,
                 missing=rows - own["present"],
             )
@@ -270,7 +270,7 @@ def _number_domains(
     """
     if not ends:
         return {}
-    numbers = [readings[place].name for place in ends]
+    numbers = [readings[end].name for end in ends]
     table = read_values(original, readings)
     if rows > _DRAWN:
         every = as_comparable(table, readings)

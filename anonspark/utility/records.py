@@ -51,13 +51,13 @@ def readings_of(
     """
     readings, problems = [], []
     found = {field.name: field.type for field in table.schema}
-    for place, axis in enumerate(axes, start=first):
+    for index, axis in enumerate(axes, start=first):
         name = axis.name
         if name not in found:
             problems.append(lacking(what, name, table))
             continue
         reading = reading_of(
-            name, value_column(place), found[name], axis.scale, axis.published, missing_markers
+            name, value_column(index), found[name], axis.scale, axis.published, missing_markers
         )
         if reading is None:
             problems.append(unreadable(what, name, axis.scale))
@@ -101,10 +101,10 @@ def read_published(
     # Numbered, so that no published name clashes with ours.
     numbered = {
         new: name
-        for place, columns in enumerate(published)
-        for new, name in zip(published_columns(place, len(columns)), columns, strict=True)
+        for index, columns in enumerate(published)
+        for new, name in zip(published_columns(index, len(columns)), columns, strict=True)
     }
-    raw = {f"raw_{place}": reading.column for place, reading in enumerate(readings)}
+    raw = {f"raw_{index}": reading.column for index, reading in enumerate(readings)}
     renamed = [replace(one, column=name) for one, name in zip(readings, raw, strict=True)]
     return read_values(release.select(numbered | raw), renamed, list(numbered))
 
@@ -137,9 +137,12 @@ def as_comparable(
     """
     schema = pa.schema(
         [
-            (one.name, pa.string() if one.type in (pa.string(), pa.bool_()) else pa.float64())
-            for one in readings
-            if target is None or one.name != LABEL
+            (
+                reading.name,
+                pa.string() if reading.type in (pa.string(), pa.bool_()) else pa.float64(),
+            )
+            for reading in readings
+            if target is None or reading.name != LABEL
         ]
     )
     if target is not None:
@@ -213,7 +216,7 @@ def sum_cells(
         places = sorted(-1 - numbers[numbers < 0])
         raise unreadable_labels(names[place] for place in places)
     sums = np.zeros(cells)
-    sums[numbers] = [float(one) for one in counted["records"].to_pylist()]
+    sums[numbers] = [float(record) for record in counted["records"].to_pylist()]
     return sums
 
 

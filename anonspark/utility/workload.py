@@ -227,9 +227,9 @@ class _CountSelected:
 
     def _count(self, batch: pa.RecordBatch) -> Integers:
         chosen = np.ones((len(self.queries), batch.num_rows), bool)
-        for place, axis in enumerate(self.axes):
-            position = axis.positions(batch.column(value_column(place)))
-            chosen[self.queries.asked[place]] &= _selected(position, self.queries, place)
+        for index, axis in enumerate(self.axes):
+            position = axis.positions(batch.column(value_column(index)))
+            chosen[self.queries.asked[index]] &= _selected(position, self.queries, index)
         counts: Integers = chosen.sum(axis=1, dtype=np.int64)
         return counts
 
@@ -253,18 +253,18 @@ class _EstimateSelected:
     def _estimate(self, batch: pa.RecordBatch, estimates: Integers, unreadable: set[int]) -> None:
         queries, d = self.queries, len(self.axes)
         shares = np.ones((len(queries), batch.num_rows))
-        for place, axis in enumerate(self.axes):
-            asked = queries.asked[place]
-            columns = [batch.column(name) for name in published_columns(place, len(axis.columns))]
+        for index, axis in enumerate(self.axes):
+            asked = queries.asked[index]
+            columns = [batch.column(name) for name in published_columns(index, len(axis.columns))]
             try:
                 spread, numbers = axis.spread(columns)
             except DataError:
-                unreadable.add(place)
+                unreadable.add(index)
                 continue
-            each = spread.shares(queries.low[place, asked], queries.high[place, asked])
+            each = spread.shares(queries.low[index, asked], queries.high[index, asked])
             shares[asked] *= np.ascontiguousarray(each.T)[:, numbers]
-        for place, axis in enumerate(self.filters, start=d):
-            position = axis.positions(batch.column(value_column(place)))
-            shares[queries.asked[place]] *= _selected(position, queries, place)
+        for index, axis in enumerate(self.filters, start=d):
+            position = axis.positions(batch.column(value_column(index)))
+            shares[queries.asked[index]] *= _selected(position, queries, index)
         records = batch.column("records").to_numpy()
         estimates += np.rint(shares * records / _UNIT).astype(np.int64).sum(axis=1)

@@ -19,7 +19,7 @@ from anonspark.engine.local.engine import LocalEngine
 from anonspark.release.manifest import read_manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes
 
-ROWS = 600
+ROWS = 700
 
 
 def test_before_and_after_are_the_same_people(

@@ -17,18 +17,32 @@ if TYPE_CHECKING:
     from anonspark.layers.partition.lattice.search import LookedAt
     from anonspark.pipeline.plan import Checked, Plan
 
+_NODES = (
+    "List the 20 best levels for full-domain and rho-gain, with exact counts. Keep this list "
+    "internal."
+)
+
 
 @command(*CONFIGURED)
 def check(
     call: Call,
     config: ConfigurationPath,
     overrides: Overrides = None,
+    shows_plan: Annotated[
+        bool,
+        typer.Option("--plan", help="Show what a run would do: rows, tasks, levels and output."),
+    ] = False,
+    nodes: Annotated[bool, typer.Option("--nodes", help=_NODES)] = False,
 ) -> None:
     """Check configuration and data without anonymizing.
 
     The warnings are those of a run that can be known before it.
     """
     from anonspark.cli.display import checked_blocks
+
+    if shows_plan or nodes:
+        _show_plan(call, config, overrides, nodes=nodes)
+        return
 
     def inspect(engine: Engine, configuration: Configuration) -> Checked:
         from anonspark.pipeline.plan import check_input
@@ -52,19 +66,13 @@ def plan(
     call: Call,
     config: ConfigurationPath,
     overrides: Overrides = None,
-    nodes: Annotated[
-        bool,
-        typer.Option(
-            "--nodes",
-            help="Also list the 20 best levels for full-domain and rho-gain, with exact counts. "
-            "Keep this list internal.",
-        ),
-    ] = False,
+    nodes: Annotated[bool, typer.Option("--nodes", help=_NODES)] = False,
 ) -> None:
-    """Show what a run would do, without anonymizing.
+    """Show what a run would do, as check --plan does."""
+    _show_plan(call, config, overrides, nodes=nodes)
 
-    Shows rows, tasks, tree levels, columns and output.
-    """
+
+def _show_plan(call: Call, config: ConfigurationPath, overrides: Overrides, *, nodes: bool) -> None:
     from anonspark.cli.display import plan_blocks
     from anonspark.engine.choice import choose_engine
 

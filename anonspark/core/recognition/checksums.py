@@ -21,8 +21,8 @@ def is_iban(text: str) -> bool:
 def has_luhn_digit(digits: str) -> bool:
     """Test the last digit by Luhn's rule (ISO/IEC 7812-1, annex B)."""
     total = 0
-    for place, one in enumerate(reversed(digits)):
-        doubled = int(one) * (1 + place % 2)
+    for index, digit in enumerate(reversed(digits)):
+        doubled = int(digit) * (1 + index % 2)
         total += doubled - 9 if doubled > 9 else doubled
     return total % 10 == 0
 

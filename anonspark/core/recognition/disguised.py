@@ -82,7 +82,7 @@ _ORDERS = (
     "poor fair good very_good excellent|xs s m l xl xxl"
 )
 _SEQUENCES = [
-    {word: float(place) for place, word in enumerate(order.split())} for order in _ORDERS.split("|")
+    {word: float(index) for index, word in enumerate(order.split())} for order in _ORDERS.split("|")
 ]
 
 
@@ -151,17 +151,17 @@ def natural_order(values: Sequence[str]) -> list[str]:
 
 def _places(values: Sequence[str]) -> Iterator[list[float | None]]:
     """Yield the place of each value in every order that the values may have."""
-    groups = [_GROUP.fullmatch(one) for one in values]
+    groups = [_GROUP.fullmatch(value) for value in values]
     yield [
         None
-        if one is None
-        else float(re.sub("[.,](?=[0-9]{3})", "", one["number"]).replace(",", "."))
-        * _TIMES[(one["times"] or "").lower()]
-        - (0.5 if one["less"] else 0.0)
-        for one in groups
+        if group is None
+        else float(re.sub("[.,](?=[0-9]{3})", "", group["number"]).replace(",", "."))
+        * _TIMES[(group["times"] or "").lower()]
+        - (0.5 if group["less"] else 0.0)
+        for group in groups
     ]
-    numbered = [_NUMBERED.fullmatch(one.strip()) for one in values]
+    numbered = [_NUMBERED.fullmatch(value.strip()) for value in values]
     if len({one["word"].lower() for one in numbered if one}) == 1:
         yield [None if one is None else float(one["number"]) for one in numbered]
     for sequence in _SEQUENCES:
-        yield [sequence.get("_".join(one.lower().split())) for one in values]
+        yield [sequence.get("_".join(value.lower().split())) for value in values]

@@ -26,6 +26,6 @@ def _spellings(word: str) -> tuple[str, ...]:
 
 
 MISSING_WORDS = tuple(
-    dict.fromkeys([*_SIGNS, *(own for word in _WORDS for own in _spellings(word))])
+    dict.fromkeys([*_SIGNS, *(spelling for word in _WORDS for spelling in _spellings(word))])
 )
 """Texts that mean missing as a rule. They say nothing about people, so they may be shown."""

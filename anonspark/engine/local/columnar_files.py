@@ -163,7 +163,9 @@ def _read_row_group(
 
 def _texts_of(metadata: Any, names: Sequence[str]) -> list[str]:
     leaves = map(metadata.schema.column, range(metadata.num_columns))
-    return [one.path for one in leaves if one.path in names and one.logical_type.type == "STRING"]
+    return [
+        leaf.path for leaf in leaves if leaf.path in names and leaf.logical_type.type == "STRING"
+    ]
 
 
 def _field_of_parquet(found: pa.Field, kinds: Mapping[str, tuple[str, str]]) -> pa.Field:

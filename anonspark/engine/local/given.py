@@ -121,7 +121,7 @@ def _struct_of(found: pa.StructType) -> pa.DataType:
         read = type_as_read(found)
     except TypeNotReadError:
         return found
-    fields = (found.field(place) for place in range(found.num_fields))
+    fields = (found.field(index) for index in range(found.num_fields))
     return pa.struct(
         own.with_type(_type_of(given.type))
         if pa.types.is_duration(given.type) or pa.types.is_struct(given.type)

@@ -34,8 +34,8 @@ def with_texts_of_identifiers(table: Table, names: Sequence[str]) -> Table:
     schema = table.schema
     require_read(schema, names, "attributes.")
     places = [
-        place
-        for place, field in enumerate(schema)
+        index
+        for index, field in enumerate(schema)
         if field.name in names and is_hashable(field.type) and not is_publishable(field.type)
     ]
     if not places:

@@ -61,8 +61,8 @@ class RowIndex:
         self, wanted: pa.Table, rows: npt.NDArray[np.int64], candidates: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.bool_]:
         agree = np.ones(len(rows), bool)
-        for own, other in zip(self._keys.columns, wanted.columns, strict=True):
-            pair = own.take(pa.array(candidates)), other.take(pa.array(rows)).cast(own.type)
+        for column, other in zip(self._keys.columns, wanted.columns, strict=True):
+            pair = column.take(pa.array(candidates)), other.take(pa.array(rows)).cast(column.type)
             agree &= _equal(*pair)
         return agree
 

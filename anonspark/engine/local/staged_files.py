@@ -123,7 +123,7 @@ def write_parts(
         return found
 
     tasks = table.resources.runner.run(table.sources(), written)
-    tables = [one for own in tasks for one in own]
+    tables = [one for task in tasks for one in task]
     total = merge(pa.concat_tables(tables), [part], figures).to_pylist() if tables else []
     by_part = {row[part]: {name: row[name] for name in sums} for row in total}
     return {one: by_part.get(one, dict.fromkeys(sums)) for one in parts}
@@ -146,7 +146,7 @@ def sources(folders: Iterable[Path], schema: pa.Schema) -> list[Source]:
         for path in sorted(folder.iterdir()):
             if path.suffix == ".arrow":
                 batches = _mapped(path).num_record_batches
-                found += [partial(_batch, path, place) for place in range(batches)]
+                found += [partial(_batch, path, index) for index in range(batches)]
             # Tables of all runs, also of earlier versions.
             elif path.suffix == ".parquet":
                 groups = parquet.read_metadata(path).num_row_groups

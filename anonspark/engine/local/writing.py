@@ -90,8 +90,8 @@ def _as_in_orc(batches: Batches, schema: pa.Schema) -> Iterator[pa.Table]:
     for batch in batches:
         # Copied: Arrow writes the structures of a part of an array as those of its beginning.
         table = pa.Table.from_batches([batch]).take(np.arange(len(batch))).cast(schema)
-        for place, field in enumerate(schema):
-            values = table.column(place)
+        for index, field in enumerate(schema):
+            values = table.column(index)
             if pa.types.is_date(field.type) and _any_before(values, _FIRST_DAY):
                 raise _refused(field.name, "days before 1582-10-15")
             if pa.types.is_timestamp(field.type):
@@ -100,7 +100,7 @@ def _as_in_orc(batches: Batches, schema: pa.Schema) -> Iterator[pa.Table]:
                 if pc.any(pc.greater_equal(values, _AFTER_LAST_TIME)).as_py():
                     raise _refused(field.name, "times after 2262-04-10")
                 # The type that Spark's points in time have there.
-                table = table.set_column(place, field.name, values.cast(pa.timestamp("us")))
+                table = table.set_column(index, field.name, values.cast(pa.timestamp("us")))
         yield table
 
 
@@ -143,7 +143,7 @@ def publish_tasks(
     write = _WRITERS[data_format]
 
     def written(number: int, batches: Batches) -> PublishedFile | None:
-        first = next((one for one in batches if len(one)), None)
+        first = next((batch for batch in batches if len(batch)), None)
         if first is None:
             return None
         path = f"{files.local_path(own_aside)}/{number:05d}"

@@ -120,6 +120,11 @@ _ENVIRONMENT = (
         "instance), and run again, a run with --resume",
     ),
     (
+        re.compile(r"bigger than spark\.driver\.maxResultSize"),
+        "the tasks of a job hand more to the driver than spark.driver.maxResultSize allows: raise "
+        "it, and spark.driver.memory with it, or publish fewer columns",
+    ),
+    (
         re.compile(r"java\.lang\.OutOfMemoryError|GC overhead limit exceeded"),
         "Java ran out of memory: raise spark.executor.memory, or spark.driver.memory where Spark "
         "runs embedded or the driver failed",

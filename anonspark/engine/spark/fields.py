@@ -17,7 +17,7 @@ from anonspark.engine.struct_fields import struct_fields, with_field, with_struc
 def with_fields(table: DataFrame) -> DataFrame:
     """Return a table with the fields of its structs as columns, of which files read those asked."""
     # By their places: how names are found is a setting of the session.
-    numbered = [f"column_{place}" for place in range(len(table.columns))]
+    numbered = [f"column_{index}" for index in range(len(table.columns))]
     if (text := table.schema.json()).count('"void"'):
         # As columns of files without values, which are texts, and numbers inside of others.
         typed = json.loads(text.replace('ype":"void"', 'ype":"integer"'))
@@ -47,7 +47,7 @@ def with_fields(table: DataFrame) -> DataFrame:
 def _of_structs(schema: st.StructType) -> st.StructType:
     """Return a schema without what is a struct to Arrow alone, such as vectors of Spark ML."""
     return st.StructType(
-        [st.StructField(one.name, _of_structs_alone(one.dataType)) for one in schema]
+        [st.StructField(field.name, _of_structs_alone(field.dataType)) for field in schema]
     )
 
 

@@ -137,7 +137,7 @@ def find_reason_for_rows(
         return f"input.options.{odd[0]}"
     if files.folders:
         return "columns that are names of folders"
-    if files.old_calendar and any(pa.types.is_temporal(one.type) for one in columns):
+    if files.old_calendar and any(pa.types.is_temporal(column.type) for column in columns):
         return "days or times that may be those of an old calendar"
     if (reason := find_odd_setting(session)) or (reason := find_odd_size(session, files.sizes)):
         return reason
@@ -209,14 +209,14 @@ def find_odd_share(footer: parquet.FileMetaData, names: Sequence[str]) -> str | 
     if not footer.num_row_groups:
         return None
     group = footer.row_group(0)
-    chunks = [group.column(place) for place in range(group.num_columns)]
+    chunks = [group.column(index) for index in range(group.num_columns)]
     wanted = {name.lower() for name in names}
     read = sum(
-        one.total_compressed_size
-        for one in chunks
-        if one.path_in_schema.partition(".")[0].lower() in wanted
+        chunk.total_compressed_size
+        for chunk in chunks
+        if chunk.path_in_schema.partition(".")[0].lower() in wanted
     )
-    many = read * _BYTES_FOR_ONE < sum(one.total_compressed_size for one in chunks)
+    many = read * _BYTES_FOR_ONE < sum(chunk.total_compressed_size for chunk in chunks)
     return "the bytes of columns that are not listed" if many else None
 
 

@@ -166,12 +166,12 @@ def _listed(
     # Some file systems list their files by name, and others as it comes.
     described = sorted(zip(files, texts, strict=True))
     places = [schemas.setdefault(one, len(schemas)) for _, one in described]
-    first = next((one for one in schemas if json.loads(one)["fields"]), taken)
+    first = next((schema for schema in schemas if json.loads(schema)["fields"]), taken)
     # What is of no file was asked for, as a merged schema.
     is_another = taken in schemas and first != taken
     return ListedSchemas(
         [file for file, _ in described],
-        [_schema_of(one) for one in schemas],
+        [_schema_of(schema) for schema in schemas],
         places,
         folders,
         schema_of_first=StructType.fromJson(json.loads(first)) if is_another else None,
@@ -218,18 +218,18 @@ def _by_connect(table: DataFrame, data_format: str, folders: Sequence[str]) -> F
     if data_format != "parquet":
         texts = [schema_of_file(spark, data_format, file).json() for file in files]
         inner = {name.lower() for name in folders}
-        own = StructType([one for one in table.schema if one.name.lower() not in inner])
+        own = StructType([field for field in table.schema if field.name.lower() not in inner])
         return _listed(files, texts, own.json(), folders)
     footers = read_footers(files, _READERS)
     different: dict[str, int] = {}
-    places = [different.setdefault(words_of_footer(one), len(different)) for one in footers]
+    places = [different.setdefault(words_of_footer(footer), len(different)) for footer in footers]
     texts = [
         _described(schema_of_file(spark, data_format, files[places.index(place)]).json(), words)
         for words, place in different.items()
     ]
     old = (
-        _is_old({key.decode(): value.decode() for key, value in (one.metadata or {}).items()})
-        for one in footers
+        _is_old({key.decode(): value.decode() for key, value in (footer.metadata or {}).items()})
+        for footer in footers
     )
     sizes = list(map(MountedFiles(spark).size, files))
     return _footers(files, sizes, places, texts, folders, old_calendar=any(old))
@@ -313,7 +313,7 @@ def _footers(
         [schemas[texts[place]] for place in places],
         folders,
         sizes=sizes,
-        examples=sorted({own: place for place, own in enumerate(places)}.values()),
+        examples=sorted({own: index for index, own in enumerate(places)}.values()),
         old_calendar=old_calendar,
         stored=[{name: kind for name, (kind, _) in types.items()} for _, types in described],
     )
@@ -341,12 +341,12 @@ def _stored_types(columns: str) -> dict[str, tuple[str, str]]:
 
 def _with_types(schema: pa.Schema, stored: Mapping[str, Sequence[str]]) -> pa.Schema:
     """Return columns with the types that they are read as, where Spark takes them for numbers."""
-    for place, name in enumerate(schema.names):
+    for index, name in enumerate(schema.names):
         kind, zone = stored.get(name, ("", ""))
         if kind in (NO_VALUES, NANOSECONDS):
             times = pa.timestamp("us", "UTC" if zone == "true" else None)
-            read = schema.field(place).with_type(pa.null() if kind == NO_VALUES else times)
-            schema = schema.set(place, read)
+            read = schema.field(index).with_type(pa.null() if kind == NO_VALUES else times)
+            schema = schema.set(index, read)
     return schema
 
 
@@ -358,7 +358,7 @@ def _of_orc(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> list
     flags = [False, *[False] * ("readSchema$default$4" in dir(utilities))]
     found = utilities.readOrcSchemasInParallel(relation.location().allFiles(), hadoop, *flags)
     if found.size() == len(statuses):
-        return [str(one.json()) for one in _elements(found)]
+        return [str(element.json()) for element in _elements(found)]
     # Files without any column, as Hive leaves for tasks without records, are not among them.
     nothing = StructType().json()
     texts = []

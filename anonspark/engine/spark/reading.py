@@ -65,7 +65,7 @@ def select_attributes(table: DataFrame, configuration: Configuration) -> DataFra
     require_read(schema, set(configuration.attributes).difference(configuration.identifiers), _KEY)
     asked = {*configuration.attributes, *configuration.privacy.unit}
     # By their places: how names are found is a setting of the session.
-    numbered = [f"column_{place}" for place in range(len(table.columns))]
+    numbered = [f"column_{index}" for index in range(len(table.columns))]
     chosen = [
         # Nobody can count identifiers that have no values for us.
         (sf.lit(None).cast("string") if _is_unread(field) else sf.col(number)).alias(field.name)

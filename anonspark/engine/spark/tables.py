@@ -239,8 +239,8 @@ def with_typed_folders(
         tuple(unquote(uri).split("/")[:-1][-len(folders) :]) for uri in table.inputFiles()
     }
     columns = {name: sf.col(quoted(name)) for name in table.columns}
-    for place, name in enumerate(folders):
-        texts = {one[place].partition("=")[2] for one in directories}
+    for index, name in enumerate(folders):
+        texts = {directory[index].partition("=")[2] for directory in directories}
         read = columns[name]
         for text in sorted(texts):
             # Spark takes each byte that is escaped for a letter.

@@ -41,7 +41,7 @@ def map_batches(
     names = table.columns
     if _are_found(names):
         return table.mapInArrow(_Guarded(function), schema)  # type: ignore[arg-type]
-    numbered = table.toDF(*(f"column_{place}" for place in range(len(names))))
+    numbered = table.toDF(*(f"column_{index}" for index in range(len(names))))
     return numbered.mapInArrow(_Guarded(function, tuple(names)), schema)  # type: ignore[arg-type]
 
 

@@ -65,8 +65,8 @@ def open_text_files(
     reader = open_reader(address, found, options, texts, wanted, partial(first_line, system))
     most = largest_whole_file(spark, [file.bytes for file in files])
     lines = {
-        str(place): file
-        for place, file in enumerate(files)
+        str(index): file
+        for index, file in enumerate(files)
         if file.bytes > most and _comes_as_lines(system, reader, file)
     }
     every = {file.address: file for file in files if file not in lines.values()} | lines

@@ -166,17 +166,19 @@ class ReadColumns:
     def schema(self, given: pa.Schema) -> pa.Schema:
         """Return the schema of the batches that it yields, of those of a table."""
         fields = []
-        for one in self.readings:
-            fields.append(pa.field(one.name, one.type or given.field(one.column).type))
-            fields.append(pa.field(one.missing, pa.bool_()))
+        for reading in self.readings:
+            fields.append(pa.field(reading.name, reading.type or given.field(reading.column).type))
+            fields.append(pa.field(reading.missing, pa.bool_()))
         return pa.schema([*fields, *map(given.field, self.carried)])
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield values, which of them are missing, and the columns that are carried."""
         for batch in batches:
             columns: dict[str, pa.Array] = {}
-            for one in self.readings:
-                columns[one.name], columns[one.missing] = read_values(one, batch.column(one.column))
+            for reading in self.readings:
+                columns[reading.name], columns[reading.missing] = read_values(
+                    reading, batch.column(reading.column)
+                )
             columns |= {name: batch.column(name) for name in self.carried}
             yield pa.RecordBatch.from_pydict(columns)
 

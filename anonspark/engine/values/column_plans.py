@@ -252,7 +252,7 @@ def require_types(schema: pa.Schema, configuration: Configuration) -> None:
     DataError
     """
     types = {field.name: field.type for field in schema}
-    criteria = dict.fromkeys(one.attribute for one in configuration.privacy.criteria)
+    criteria = dict.fromkeys(criterion.attribute for criterion in configuration.privacy.criteria)
     problems = [
         f"attributes.{name}: {words(name, types[name])}"
         for names, fits, words in (

@@ -116,12 +116,12 @@ def _aggregated(rows: pa.Table, groups: Groups, asked: Sequence[Aggregate]) -> p
     """Return figures that Arrow has functions for, in the order of the groups."""
     if not asked:
         return pa.table({})
-    values = {f"{place}": _value(rows, one) for place, one in enumerate(asked)}
+    values = {f"{index}": _value(rows, one) for index, one in enumerate(asked)}
     table = pa.table({"group": pa.array(groups.numbers), **values})
     by_group = table.group_by("group", use_threads=False)
     # Arrow has an order of its own.
     return _in_order(
-        by_group.aggregate([(f"{place}", one.kind) for place, one in enumerate(asked)]), "group"
+        by_group.aggregate([(f"{index}", one.kind) for index, one in enumerate(asked)]), "group"
     )
 
 
@@ -288,9 +288,10 @@ def _bits(column: pa.Array) -> pa.Array:
 def _groups_of_arrow(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Groups:
     """Find equal rows of any types, and where different ones have the same hash."""
     chunked = [
-        one if isinstance(one, pa.ChunkedArray) else pa.chunked_array([one]) for one in columns
+        column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+        for column in columns
     ]
-    keys = {f"key_{place}": comparable(one) for place, one in enumerate(chunked)}
+    keys = {f"key_{index}": comparable(one) for index, one in enumerate(chunked)}
     table = pa.table({**keys, "row": pa.array(np.arange(len(chunked[0])))})
     found = table.group_by(list(keys), use_threads=False).aggregate(
         [("row", "min"), ("row", "list")]

@@ -195,8 +195,8 @@ def _add_lists(column: pa.Array, values: Sequence[pa.Array], hashes: _State) -> 
     place = 0
     while len(rows):
         hashes_of_rows = hashes[rows]
-        for one in values:
-            _add(one.take(pa.array(offsets[rows] + place)), hashes_of_rows)
+        for value in values:
+            _add(value.take(pa.array(offsets[rows] + place)), hashes_of_rows)
         hashes[rows] = hashes_of_rows
         place += 1
         rows = rows[sizes[rows] > place]

@@ -118,7 +118,10 @@ class ReadRecords:
         if self.seed is not None:
             fields += [pa.field(name, pa.int64()) for name in (RECORD_HASH, PAYLOAD_HASH)]
         fields += [pa.field(UNIT, pa.int64())] * bool(self.unit)
-        fields += [pa.field(name, given.field(own).type) for name, own in self.companions.items()]
+        fields += [
+            pa.field(name, given.field(companion).type)
+            for name, companion in self.companions.items()
+        ]
         return pa.schema(fields)
 
     def of_columns(self, names: Collection[str], *, whole: bool) -> ReadRecords:
@@ -153,7 +156,9 @@ class ReadRecords:
             if found is not None:
                 found.count("blank_rows", int(blank.sum()))
             batch = rows.filter(pa.array(~blank)) if blank.any() else rows
-            judged = [judge(one, batch.column(one.column.name), self.markers) for one in self.plans]
+            judged = [
+                judge(plan, batch.column(plan.column.name), self.markers) for plan in self.plans
+            ]
             kept = self._kept(judged, len(batch))
             if found is not None:
                 found.add(self.plans, judged, kept)
@@ -162,7 +167,7 @@ class ReadRecords:
             }
             columns |= {name: batch.column(own) for name, own in self.carried.items()}
             beside = self._units(batch)
-            beside |= {name: batch.column(own) for name, own in self.companions.items()}
+            beside |= {name: batch.column(companion) for name, companion in self.companions.items()}
             records = pa.RecordBatch.from_pydict(columns)
             if not kept.all():
                 records = records.filter(pa.array(kept))

@@ -232,7 +232,7 @@ def _each(values: pa.Array, text_of: Callable[[Any], str]) -> pa.Array:
     coded = values.dictionary_encode()
     if isinstance(coded, pa.ChunkedArray):
         coded = coded.combine_chunks()
-    texts = [None if one is None else text_of(one) for one in coded.dictionary.to_pylist()]
+    texts = [None if value is None else text_of(value) for value in coded.dictionary.to_pylist()]
     return pa.array(texts, pa.string()).take(coded.indices)
 
 
@@ -331,7 +331,7 @@ def are_missing(column: pa.Array, markers: Sequence[str]) -> pa.Array:
         return pc.fill_null(are_missing(column.dictionary, markers).take(column.indices), True)
     missing = pc.is_null(column, nan_is_null=True)
     values = pc.ascii_trim(column, " ") if is_text(column.type) else column
-    known = _values_of_markers([one.strip() for one in markers], column.type)
+    known = _values_of_markers([marker.strip() for marker in markers], column.type)
     return pc.or_(missing, pc.is_in(values, known)) if len(known) else missing
 
 
@@ -360,11 +360,15 @@ def _values_of_markers(markers: Sequence[str], own: pa.DataType) -> pa.Array:
         return texts.cast(own)
     if pa.types.is_boolean(own):
         # Of them 0 is no marker for False.
-        texts = pa.array([one for one in markers if one.lower() in ("true", "false")], pa.string())
+        texts = pa.array(
+            [marker for marker in markers if marker.lower() in ("true", "false")], pa.string()
+        )
     if pa.types.is_integer(own) or pa.types.is_decimal(own):
         target = own if pa.types.is_decimal(own) else pa.decimal128(20, 0)
-        numbers = [Decimal(one) for one in markers if NUMBER.fullmatch(one)]
-        exact = pa.array([one for one in numbers if rounded(one, target) == one], target)
+        numbers = [Decimal(marker) for marker in markers if NUMBER.fullmatch(marker)]
+        exact = pa.array(
+            [number for number in numbers if rounded(number, target) == number], target
+        )
         return exact if target == own else _number(exact, own).drop_null()
     return parse(texts, own).drop_null() if is_plain(own) else pa.nulls(0)
 

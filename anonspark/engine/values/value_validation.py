@@ -196,8 +196,8 @@ class Found:
             {
                 **vars(self),
                 "texts": {
-                    place: one.smallest().astype("<u8").tobytes().hex()
-                    for place, one in self.texts.items()
+                    place: text.smallest().astype("<u8").tobytes().hex()
+                    for place, text in self.texts.items()
                 },
                 "lowest": {place: _written(value) for place, value in self.lowest.items()},
                 "highest": {place: _written(value) for place, value in self.highest.items()},

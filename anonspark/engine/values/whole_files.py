@@ -95,7 +95,9 @@ def _decoded(content: pa.Buffer, columns: pa.Schema, dictionaries: bool, complet
                 for name, field in zip(names, columns, strict=True)
             ]
             if dictionaries:
-                values = [one.dictionary_encode() if is_text(one.type) else one for one in values]
+                values = [
+                    value.dictionary_encode() if is_text(value.type) else value for value in values
+                ]
             yield pa.RecordBatch.from_arrays(values, columns.names)
 
 
@@ -119,7 +121,7 @@ def coded_columns(
     """
     numbers = range(metadata.num_row_groups) if group is None else [group]
     groups = [metadata.row_group(number) for number in numbers]
-    places = {metadata.schema.column(place).path: place for place in range(metadata.num_columns)}
+    places = {metadata.schema.column(index).path: index for index in range(metadata.num_columns)}
     most = bytes_of_a_code * sum(one.num_rows for one in groups)
     return [
         name

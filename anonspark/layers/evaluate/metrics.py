@@ -147,7 +147,9 @@ def sum_up(classes: Records, quasi_identifiers: Sequence[QuasiIdentifier]) -> li
     rows = summed.aggregate([ROUND, SIZE], sums=names).collect().to_pylist()
     by_round: dict[int, Totals] = {}
     for row in rows:
-        losses = tuple(_losses(row, one, index) for index, one in enumerate(quasi_identifiers))
+        losses = tuple(
+            _losses(row, identifier, index) for index, identifier in enumerate(quasi_identifiers)
+        )
         pairs = zip(quasi_identifiers, losses, strict=True)
         own = Totals(
             {row[SIZE]: row["classes"]},
@@ -246,11 +248,11 @@ class _Loss:
     def of(self, levels: Levels) -> Fraction:
         """Return the loss of a node above the chosen one."""
         records = []
-        for attribute, low, high, own in zip(
+        for attribute, low, high, record in zip(
             self.attributes, self.levels, levels, self.records, strict=True
         ):
             there = np.zeros(attribute.number(high), np.int64)
-            np.add.at(there, attribute.between(low, high), own)
+            np.add.at(there, attribute.between(low, high), record)
             records.append(there)
         return node_loss(self.attributes, levels, records)
 
@@ -260,15 +262,15 @@ class _Loss:
         A step up never loses less, so that the next best one is always right above one that was
         yielded.
         """
-        heights = [one.height for one in self.attributes]
+        heights = [attribute.height for attribute in self.attributes]
         waiting = [(self.of(self.levels), sum(self.levels), self.levels)]
         seen = {self.levels}
         while waiting:
             loss, _, levels = heapq.heappop(waiting)
             yield loss, levels
-            for place, level in enumerate(levels):
-                above = (*levels[:place], level + 1, *levels[place + 1 :])
-                if level < heights[place] and above not in seen:
+            for index, level in enumerate(levels):
+                above = (*levels[:index], level + 1, *levels[index + 1 :])
+                if level < heights[index] and above not in seen:
                     seen.add(above)
                     heapq.heappush(waiting, (self.of(above), sum(above), above))
 
@@ -306,9 +308,12 @@ def node_rows(
     One job without a shuffle, which collects some numbers of each class. The driver merges the
     classes of 20 nodes a round. That is O(classes) each.
     """
-    attributes = tuple(AttributeGroups(one, place) for place, one in enumerate(quasi_identifiers))
+    attributes = tuple(
+        AttributeGroups(identifier, position)
+        for position, identifier in enumerate(quasi_identifiers)
+    )
     rounds = {
-        one.number: tuple(one.levels[own.name] for own in quasi_identifiers)
+        one.number: tuple(one.levels[identifier.name] for identifier in quasi_identifiers)
         for one in results
         if one.levels is not None
     }
@@ -344,14 +349,14 @@ def _rows_of_round(
     records = table.score(Criteria(1), by_group=True).groups
     bounds = np.cumsum(table.domain.groups(table.levels))[:-1]
     loss = _Loss(attributes, table.levels, np.split(records, bounds))
-    for place, (lost, levels) in enumerate(islice(loss.ascending(), MOST_NODES), start=1):
+    for index, (lost, levels) in enumerate(islice(loss.ascending(), MOST_NODES), start=1):
         node = table.roll_up(levels)
         # Of those left out a wider recoding would place some: how many, nobody may be told.
-        is_published = counts_told and (place == 1 or not result.left_over)
+        is_published = counts_told and (index == 1 or not result.left_over)
         pairs = zip(table.domain.names, levels, strict=True)
         yield {
             "round": result.number,
-            "node": place,
+            "node": index,
             "levels": levels_text(dict(pairs)),
             "height": sum(levels),
             "classes": node.tuples,

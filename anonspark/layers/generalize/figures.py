@@ -66,7 +66,7 @@ def class_schema(records: pa.Schema, d: int, columns: Sequence[PublishedColumn])
 def published_fields(columns: Sequence[PublishedColumn]) -> list[pa.Field]:
     """Return the staged columns of what a class is published as."""
     return [
-        pa.field(published_column(place), column.arrow_type) for place, column in enumerate(columns)
+        pa.field(published_column(index), column.arrow_type) for index, column in enumerate(columns)
     ]
 
 
@@ -98,7 +98,7 @@ def class_rows(
             f"penalty_{index}": pa.array(figures.penalties[:, index]),
             f"loss_{index}": pa.array(figures.losses[:, index]),
         }
-    columns |= {published_column(place): one for place, one in enumerate(published)}
+    columns |= {published_column(position): one for position, one in enumerate(published)}
     return pa.table(columns)
 
 
@@ -112,8 +112,8 @@ def losses_of_records(penalties: Sequence[Figures], weights: Sequence[float]) ->
     weights : sequence of float
     """
     total = np.zeros(len(penalties[0]))
-    for own, weight in zip(penalties, weights, strict=True):
-        total += own * weight
+    for penalty, weight in zip(penalties, weights, strict=True):
+        total += penalty * weight
     return total
 
 

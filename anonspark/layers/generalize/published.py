@@ -54,7 +54,7 @@ class PublishedValues:
 
     def new_top(self, index: int) -> tuple[str, str] | None:
         """Return the label of everything before and after, None where it is the same."""
-        tops = [recode(one, one.height).labels[0].as_py() for one in self.pairs(index)]
+        tops = [recode(pair, pair.height).labels[0].as_py() for pair in self.pairs(index)]
         return None if tops[0] == tops[1] else (tops[0], tops[1])
 
 
@@ -65,7 +65,9 @@ class _CountCodes:
     quasi_identifiers: tuple[QuasiIdentifier, ...]
 
     def __call__(self, batches: Batches) -> Batches:
-        totals = [np.zeros(one.highest + 2, np.int64) for one in self.quasi_identifiers]
+        totals = [
+            np.zeros(identifier.highest + 2, np.int64) for identifier in self.quasi_identifiers
+        ]
         for batch in batches:
             for index, one in enumerate(self.quasi_identifiers):
                 codes = one.encode(batch.column(quasi_identifier_column(index)))
@@ -82,7 +84,7 @@ def _count_codes(records: Records, quasi_identifiers: tuple[QuasiIdentifier, ...
     names = [quasi_identifier_column(index) for index in range(len(quasi_identifiers))]
     counted = records.map_batches(_CountCodes(quasi_identifiers), _CODES, names)
     rows = counted.aggregate(["attribute", "code"], sums=["records"]).collect().to_pylist()
-    counts = [np.zeros(one.highest + 2, np.int64) for one in quasi_identifiers]
+    counts = [np.zeros(identifier.highest + 2, np.int64) for identifier in quasi_identifiers]
     for row in rows:
         counts[row["attribute"]][row["code"]] = row["records"]
     return counts
@@ -114,8 +116,8 @@ def count_published(
     """
     all_counts, own_counts = (_count_codes(one, quasi_identifiers) for one in (records, left_out))
     after, missing = [], []
-    for one, all_, own in zip(quasi_identifiers, all_counts, own_counts, strict=True):
-        published = all_ - own
+    for one, all_, count in zip(quasi_identifiers, all_counts, own_counts, strict=True):
+        published = all_ - count
         lacking = int(published[one.missing_code]) if one.has_missing else 0
         present = np.flatnonzero(published[: one.highest + 1])
         missing.append(lacking)
@@ -132,7 +134,7 @@ def _with_values(
         raise ValueError(f"{quasi_identifier.name} has no hierarchy")
     if not from_file:
         columns = [hierarchy.labels(level, present) for level in range(hierarchy.height + 1)]
-        rows = [list(row) for row in zip(*(one.tolist() for one in columns), strict=True)]
+        rows = [list(row) for row in zip(*(column.tolist() for column in columns), strict=True)]
         hierarchy = Hierarchy.from_rows(rows, hierarchy.height)
         present = np.arange(len(present))
     lowest, highest = (int(present[0]), int(present[-1])) if len(present) else (0, -1)
@@ -212,8 +214,8 @@ def recode_classes(
         Lazy. No shuffle.
     """
     labels = {
-        published_column(place): change
-        for place, column in enumerate(columns)
+        published_column(index): change
+        for index, column in enumerate(columns)
         if (change := values.new_top(column.attribute)) is not None
     }
     recoded = classes.packed.map_batches(_RecodeClasses(values, labels), PACKED)

@@ -98,18 +98,23 @@ def spans_of(quasi_identifiers: Sequence[QuasiIdentifier]) -> Spans:
                 shares.append(np.where(covered > 1, covered / max(len(leaves), 1), 0.0))
         first.append(sum(map(len, nodes)))
     return Spans(
-        weights=np.array([one.weight for one in quasi_identifiers], np.float64),
+        weights=np.array([identifier.weight for identifier in quasi_identifiers], np.float64),
         missing=np.array(
-            [one.missing_code if one.has_missing else none for one in quasi_identifiers], np.int64
+            [
+                identifier.missing_code if identifier.has_missing else none
+                for identifier in quasi_identifiers
+            ],
+            np.int64,
         ),
         is_whole=np.array(
             [
-                one.has_missing and (one.hierarchy is not None or not one.is_category)
-                for one in quasi_identifiers
+                identifier.has_missing
+                and (identifier.hierarchy is not None or not identifier.is_category)
+                for identifier in quasi_identifiers
             ]
         ),
         first_node=np.array(first, np.int64),
-        leaves=np.array([len(one.categories) for one in quasi_identifiers], np.int64),
+        leaves=np.array([len(identifier.categories) for identifier in quasi_identifiers], np.int64),
         nodes=np.concatenate(nodes),
         shares=np.concatenate(shares),
     )

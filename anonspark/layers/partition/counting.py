@@ -208,9 +208,9 @@ class Counter:
 
     def __post_init__(self, tree: CutTree) -> None:
         self.descent = tree.descent()
-        self.requests = [one for one in self.questions if isinstance(one, Request)]
-        self.draws = [one for one in self.questions if isinstance(one, Draw)]
-        self.units = [one for one in self.questions if isinstance(one, UnitCount)]
+        self.requests = [question for question in self.questions if isinstance(question, Request)]
+        self.draws = [question for question in self.questions if isinstance(question, Draw)]
+        self.units = [question for question in self.questions if isinstance(question, UnitCount)]
         share = max(_RESULT_ROWS // max(len(self.requests), 1), 1)
         values = sum(
             request.highest - request.lowest + 1 for request in self.requests if request.every_value
@@ -272,7 +272,7 @@ class Counter:
 
     def _meet(self, keys: Integers, leaves: npt.NDArray[np.int32], met: list[Integers]) -> None:
         """Take notice of the people of a batch, of each question at most as many as it asks for."""
-        for place, question in enumerate(self.units):
+        for index, question in enumerate(self.units):
             columns = np.ascontiguousarray(keys[leaves == question.node].T)
             boundary = question.boundary
             measured = with_distances(
@@ -280,7 +280,7 @@ class Counter:
             )
             own = columns[-1][goes_left(measured, boundary) == question.goes_left]
             # The smallest ones: those of all tasks together are the smallest of all, then.
-            met[place] = np.union1d(met[place], own)[: question.most]
+            met[index] = np.union1d(met[index], own)[: question.most]
 
     def count(self, batches: Iterable[Integers]) -> dict[str, object]:
         """Count the records of a partition.

@@ -129,8 +129,8 @@ def half(
     d = len(node.lowest)
     missing, tied_rows = node.rows // 2, node.rows
     boundary = Boundary((), (), vantage_point=vantage_point)
-    for place, key in enumerate((*keys, d, d + 1)):
-        if place == 0 and first is not None:
+    for index, key in enumerate((*keys, d, d + 1)):
+        if index == 0 and first is not None:
             request, histogram = first
         else:
             lowest, highest = distances if key == DISTANCE else _interval(node, key)
@@ -324,14 +324,14 @@ def first_allowed(
         raise TypeError("expected the people of sides")
     for place in places:
         people = [at_most_matched(*sides.side(place, left=left)) for left in (True, False)]
-        if not all(_satisfy(one, criteria) for one in people):
+        if not all(_satisfy(person, criteria) for person in people):
             continue
         answers = yield [
             MatchedValues(node.number, boundaries[place], left) for left in (True, False)
         ]
         matched = [answer for answer in answers if isinstance(answer, list)]
-        people = [replace(one, matched=own) for one, own in zip(people, matched, strict=True)]
-        if all(_satisfy(one, criteria) for one in people):
+        people = [replace(person, matched=own) for person, own in zip(people, matched, strict=True)]
+        if all(_satisfy(person, criteria) for person in people):
             return place
     return None
 

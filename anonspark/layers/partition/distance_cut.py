@@ -203,7 +203,7 @@ class DistanceForesight:
 
     def answer(self, node: int, questions: Sequence[Question]) -> Sequence[Answer] | None:
         """Answer a node's questions, or return None if the cluster has to."""
-        draws = [one for one in questions if isinstance(one, Draw)]
+        draws = [question for question in questions if isinstance(question, Draw)]
         if draws:
             return self._answer_draws(node, draws)
         known = self._known.get(node)
@@ -249,10 +249,10 @@ class DistanceForesight:
         self._known.pop(node, None)
         self._drawn.pop(node, None)
         sides = self._below.pop(node, ([], []))
-        for place, (number, drawn) in enumerate(zip(numbers, sides, strict=True)):
+        for index, (number, drawn) in enumerate(zip(numbers, sides, strict=True)):
             if drawn:
                 self._drawn[number] = [
-                    _Drawn(one.draw, np.compress(self._go(one, boundary)[place], one.columns, 1))
+                    _Drawn(one.draw, np.compress(self._go(one, boundary)[index], one.columns, 1))
                     for one in drawn
                 ]
 

@@ -309,7 +309,7 @@ def _sampling(rows: int, salt: int) -> Sampling | None:
 
 
 def _root(quasi_identifiers: tuple[QuasiIdentifier, ...], rows: int, path: int) -> Node:
-    cells = [one.root_cell for one in quasi_identifiers]
+    cells = [identifier.root_cell for identifier in quasi_identifiers]
     return Node(
         number=0,
         path=path,

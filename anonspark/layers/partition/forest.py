@@ -50,7 +50,7 @@ class Forest:
     @property
     def width(self) -> int:
         """Most keys that a bracket compares."""
-        return max(len(one.keys) for one in self.brackets if one is not None)
+        return max(len(bracket.keys) for bracket in self.brackets if bracket is not None)
 
     def arrays(self, leaves: int, d: int) -> ForestArrays:
         """Return the forest as arrays, over a tree of so many nodes and d quasi-identifiers."""
@@ -62,17 +62,17 @@ class Forest:
         decided = np.zeros((len(self), 2), bool)
         points = np.zeros((len(self), d), np.float64)
         measured = False
-        for place, bracket in enumerate(self.brackets):
+        for index, bracket in enumerate(self.brackets):
             if bracket is None:
                 continue
-            attributes[place, : len(bracket.keys)] = bracket.keys
+            attributes[index, : len(bracket.keys)] = bracket.keys
             if bracket.vantage_point is not None:
-                points[place] = bracket.vantage_point
+                points[index] = bracket.vantage_point
                 measured = True
-            decided[place] = bracket.lower_goes_left, bracket.upper_goes_right
+            decided[index] = bracket.lower_goes_left, bracket.upper_goes_right
             for side, end in enumerate((bracket.lower, bracket.upper)):
-                ends[place, side, : len(end)] = end
-                levels[place, side] = len(end)
+                ends[index, side, : len(end)] = end
+                levels[index, side] = len(end)
         children = np.array(self.children, np.int64)
         return ForestArrays(places, attributes, points, ends, levels, decided, children, measured)
 

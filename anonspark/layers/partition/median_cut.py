@@ -85,8 +85,8 @@ class Foresight:
         if not forest.roots:
             return False
         counted = sample.count(tree, forest)
-        for number, place in forest.roots.items():
-            self._learn(number, counted, place, counted.nothing())
+        for number, root in forest.roots.items():
+            self._learn(number, counted, root, counted.nothing())
         return True
 
     def _learn(self, number: int, counted: CountedForest, place: int, arrived: Integers) -> None:
@@ -330,8 +330,8 @@ def _values_before(
     each = len(criteria.sensitive)
     before = [np.zeros_like(part) for part in counts_of_values(criteria, histograms[:each])]
     counts = []
-    for place in range(0, len(histograms), each):
-        own = counts_of_values(criteria, histograms[place : place + each])
+    for index in range(0, len(histograms), each):
+        own = counts_of_values(criteria, histograms[index : index + each])
         before = [total + part for total, part in zip(before, own, strict=True)]
         counts.append(before)
     return counts

@@ -121,10 +121,10 @@ class _Records:
             leaves = self.descent.find_leaves(keys)
             order = np.argsort(leaves, kind="stable")
             leaves = leaves[order]
-            for place, question in enumerate(self.questions):
+            for index, question in enumerate(self.questions):
                 start, stop = np.searchsorted(leaves, [question.node, question.node + 1])
                 if start < stop:
-                    yield place, np.ascontiguousarray(keys[order[start:stop]].T)
+                    yield index, np.ascontiguousarray(keys[order[start:stop]].T)
 
     def goes_left(self, columns: Integers, boundary: Boundary) -> Flags:
         """Return which records a boundary sends to the left."""
@@ -154,7 +154,9 @@ class _FindPairs(_Records):
         if len(boundaries) == 1:
             return (~self.goes_left(columns, boundaries[0])).astype(np.int64)
         key = boundaries[0].keys[0]
-        last_left = [one.thresholds[0] - (not one.equal_goes_left) for one in boundaries]
+        last_left = [
+            boundary.thresholds[0] - (not boundary.equal_goes_left) for boundary in boundaries
+        ]
         stretches: Integers = np.searchsorted(np.array(last_left, np.int64), columns[key])
         return stretches
 
@@ -244,8 +246,8 @@ def count_sides(
     first_value = keys.criteria.first_value
     names = ("side", "stretch", "item", "count")
     return [
-        PeopleOfSides(first_value, *(columns[name][columns["question"] == place] for name in names))
-        for place in range(len(questions))
+        PeopleOfSides(first_value, *(columns[name][columns["question"] == index] for name in names))
+        for index in range(len(questions))
     ]
 
 
@@ -283,14 +285,14 @@ def match_sides(
         matched_of_attributes(
             criteria.first_value,
             criteria.most_matched,
-            items[owners == place],
-            people[owners == place],
+            items[owners == index],
+            people[owners == index],
         )
-        for place in range(len(questions))
+        for index in range(len(questions))
     ]
 
 
 def at_most_matched(number: int, counts: Sequence[Counts]) -> PeopleOfGroup:
     """Return what is known of a group whose values are not matched: as many as can be."""
-    most = [min(int(np.count_nonzero(own)), number) for own in counts]
+    most = [min(int(np.count_nonzero(count)), number) for count in counts]
     return PeopleOfGroup(number, most)

@@ -160,7 +160,7 @@ def _all_of_range(column: InputColumn, present: Sequence[str]) -> Sequence[str]:
     low, high = (day_of(bound) if days else int(bound) for bound in bounds)
     if high - low >= _MOST_OF_RANGE:
         return present
-    values = [day_text(one) if days else str(one) for one in range(low, high + 1)]
+    values = [day_text(index) if days else str(index) for index in range(low, high + 1)]
     return values if set(present) <= set(values) else present
 
 

@@ -267,7 +267,7 @@ def _outside(column: InputColumn) -> DataError:
 def _all_between(values: Sequence[str], bounds: Sequence[Bound]) -> bool:
     """Return whether texts of numbers or days, as rules group them, are all in a range."""
     read = day_of if isinstance(bounds[0], str) else Fraction
-    low, high = [day_of(one) if isinstance(one, str) else number_of(one) for one in bounds]
+    low, high = [day_of(bound) if isinstance(bound, str) else number_of(bound) for bound in bounds]
     try:
         return all(low <= read(value) <= high for value in values)
     except UnfitRangeError:

@@ -31,11 +31,11 @@ class _FindEdges:
         found = [(np.zeros(0, np.int64), np.zeros(0, np.int64)) for _ in most]
         for batch in batches:
             people = batch.column(UNIT).to_numpy()
-            for place, items in enumerate(_numbers(batch, self.criteria)):
-                if most[place]:
-                    values = np.concatenate([found[place][0], items])
-                    own = np.concatenate([found[place][1], people])
-                    found[place] = enough_pairs(values, own, most[place])
+            for index, items in enumerate(_numbers(batch, self.criteria)):
+                if most[index]:
+                    values = np.concatenate([found[index][0], items])
+                    own = np.concatenate([found[index][1], people])
+                    found[index] = enough_pairs(values, own, most[index])
         for values, own in found:
             arrays = [pa.array(values, pa.int64()), pa.array(own, pa.int64())]
             yield pa.RecordBatch.from_arrays(arrays, schema=_PAIRS)
@@ -189,7 +189,7 @@ def count_units(records: Records | Rows, names: Sequence[str], k: int) -> Units:
             f"privacy.k: {k} needs at least {k} people, but the input is about {units:,}, "
             f"identified by {keys}. Nothing can be published"
         )
-    every = [np.asarray(one, np.int64) for one in found["largest"].to_pylist()]
+    every = [np.asarray(value, np.int64) for value in found["largest"].to_pylist()]
     largest = _largest(np.concatenate(every), max(k - 1, 1))
     return Units(units, int(largest.max(initial=0)), int(largest[: k - 1].sum()))
 

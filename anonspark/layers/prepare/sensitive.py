@@ -146,7 +146,7 @@ def _in_order(
     listed: list[str | None] = list(dict.fromkeys(value.strip() for value in order))
     if None in texts:
         listed.append(None)
-    places = {value: place for place, value in enumerate(listed)}
+    places = {value: index for index, value in enumerate(listed)}
     if not places.keys() >= set(texts):
         raise DataError(f"{where}: lacks some of the column's different values. List all of them")
     in_order = np.zeros(len(listed), np.int64)

@@ -96,7 +96,8 @@ class Snapshot:
     def content_fingerprint(self) -> str:
         """Return the facts that identify a prepared input: records, people and hierarchies."""
         hierarchies = sorted(
-            (name, one.leaves, one.levels) for name, one in self.hierarchies.items()
+            (name, hierarchy.leaves, hierarchy.levels)
+            for name, hierarchy in self.hierarchies.items()
         )
         people = [] if self.people is None else [self.people]
         content = json.dumps([self.fingerprint, hierarchies, *people])
@@ -273,7 +274,9 @@ def _unpublished(
     published = (*configuration.quasi_identifiers, *configuration.published_as_is)
     starts = tuple(f"{name}.".lower() for name in published)
     return tuple(
-        name for name in columns if not any(one.startswith(f"{name}.".lower()) for one in starts)
+        name
+        for name in columns
+        if not any(start.startswith(f"{name}.".lower()) for start in starts)
     )
 
 

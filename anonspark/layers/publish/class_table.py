@@ -58,8 +58,8 @@ def write_classes(
     """
     # Under their own names until the last step: those of attributes could break a query plan.
     bounds = {
-        f"{end}_{index}": f"{one.name}_{short}"
-        for index, one in enumerate(quasi_identifiers)
+        f"{end}_{index}": f"{identifier.name}_{short}"
+        for index, identifier in enumerate(quasi_identifiers)
         for end, short in (("lowest", "min"), ("highest", "max"))
     }
     staged = pa.schema(
@@ -81,8 +81,8 @@ def write_classes(
     tasks = -(-number // _CLASSES_IN_FILE)
     addressed = staged.append(pa.field(TASK, pa.int32()))
     labels = {
-        column.attribute: published_column(place)
-        for place, column in enumerate(columns)
+        column.attribute: published_column(position)
+        for position, column in enumerate(columns)
         if column.content == "label" and quasi_identifiers[column.attribute].hierarchy is not None
     }
     hidden = frozenset(column.attribute for column in columns if column.content == "mean")
@@ -121,9 +121,9 @@ class _DescribeClasses:
         for batch in batches:
             penalty = np.zeros(batch.num_rows)
             bounds = []
-            for index, one in enumerate(self.quasi_identifiers):
+            for index, identifier in enumerate(self.quasi_identifiers):
                 bounds += self._bounds(batch, index)
-                penalty += batch.column(f"penalty_{index}").to_numpy() * one.weight
+                penalty += batch.column(f"penalty_{index}").to_numpy() * identifier.weight
             names = _published_names(batch.column(CLASS_ID).to_numpy().view(np.uint64))
             columns = [
                 pa.array(names.view(np.int64)),

@@ -12,6 +12,7 @@ from anonspark.engine.files import Files, require_ours
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.release.layout import REPORT, foreign_entries, looks_like_report, named
 from anonspark.release.manifest import MANIFEST, read_manifest
+from anonspark.release.signatures import SIGNATURE
 
 _GLOB_CHARACTERS = "*?[{"
 _LOGGER = logging.getLogger("anonspark")
@@ -244,7 +245,7 @@ def require_replaceable_release(files: Files, output: str) -> None:
         raise ConfigurationError(
             f"output.path: what is at {output} is not a release, so it is not overwritten ({error})"
         ) from error
-    listed = manifest.listed_paths | {f".{REPORT}.writing", f".{MANIFEST}.writing"}
+    listed = manifest.listed_paths | {f".{name}.writing" for name in (REPORT, MANIFEST, SIGNATURE)}
     if looks_like_report(files, f"{release}/{REPORT}"):
         # One that was killed before the manifest lists its file.
         listed |= {REPORT}

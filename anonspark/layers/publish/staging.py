@@ -241,9 +241,9 @@ def find_resumable(files: Files, output: str, staging_path: str | None) -> str |
         If there are several.
     """
     there = [
-        place.run_id
-        for place in find_stagings(files, output, staging_path)
-        if files.exists(place.state)
+        staging.run_id
+        for staging in find_stagings(files, output, staging_path)
+        if files.exists(staging.state)
     ]
     if len(there) > 1:
         raise ConfigurationError(
@@ -331,7 +331,7 @@ def _is_superseded(files: Files, place: Place) -> bool:
         manifests = [read_manifest(files, path) for path in (place.replaced, place.output)]
     except (DataError, GuaranteeError):
         return False
-    earlier, later = (str(one.document.get("started") or "") for one in manifests)
+    earlier, later = (str(manifest.document.get("started") or "") for manifest in manifests)
     return "" < earlier <= later
 
 

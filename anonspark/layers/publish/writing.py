@@ -41,9 +41,11 @@ _ROW_GROUP_BYTES = 32 * 2**20
 
 def published_columns(configuration: Configuration, generalizer: Generalizer) -> dict[str, str]:
     """Return the published columns in order, and the staged one that holds each."""
-    described = [one.describe() for one in generalizer.quasi_identifiers]
+    described = [identifier.describe() for identifier in generalizer.quasi_identifiers]
     names = columns_section(configuration.public_dict(), described)["columns"]
-    staged = {one.name: published_column(place) for place, one in enumerate(generalizer.columns())}
+    staged = {
+        column.name: published_column(index) for index, column in enumerate(generalizer.columns())
+    }
     as_is = enumerate(configuration.published_as_is)
     staged |= {name: payload_column(place) for place, name in as_is}
     staged |= dict.fromkeys(configuration.output.pseudonyms.values(), UNIT)
@@ -137,7 +139,7 @@ class _InOrder:
         labels = (
             classes.column(name).chunk(0) for name in filter(is_published, classes.column_names)
         )
-        return bytes_of(records) + sum(int(sizes @ bytes_of_each(one)) for one in labels)
+        return bytes_of(records) + sum(int(sizes @ bytes_of_each(label)) for label in labels)
 
 
 def _ordered(names: Integers, hashes: Integers) -> tuple[Integers, Integers]:

@@ -24,6 +24,9 @@ from anonspark.staged.sampling import all_records, drawn_by_hash, sample_records
 SAMPLE_ROWS = 32_768
 """Records of the sample. Of a table with no more all are looked at."""
 
+# The sample is collected by the driver through one task. It is smaller the more columns there are.
+_SAMPLE_BYTES, _LEAST_ROWS = 8 << 20, 1_000
+
 # Columns published as they are of which pairs are looked at, too.
 _PAIRED = 5
 
@@ -56,7 +59,7 @@ class RecordSample:
         if not codes:
             return {}
         counts = self.drawn.group_by(codes).aggregate([([], "count_all")])["count_all"]
-        return {one["values"]: one["counts"] for one in counts.value_counts().to_pylist()}
+        return {count["values"]: count["counts"] for count in counts.value_counts().to_pylist()}
 
     def whole_numbers(self, name: str) -> int:
         """Return the records without a fraction in a column: of texts, which have none, all."""
@@ -94,6 +97,8 @@ def sample_of(
     narrow = _Narrow(tuple(is_number(one) or is_time(one) for one in types))
     if not staged or not records:
         return RecordSample(staged, records, narrow.schema.empty_table())
+    # Hashes and numbers have 8 bytes each.
+    most = min(most, max(_SAMPLE_BYTES // (8 * len(narrow.schema)), _LEAST_ROWS))
     drawn = _sample(table, staged, narrow, records, most, configuration.execution.seed)
     return RecordSample(staged, records, drawn)
 
@@ -180,17 +185,22 @@ def _warning(
     k = configuration.privacy.k
     figures: list[dict[str, object]] = [
         {
-            "attribute": one.determines,
+            "attribute": dependency.determines,
             "share": 1
-            - (rounded_share(round((1 - one.holds) * one.records), one.records, k) or 0.0),
-            "within": one.within,
+            - (
+                rounded_share(
+                    round((1 - dependency.holds) * dependency.records), dependency.records, k
+                )
+                or 0.0
+            ),
+            "within": dependency.within,
         }
-        for one in dependencies
+        for dependency in dependencies
     ]
     said = []
-    for one in figures:
-        within = f" to within {one['within']:.0%} of its range" if one["within"] else ""
-        said.append(f"{one['attribute']}{within} for about {one['share']:.1%} of the records")
+    for figure in figures:
+        within = f" to within {figure['within']:.0%} of its range" if figure["within"] else ""
+        said.append(f"{figure['attribute']}{within} for about {figure['share']:.1%} of the records")
     with_it = f"together with {columns[1]} " if len(columns) > 1 else ""
     return ReleaseWarning(
         "gives_away",
@@ -224,7 +234,7 @@ class _Narrow:
 
     @property
     def schema(self) -> pa.Schema:
-        codes = [(f"code_{place}", pa.int64()) for place in range(len(self.measured))]
+        codes = [(f"code_{index}", pa.int64()) for index in range(len(self.measured))]
         numbers = [(f"number_{i}", pa.float64()) for i, own in enumerate(self.measured) if own]
         return pa.schema([*codes, *numbers])
 

@@ -49,7 +49,9 @@ def read_identifiers(
         ):
             markers = ("", *configuration.input.missing_markers)
             readings[name] = Reading(column, column, None, markers)
-    columns = {name: CountedColumn(one.name, one.missing) for name, one in readings.items()}
+    columns = {
+        name: CountedColumn(reading.name, reading.missing) for name, reading in readings.items()
+    }
     return table.read(list(readings.values()), carried), columns
 
 
@@ -105,12 +107,12 @@ def identifier_warnings(sizes: Mapping[str, ValueSizes], k: int) -> Iterator[Rel
         The figures are rounded, and about k identifiers or records at least: shares that stand for
         fewer than k records are None.
     """
-    for name, own in sizes.items():
-        repeated = own.counted - own.records_below(2)
+    for name, size in sizes.items():
+        repeated = size.counted - size.records_below(2)
         if not repeated:
             continue
-        share = rounded_share(repeated, own.records, k)
-        many = own.size_of_many(k)
+        share = rounded_share(repeated, size.records, k)
+        many = size.size_of_many(k)
         many = many if many is not None and many > 1 else None
         shown = f"fewer than k = {k:,} records" if share is None else f"about {100 * share:.3g}%"
         shown += "" if share is None else " of the records"
@@ -129,10 +131,10 @@ def identifier_warnings(sizes: Mapping[str, ValueSizes], k: int) -> Iterator[Rel
             {
                 "repeated_share": share,
                 "records_of_k_identifiers": many,
-                "missing_share": rounded_share(own.records - own.counted, own.records, k),
-                "exact": own.is_exact,
+                "missing_share": rounded_share(size.records - size.counted, size.records, k),
+                "exact": size.is_exact,
             },
-            f" ({repeat_text(name, Counts.of(own), k, is_identifier=True)})",
+            f" ({repeat_text(name, Counts.of(size), k, is_identifier=True)})",
         )
 
 

@@ -35,21 +35,21 @@ def published_value_warnings(
         for a release they show what everyone can count in it.
     """
     k = configuration.privacy.k
-    for name, own in sizes.items():
-        rare = own.records_below(max(k, 2))
+    for name, size in sizes.items():
+        rare = size.records_below(max(k, 2))
         if not rare:
             continue
-        unique = own.records_below(2)
+        unique = size.records_below(2)
         role = configuration.attributes[name].role
         fewer = f"shared by fewer than k = {k:,} records" if k > 1 else "that no other record has"
         text = (
-            f"published as it is ({role}): {share_of_records(rare, own.records, k)} have a rare "
+            f"published as it is ({role}): {share_of_records(rare, size.records, k)} have a rare "
             f"value ({fewer})"
         )
         if unique and k > 1:
-            text += f", {share_of_records(unique, own.records, k)} one that no other record has"
+            text += f", {share_of_records(unique, size.records, k)} one that no other record has"
         text += ". An attacker who knows it of a person finds the record, whatever its class. "
-        identifies = rare >= _IDENTIFIES * own.records
+        identifies = rare >= _IDENTIFIES * size.records
         if identifies:
             text += (
                 "Is it an identifier? Give it that role, or leave it out. Is it a measurement, an "
@@ -62,13 +62,13 @@ def published_value_warnings(
             text,
             name,
             {
-                "records": own.records,
-                "values": own.values,
+                "records": size.records,
+                "values": size.values,
                 "unique_records": unique,
-                "unique_share": unique / own.records,
+                "unique_share": unique / size.records,
                 "records_below_k": rare,
-                "share_below_k": rare / own.records,
-                "exact": own.is_exact,
+                "share_below_k": rare / size.records,
+                "exact": size.is_exact,
             },
         )
 
@@ -78,9 +78,11 @@ def exact_end_warnings(
 ) -> Iterator[ReleaseWarning]:
     """Warn of ranges whose ends are values of records. Means have no ends."""
     names = configuration.output.style != "mean" and [
-        one.name
-        for one in quasi_identifiers
-        if not one.is_category and one.grid is None and one.lowest < one.highest
+        identifier.name
+        for identifier in quasi_identifiers
+        if not identifier.is_category
+        and identifier.grid is None
+        and identifier.lowest < identifier.highest
     ]
     if names:
         yield ReleaseWarning(
@@ -111,33 +113,35 @@ def text_value_warnings(
         declared, and no form of values where their type is.
     configuration : Configuration
     """
-    for one in quasi_identifiers:
-        declared = configuration.attributes[one.name]
+    for identifier in quasi_identifiers:
+        declared = configuration.attributes[identifier.name]
         if (
-            one.kind in ("integer", "decimal", "float")
-            and (declared.type, declared.range, one.scale) == (None, None, 0)
-            and 2 <= one.range < MOST_NAMES
-            and may_number_names(one.name)
+            identifier.kind in ("integer", "decimal", "float")
+            and (declared.type, declared.range, identifier.scale) == (None, None, 0)
+            and 2 <= identifier.range < MOST_NAMES
+            and may_number_names(identifier.name)
         ):
-            yield ReleaseWarning("codes_as_numbers", _CODES, one.name)
-        has_order = declared.order or list(one.categories or ()) != sorted(one.categories or ())
-        if one.kind != "category" or has_order or declared.hierarchy:
+            yield ReleaseWarning("codes_as_numbers", _CODES, identifier.name)
+        has_order = declared.order or list(identifier.categories or ()) != sorted(
+            identifier.categories or ()
+        )
+        if identifier.kind != "category" or has_order or declared.hierarchy:
             continue
-        disguise = disguise_of(one.categories)
+        disguise = disguise_of(identifier.categories)
         # Of texts that are plain numbers whoever reads the input has logged it.
         if disguise and disguise != "number" and declared.type is None:
             kind = "numbers" if disguise.endswith("number") else "days"
             code: WarningCode = "text_numbers" if kind == "numbers" else "text_days"
             remedy = _remedy(disguise, configuration)
             text = f"nearly all of its values are {kind}, but they {_TEXTS}. {remedy}"
-            yield ReleaseWarning(code, text, one.name)
-        elif disguise is None and letters_misorder(one.categories):
+            yield ReleaseWarning(code, text, identifier.name)
+        elif disguise is None and letters_misorder(identifier.categories):
             yield ReleaseWarning(
                 "order_of_letters",
                 f"its values {_TEXTS}, but they are groups that letters order wrongly, so a "
                 "class may join groups that are far apart. List all groups from the lowest to "
-                f"the highest as attributes.{one.name}.order, or give it a hierarchy",
-                one.name,
+                f"the highest as attributes.{identifier.name}.order, or give it a hierarchy",
+                identifier.name,
             )
 
 

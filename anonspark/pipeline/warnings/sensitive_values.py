@@ -36,10 +36,10 @@ def plain_spelling(text: str) -> str:
     last = len(shown) - 1
     plain = (
         sign
-        for place, sign in enumerate(shown)
+        for index, sign in enumerate(shown)
         if not unicodedata.category(sign).startswith("P")
-        or (place == last and sign in "-*")
-        or (0 < place < last and (shown[place - 1] + shown[place + 1]).isdecimal())
+        or (index == last and sign in "-*")
+        or (0 < index < last and (shown[index - 1] + shown[index + 1]).isdecimal())
     )
     return "".join(plain) or shown
 
@@ -121,8 +121,8 @@ def warn_of_sensitive_values(
         The classes, and what came along with them.
     """
     criteria = configuration.privacy.criteria
-    counting = {one.attribute for one in criteria if one.type.counts_values}
-    forbidden = {one.attribute for one in criteria if one.forbids_one_value}
+    counting = {criterion.attribute for criterion in criteria if criterion.type.counts_values}
+    forbidden = {criterion.attribute for criterion in criteria if criterion.forbids_one_value}
     for name in configuration.sensitive:
         if name in counting and (missing := published.missing.get(name)):
             yield ReleaseWarning("missing_values", MISSING_VALUES, name, {"records": missing})

@@ -152,11 +152,11 @@ def _sizes(
 ) -> dict[str, dict[int, int]]:
     """Return how many of the values that are drawn occur how often, in one job."""
     # By other names: an attribute may be called as a flag is.
-    named = {_value(number): one.name for number, one in enumerate(columns.values())}
+    named = {_value(number): column.name for number, column in enumerate(columns.values())}
     missing = {
-        _flag(number): one.missing
-        for number, one in enumerate(columns.values())
-        if one.missing is not None
+        _flag(number): column.missing
+        for number, column in enumerate(columns.values())
+        if column.missing is not None
     }
     found: list[dict[int, int]] = [{} for _ in named]
     for row in (

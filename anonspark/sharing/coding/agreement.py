@@ -63,7 +63,11 @@ class CodingFile(Section):
     @property
     def quasi_identifiers(self) -> list[str]:
         """Names of the quasi-identifiers, in order."""
-        return [name for name, one in self.attributes.items() if one.role == "quasi_identifier"]
+        return [
+            name
+            for name, attribute in self.attributes.items()
+            if attribute.role == "quasi_identifier"
+        ]
 
     def _own_matters(self) -> Iterator[Finding]:
         """Find what is not the same at all holders."""
@@ -73,8 +77,8 @@ class CodingFile(Section):
                 "found an identifier. Expected published columns only. Remove it, and let each "
                 "holder list its own identifiers in its configuration",
             )
-            for name, one in self.attributes.items()
-            if one.role == "identifier"
+            for name, attribute in self.attributes.items()
+            if attribute.role == "identifier"
         )
         for key, is_there, why in (
             ("unit", bool(self.privacy.unit), "for it names a column that each holder has"),

@@ -8,7 +8,7 @@ from typing import Any
 from anonspark.config.attributes import Attribute, order_as_told
 from anonspark.config.privacy import PrivacyOptions
 
-_DEFAULTS = {name: one.default for name, one in Attribute.model_fields.items()}
+_DEFAULTS = {name: field.default for name, field in Attribute.model_fields.items()}
 
 # A coding tells a file of a hierarchy by its hash, a manifest by its path.
 _TOLD_OTHERWISE = {"hierarchy", "order", "order_entries", "order_fingerprint"}
@@ -33,11 +33,11 @@ def not_as_coded(
     list of str
         Without those of ``privacy``, which :func:`is_at_least` compares.
     """
-    agreed = {one["name"]: one for one in document["attributes"]}
+    agreed = {attribute["name"]: attribute for attribute in document["attributes"]}
     own = {
-        name: one
-        for name, one in configured["attributes"].items()
-        if one["role"] != "identifier" and name not in beside
+        name: attribute
+        for name, attribute in configured["attributes"].items()
+        if attribute["role"] != "identifier" and name not in beside
     }
     found = [] if list(own) == list(agreed) else ["attributes"]
     found += [
@@ -74,5 +74,6 @@ def _is_as_agreed(attribute: Mapping[str, Any], agreed: Mapping[str, Any]) -> bo
 def is_at_least(asked: PrivacyOptions, least: PrivacyOptions) -> bool:
     """Return whether what is asked for is at least what a coding asks for."""
     return asked.k >= least.k and all(
-        any(own.is_as_strict_as(one) for own in asked.criteria) for one in least.criteria
+        any(criterion.is_as_strict_as(one) for criterion in asked.criteria)
+        for one in least.criteria
     )

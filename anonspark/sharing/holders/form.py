@@ -69,13 +69,15 @@ def form_of(parts: Sequence[Part], holder_column: str | None) -> Form:
     privacy = coding_privacy(first.coding["document"])
     _require_countable(privacy)
     attributes = {
-        name: dict(one) for name, one in first.attributes.items() if one["role"] != "identifier"
+        name: dict(attribute)
+        for name, attribute in first.attributes.items()
+        if attribute["role"] != "identifier"
     }
     columns = list(first.published["columns"])
     quasi_identifier_columns = first.quasi_identifier_columns
-    quasi_identifiers = [dict(one) for one in first.quasi_identifiers]
-    for place, one in enumerate(quasi_identifiers):
-        if len({part.manifest.quasi_identifiers[place]["type"] for part in parts}) > 1:
+    quasi_identifiers = [dict(identifier) for identifier in first.quasi_identifiers]
+    for position, one in enumerate(quasi_identifiers):
+        if len({part.manifest.quasi_identifiers[position]["type"] for part in parts}) > 1:
             # Only integers may differ, in their width, which no label shows.
             one["type"] = "int64"
     holders: tuple[str, ...] = ()
@@ -104,9 +106,9 @@ def form_of(parts: Sequence[Part], holder_column: str | None) -> Form:
                 "output_fingerprint": part.manifest.fingerprint,
                 "rows": part.rows,
                 "privacy": _guarantees_of(part.manifest.configuration["privacy"]),
-                "holder": holders[place] if holders else None,
+                "holder": holders[index] if holders else None,
             }
-            for place, part in enumerate(parts)
+            for index, part in enumerate(parts)
         ],
         "published": {
             "columns": columns,

@@ -179,7 +179,7 @@ class _InOrder:
         order, totals = order[starts], np.add.reduceat(copies[order], starts)
         share = totals // self.files + (files[order] < totals % self.files)
         repeats = np.where(files[order] >= 0, share, totals)
-        records = records.select([published_column(place) for place in range(len(self.schema))])
+        records = records.select([published_column(index) for index in range(len(self.schema))])
         records = records.take(pa.array(order)).combine_chunks()
         step = max(self.most_bytes * len(records) // max(bytes_of(records), 1), 1)
         places = np.repeat(np.arange(len(records)), repeats)
@@ -252,7 +252,7 @@ def write_union(
     """
     schema = pa.schema([field.with_nullable(True) for field in tables[0].schema])
     names = schema.names
-    numbers = {published_column(place): name for place, name in enumerate(names)}
+    numbers = {published_column(position): name for position, name in enumerate(names)}
     numbered = [table.select(numbers) for table in tables]
     hashed = _Hash(tuple(published_column(names.index(name)) for name in by), key)
     files, most = files_for(extent.rows, extent.stored * _COMPRESSION)

@@ -285,7 +285,7 @@ def budgets_below(files: Files, path: str) -> list[str]:
     """Return the directories of the data sets whose budgets are in a ledger, in their order."""
     if not files.exists(path):
         return []
-    names = sorted(one.rstrip("/").rpartition("/")[2] for one in files.children(path))
+    names = sorted(child.rstrip("/").rpartition("/")[2] for child in files.children(path))
     return [
         f"{path}/{name}"
         for name in names

@@ -57,18 +57,22 @@ def _slack(row: Mapping[str, Any]) -> int:
 
 def release_blocks(releases: Sequence[LedgerRelease], today: date) -> Iterator[Table | Text]:
     """Return the releases of a ledger, in the order in which they were given."""
-    for one in releases:
-        content = one.content
+    for release in releases:
+        content = release.content
         lines = [("columns", ", ".join(content["columns"])), ("approved", content["approved"])]
         if content.get("purpose"):
             lines.append(("purpose", content["purpose"]))
         if content.get("until"):
-            past = ", which is past" if one.counts and one.is_past(today) else ""
+            past = ", which is past" if release.counts and release.is_past(today) else ""
             lines.append(("until", f"{content['until']}{past}"))
-        if one.withdrawn:
-            lines.append(("withdrawn", f"by {one.withdrawn['by']}: {one.withdrawn['reason']}"))
+        if release.withdrawn:
+            lines.append(
+                ("withdrawn", f"by {release.withdrawn['by']}: {release.withdrawn['reason']}")
+            )
         k = content["privacy"]["k"]
-        title = f"{one.name}: {one.state}, {one.time}, {content['rows']:,} rows, k = {k}"
+        title = (
+            f"{release.name}: {release.state}, {release.time}, {content['rows']:,} rows, k = {k}"
+        )
         yield Table(title, (), lines)
     if not releases:
         yield Text("Nothing was given so far")

@@ -160,13 +160,13 @@ def _files_of(files: Files, directory: str, head: str) -> list[str]:
     """
     head = head.rpartition("/")[2]
     names = [path.rpartition("/")[2] for path in files.children(directory)]
-    strange = [one for one in names if one != head and not _ENTRY_OR_DRAFT.fullmatch(one)]
+    strange = [name for name in names if name != head and not _ENTRY_OR_DRAFT.fullmatch(name)]
     if strange:
         raise DataError(
             f"ledger: {directory}/{strange[0]} was not put there by anonspark. Remove it, or move "
             "it elsewhere"
         )
-    found = [one for one in names if one != head and not one.startswith(".")]
+    found = [name for name in names if name != head and not name.startswith(".")]
     return [f"{directory}/{one}" for one in sorted(found, key=lambda one: (len(one), one))]
 
 

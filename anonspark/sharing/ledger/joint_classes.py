@@ -99,18 +99,18 @@ class Signatures:
             Whether a person may have several records. People are counted then: a person once in
             each joint class.
         """
-        columns = [_class_of(place) for place in range(len(releases))]
+        columns = [_class_of(position) for position in range(len(releases))]
         columns += [
-            value_column(place, name)
-            for place, one in enumerate(releases)
+            value_column(position, name)
+            for position, release in enumerate(releases)
             for name in attributes
-            if name in one.sensitive
+            if name in release.sensitive
         ]
         schema = pa.schema([(SUBJECT, pa.binary()), *((name, pa.int64()) for name in columns)])
         wide = None
-        for place, one in enumerate(releases):
-            named = {CLASS: _class_of(place)} | {
-                sensitive_column(one.sensitive.index(name)): value_column(place, name)
+        for number, one in enumerate(releases):
+            named = {CLASS: _class_of(number)} | {
+                sensitive_column(one.sensitive.index(name)): value_column(number, name)
                 for name in attributes
                 if name in one.sensitive
             }
@@ -223,7 +223,7 @@ class Signatures:
 
 def people_of(subjects: pa.Array) -> pa.Array:
     """Return whom keys are about, as 64 bits: few people may be taken for one, and none for two."""
-    first = b"".join(one[:_BYTES] for one in subjects.to_pylist())
+    first = b"".join(subject[:_BYTES] for subject in subjects.to_pylist())
     return pa.array(np.frombuffer(first, "<i8"))
 
 

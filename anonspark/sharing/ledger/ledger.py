@@ -74,12 +74,12 @@ class Ledger:
     @property
     def counted(self) -> list[LedgerRelease]:
         """The releases that recipients have."""
-        return [one for one in self.releases.values() if one.counts]
+        return [release for release in self.releases.values() if release.counts]
 
     @property
     def subject_types(self) -> list[str] | None:
         """Families of the types of the subject's columns. None where no plan has come so far."""
-        planned = (one.content for one in self.events.events if one.type == PLANNED)
+        planned = (event.content for event in self.events.events if event.type == PLANNED)
         return next((list(content["subject_types"]) for content in planned), None)
 
     @property
@@ -91,7 +91,7 @@ class Ledger:
     @property
     def last_base(self) -> Link | None:
         """The event of the newest base partition, None where there is none."""
-        return next((one for one in reversed(self.events.events) if one.type == BASE), None)
+        return next((event for event in reversed(self.events.events) if event.type == BASE), None)
 
     def generation_before(self, run_id: str) -> int:
         """Return the newest base partition that a run starts from, 0 where there is none.
@@ -102,7 +102,10 @@ class Ledger:
         last = self.last_base
         if last is None or last.content["run_id"] != run_id:
             return self.generation
-        if any(one.counts and one.content["run_id"] == run_id for one in self.releases.values()):
+        if any(
+            release.counts and release.content["run_id"] == run_id
+            for release in self.releases.values()
+        ):
             return self.generation
         return self.generation - 1
 

@@ -38,10 +38,10 @@ def listed_files(ledger: Ledger) -> dict[str, tuple[str, bool]]:
         for number in (event.content["generation"],)
     ]
     return {
-        f"{directory}/{one['path']}": (one["sha256"], needs)
+        f"{directory}/{file['path']}": (file["sha256"], needs)
         for directory, files, needs in listings
         if directory not in unfinished
-        for one in files
+        for file in files
     }
 
 
@@ -60,7 +60,7 @@ def wrong_files(ledger: Ledger, *, needed: bool = False) -> list[str]:
     """
     files, layout = ledger.files, ledger.layout
     listed = listed_files(ledger)
-    above = {str(one) for path in listed for one in PurePosixPath(path).parents}
+    above = {str(parent) for path in listed for parent in PurePosixPath(path).parents}
     unfinished = tuple(f"{one}/" for one in ledger.unfinished)
     problems, there = [], set()
     for entry in files.tree(layout.path):

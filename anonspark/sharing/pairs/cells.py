@@ -194,7 +194,7 @@ def _values(
     """Return the value of each sensitive attribute in each payload."""
     if not sensitive:
         return {}
-    columns = {f"value_{place}": name for place, name in enumerate(sensitive)}
+    columns = {f"value_{index}": name for index, name in enumerate(sensitive)}
     found = pa.concat_tables(
         _hashed(one, payload, schema)
         .select({_PAYLOAD: _PAYLOAD, **columns})

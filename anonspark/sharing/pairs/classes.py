@@ -130,7 +130,7 @@ def _common_regions(
     hierarchies: Sequence[Mapping[str, Leaves]],
 ) -> tuple[npt.NDArray[Any], ...]:
     """Return the regions of both releases in the attributes that both have, first the first's."""
-    classes = sum(one.classes.num_rows for one in cells)
+    classes = sum(cell.classes.num_rows for cell in cells)
     indices = [
         {attribute.name: index for index, attribute in enumerate(release.attributes)}
         for release in releases
@@ -158,7 +158,7 @@ def _coded(
     regions: list[Any] = []
     numbers = []
     own_leaves: Leaves | None = None
-    for release, own, leaves_of, attribute in zip(
+    for release, cell, leaves_of, attribute in zip(
         releases, cells, hierarchies, attributes, strict=True
     ):
         leaves = None if attribute.rule else leaves_of.get(name)
@@ -167,7 +167,7 @@ def _coded(
         rounded = places == "float" and attribute.rule is not None
         read_as = replace(attribute, kind="float") if rounded else attribute
         columns = class_columns(
-            own.classes, release.attributes, release.attributes.index(attribute)
+            cell.classes, release.attributes, release.attributes.index(attribute)
         )
         found, which = read_regions(columns, read_as, leaves)
         numbers.append(which + len(regions))
@@ -196,11 +196,11 @@ def _comparison(
         If they are of two kinds of which neither can be read as the other.
     """
     kinds = [
-        release.raw_kinds.get(name, one.kind)
-        for one, release in zip(attributes, releases, strict=True)
+        release.raw_kinds.get(name, attribute.kind)
+        for attribute, release in zip(attributes, releases, strict=True)
     ]
     ordered = {kind for kind in kinds if kind not in _TEXTS}
-    codes = {order for one in attributes if (order := places_of_code(one)) is not None}
+    codes = {order for attribute in attributes if (order := places_of_code(attribute)) is not None}
     if len(codes) > 1:
         raise DataError(
             f"{releases[1].name}: quasi-identifier {name!r} has another rule than in "

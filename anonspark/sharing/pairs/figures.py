@@ -235,17 +235,17 @@ def bound_pairs(
     """
     absences = _absences(cells, relation)
     margins = [
-        _margin(own, absent, accounted=relation != "unknown")
-        for own, absent in zip(cells.cells, absences, strict=True)
+        _margin(cell, absent, accounted=relation != "unknown")
+        for cell, absent in zip(cells.cells, absences, strict=True)
     ]
     unknowns = _with_absences(cells.cells, compatible, absences)
     bounds = bound_unknowns(margins[0], margins[1], *unknowns)
     numbers = [
-        np.concatenate([own.numbers, np.full(len(absent.payloads), own.classes.num_rows)])
-        for own, absent in zip(cells.cells, absences, strict=True)
+        np.concatenate([cell.numbers, np.full(len(absent.payloads), cell.classes.num_rows)])
+        for cell, absent in zip(cells.cells, absences, strict=True)
     ]
     keep = bounds.upper > 0
-    first, second = (own[of_own[keep]] for own, of_own in zip(numbers, unknowns, strict=True))
+    first, second = (number[of_own[keep]] for number, of_own in zip(numbers, unknowns, strict=True))
     payloads = np.concatenate([cells.cells[0].payloads, absences[0].payloads])[unknowns[0][keep]]
     lower, upper = bounds.lower[keep], bounds.upper[keep]
     changes = np.ones(len(first), bool)
@@ -416,7 +416,7 @@ def _with_absences(
         whole = np.flatnonzero(of_absence >= 0)
         unknowns[place].append(of_absence[whole].astype(np.int32))
         unknowns[1 - place].append(whole.astype(np.int32))
-    first, second = (np.concatenate(own) for own in unknowns)
+    first, second = (np.concatenate(unknown) for unknown in unknowns)
     return first, second
 
 

@@ -105,20 +105,20 @@ def count_pair_candidates(
     places = prepared.places[:d], prepared.places[d:]
     searches = [
         build_search(
-            own.classes, release.attributes, PreparedTable(prepared.records, of_own), leaves
+            cell.classes, release.attributes, PreparedTable(prepared.records, of_own), leaves
         )
-        for release, own, of_own, leaves in zip(
+        for release, cell, of_own, leaves in zip(
             releases, cells.cells, places, hierarchies, strict=True
         )
     ]
-    counts = [own.classes.num_rows for own in cells.cells]
+    counts = [cell.classes.num_rows for cell in cells.cells]
     in_both = (bounded.first < counts[0]) & (bounded.second < counts[1])
     keys = (bounded.first * counts[1] + bounded.second)[in_both]
     order = np.argsort(keys)
     only = np.empty((len(keys), len(cells.values)), np.int64)
-    for place, name in enumerate(cells.values):
+    for position, name in enumerate(cells.values):
         fewest, most = bounded.fewest[name][in_both], bounded.most[name][in_both]
-        only[:, place] = np.where(fewest == most, fewest, -1)[order]
+        only[:, position] = np.where(fewest == most, fewest, -1)[order]
     names = ["records", "matched", "below", "disclosed", "disclosed_required"]
     names += [f"unreadable_{index}" for index in range(len(attributes))]
     schema = pa.schema([(name, pa.int64()) for name in names])
@@ -238,7 +238,9 @@ def attributes_of_all(
 
 def leaves_of(release: OpenedRelease) -> dict[str, Leaves]:
     """Return what the labels of a release's hierarchies from files stand for."""
-    return {name: leaves_by_label(one) for name, one in release.claim.hierarchies.items()}
+    return {
+        name: leaves_by_label(hierarchy) for name, hierarchy in release.claim.hierarchies.items()
+    }
 
 
 def _type_of_labels(name: str, releases: Sequence[OpenedRelease]) -> pa.DataType:

@@ -186,7 +186,7 @@ class PartitionMaker:
         divide = _Divide(dict(becomes))
         schema = pa.schema([*PACKED, (_PART, pa.string())])
         divided = snapshot.records.packed.map_batches(divide, schema)
-        divided.stage_parts(path, _PART, [str(one) for one in rows], [BYTES])
+        divided.stage_parts(path, _PART, [str(row) for row in rows], [BYTES])
         return {
             pattern: Records(
                 self.engine.staged([f"{path}/{_PART}={pattern}"], PACKED), snapshot.records.schema

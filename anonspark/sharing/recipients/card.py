@@ -79,7 +79,8 @@ def _look_blocks(look: PlanLook) -> Iterator[Table | Text]:
     """Return what a plan would give, as far as it is known before anything is anonymized."""
     columns = ("recipient", "requested", "withheld", "k")
     rows: list[list[Cell]] = [
-        ["-" if one[name] is None else one[name] for name in columns] for one in look.requests
+        ["-" if request[name] is None else request[name] for name in columns]
+        for request in look.requests
     ]
     yield Table(f"{look.rows:,} records of the source", columns, rows)
     yield Text(f"{look.strata:,} strata: records that the same recipients may have")

@@ -57,7 +57,7 @@ def require_known_releases(files: Files, plan: Plan, ledger: Ledger) -> None:
     ------
     DataError
     """
-    known = {(one.recipient, one.content["run_id"]) for one in ledger.releases.values()}
+    known = {(release.recipient, release.content["run_id"]) for release in ledger.releases.values()}
     for one in plan.recipients:
         path = one.configuration.output.path.rstrip("/")
         if not files.exists(f"{path}/{MANIFEST}"):

@@ -92,7 +92,8 @@ class Distribution(Redacted):
     def as_dict(self) -> dict[str, object]:
         """Return it as JSON has it."""
         releases = {
-            name: {"path": one.path, "summary": one.summary} for name, one in self.releases.items()
+            name: {"path": release.path, "summary": release.summary}
+            for name, release in self.releases.items()
         }
         return {
             "run_id": self.run_id,
@@ -224,7 +225,7 @@ def _about(recipient: Recipient) -> Iterator[None]:
     try:
         yield
     except (ConfigurationError, DataError) as error:
-        raise type(error)(*(f"{where}: {one}" for one in error.problems)) from error
+        raise type(error)(*(f"{where}: {problem}" for problem in error.problems)) from error
     except GuaranteeError as error:
         raise GuaranteeError(f"{where}: {error}") from error
 
@@ -261,8 +262,8 @@ class _Carrying:
         require_rows(self.plan, [rows_of(strata, bit) for bit in range(len(self.plan.recipients))])
         strategy = self._strategy(frozen, strata)
         made = [
-            self._make(place, recipient, strategy.making(place))
-            for place, recipient in enumerate(self.plan.recipients)
+            self._make(index, recipient, strategy.making(index))
+            for index, recipient in enumerate(self.plan.recipients)
         ]
         with self.progress.stage("joint check"):
             checks = self._check(made, coalitions)
@@ -498,8 +499,8 @@ class _Carrying:
                 "run_id": self.run_id,
                 "generation": generation,
                 "atoms": atoms.aggregate([ATOM]).count(),
-                "persons": sum(one.rows or 0 for one in files),
-                "files": [one.as_dict() for one in files],
+                "persons": sum(file.rows or 0 for file in files),
+                "files": [file.as_dict() for file in files],
             },
         )
 

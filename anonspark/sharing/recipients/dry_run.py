@@ -41,7 +41,7 @@ class PlanLook:
 
     def as_dict(self) -> dict[str, object]:
         """Return it as JSON has it."""
-        return vars(self) | {"coalitions": [list(one) for one in self.coalitions]}
+        return vars(self) | {"coalitions": [list(coalition) for coalition in self.coalitions]}
 
 
 def look_at_plan(engine: Engine, plan: Plan, *, progress: Progress | None = None) -> PlanLook:

@@ -155,19 +155,23 @@ class FreezeRows:
 
     def _hidden(self, batch: pa.RecordBatch, name: str) -> pa.Array:
         digests = self._digests(batch, [name])
-        return pa.array([None if one is None else one.hex() for one in digests], pa.string())
+        return pa.array(
+            [None if digest is None else digest.hex() for digest in digests], pa.string()
+        )
 
     def _subjects(self, batch: pa.RecordBatch, first: int) -> pa.Array:
         if not self.subject:
             numbers = range(first, first + len(batch))
-            return pa.array([one.to_bytes(SUBJECT_BYTES, "big") for one in numbers], pa.binary())
+            return pa.array(
+                [number.to_bytes(SUBJECT_BYTES, "big") for number in numbers], pa.binary()
+            )
         people = self._digests(batch, self.subject)
         if not self.record:
             return pa.array(people, pa.binary())
         records = self._digests(batch, self.record)
         both = [
-            None if one is None or other is None else one + other
-            for one, other in zip(people, records, strict=True)
+            None if person is None or other is None else person + other
+            for person, other in zip(people, records, strict=True)
         ]
         return pa.array(both, pa.binary())
 
@@ -179,7 +183,7 @@ class FreezeRows:
             values, missing = read_values(reading, plain(batch.column(name)))
             strings = write(values).to_pylist()
             gone = missing.to_pylist()
-            texts.append([None if no else one for one, no in zip(strings, gone, strict=True)])
+            texts.append([None if no else string for string, no in zip(strings, gone, strict=True)])
         secret = self.key.secret
         return [_digest(parts, secret) for parts in zip(*texts, strict=True)]
 

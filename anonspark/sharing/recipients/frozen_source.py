@@ -171,7 +171,7 @@ class _FirstBytes:
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            joined = b"".join(one[:8] for one in batch.column(SUBJECT).drop_null().to_pylist())
+            joined = b"".join(value[:8] for value in batch.column(SUBJECT).drop_null().to_pylist())
             yield pa.RecordBatch.from_arrays([pa.array(np.frombuffer(joined, "<i8"))], schema=_KEYS)
 
 
@@ -279,7 +279,9 @@ class _Select:
             if self.bit not in (None, EVERYBODY):
                 kept = (patterns >> self.bit & 1).astype(bool)
             if self.becomes is not None:
-                now = np.array([self.becomes.get(one, 0) for one in patterns.tolist()], np.int64)
+                now = np.array(
+                    [self.becomes.get(pattern, 0) for pattern in patterns.tolist()], np.int64
+                )
                 kept &= now != 0
                 if ATOM in batch.schema.names:
                     has_atom = batch.column(ATOM).is_valid().to_numpy(zero_copy_only=False)

@@ -32,9 +32,9 @@ def coalitions_of(plan: Plan, earlier: Sequence[LedgerRelease]) -> list[tuple[st
     """
     known = {*plan.names, *(one.recipient for one in earlier)}
     strangers = [
-        f"collusion.together[{place}]: neither the plan nor the ledger knows {name!r}. Expected "
+        f"collusion.together[{index}]: neither the plan nor the ledger knows {name!r}. Expected "
         f"one of {', '.join(sorted(known))}. Correct it"
-        for place, group in enumerate(plan.file.collusion.together)
+        for index, group in enumerate(plan.file.collusion.together)
         for name in group
         if name not in known
     ]
@@ -83,7 +83,11 @@ def check_jointly(
     repeated = bool(plan.file.record)
     signatures = Signatures.of(releases, list(plan.demand.diversity), repeated=repeated)
     try:
-        return [row for one in coalitions for row in signatures.check(sorted(one), plan.demand)]
+        return [
+            row
+            for coalition in coalitions
+            for row in signatures.check(sorted(coalition), plan.demand)
+        ]
     finally:
         signatures.release()
 

@@ -119,7 +119,7 @@ def stage_members(
     records = rounds.finished.rows(CLASS_ID, SUBJECT, *payload)
     for index, name in enumerate(payload):
         records = records.with_hashes({sensitive_column(index): [name]}, key.of_values)
-    few = sum(one.rows for one in rounds.results) <= _FEW_CLASSES
+    few = sum(result.rows for result in rounds.results) <= _FEW_CLASSES
     own = labels.select([CLASS_ID, CLASS])
     schema = members_schema(len(sensitive))
     members = records.join(own, [CLASS_ID], small=few).select(schema.names)
@@ -209,7 +209,7 @@ def require_presence(
         LabelledTable(
             context.engine.published(f"{staged.staging.release}/data", configuration.output.format),
             staged.form.attributes,
-            {name: leaves_by_label(one) for name, one in staged.hierarchies.items()},
+            {name: leaves_by_label(hierarchy) for name, hierarchy in staged.hierarchies.items()},
             configuration.input.missing_markers,
         ),
         everybody.rows(configuration.quasi_identifiers),
@@ -251,12 +251,12 @@ def clean_plan(files: Files, plan: Plan, run_id: str | None = None) -> list[tupl
     """
     staging_path = plan.base.execution.staging_path
     # The plan's own last: as long as it is there, the run can be gone on with.
-    outputs = [*(one.configuration.output.path for one in plan.recipients), plan.output]
+    outputs = [*(recipient.configuration.output.path for recipient in plan.recipients), plan.output]
     found = [
-        (place.private, remove_staging(files, place))
+        (staging.private, remove_staging(files, staging))
         for output in outputs
-        for place in find_stagings(files, output, staging_path)
-        if run_id in (None, place.run_id)
+        for staging in find_stagings(files, output, staging_path)
+        if run_id in (None, staging.run_id)
     ]
     if plan.file.ledger is not None:
         key = read_key(plan.file.ledger.key_file)

@@ -105,8 +105,8 @@ def reused_atoms(
         [members_of(engine, ledger, one) for one in ledger.counted], list(demand.diversity)
     )
     then = {
-        value_column(place, name): number
-        for place, one in enumerate(ledger.counted)
+        value_column(position, name): number
+        for position, one in enumerate(ledger.counted)
         for name, number in demand.diversity.items()
         if name in one.sensitive
     }
@@ -230,10 +230,10 @@ class AboveBase:
 
     def __call__(self, task: Task) -> Model:
         """Return the model for the quasi-identifiers of a release."""
-        own = [one.name for one in task.generalizer.quasi_identifiers]
+        own = [identifier.name for identifier in task.generalizer.quasi_identifiers]
         least = dict(self.options.minimum_levels)
         least = {name: max(self.levels[name], least.get(name, 0)) for name in own}
-        most = {name: own for name, own in self.options.maximum_levels.items() if name in least}
+        most = {name: level for name, level in self.options.maximum_levels.items() if name in least}
         changed = {"minimum_levels": least, "maximum_levels": most, "levels": []}
         return FullDomain(self.options.model_copy(update=changed), task)
 
@@ -269,8 +269,8 @@ def base_levels(
     """
     d = len(snapshot.quasi_identifiers)
     payload = sum(name.startswith(payload_column(0)[:-1]) for name in snapshot.records.schema.names)
-    patterns = sorted({one for one in becomes.values() if one})
-    stratum = _axis(snapshot, [str(one) for one in patterns])
+    patterns = sorted({become for become in becomes.values() if become})
+    stratum = _axis(snapshot, [str(pattern) for pattern in patterns])
     quasi_identifiers = (*snapshot.quasi_identifiers, stratum)
     fields = list(snapshot.records.schema)
     schema = pa.schema(
@@ -292,7 +292,7 @@ def base_levels(
     changed = {
         "residual": "drop",
         "maximum_levels": options.maximum_levels | {stratum.name: 0},
-        "levels": [one | {stratum.name: 0} for one in options.levels],
+        "levels": [level | {stratum.name: 0} for level in options.levels],
     }
     model = FullDomain(options.model_copy(update=changed), task)
     rounds = maker.run(model, own, generalizer, "levels")
@@ -306,7 +306,7 @@ def base_levels(
 def _axis(snapshot: Snapshot, patterns: list[str]) -> QuasiIdentifier:
     """Return strata as a quasi-identifier that is never recoded."""
     name = _STRATUM
-    while name in (one.name for one in snapshot.quasi_identifiers):
+    while name in (identifier.name for identifier in snapshot.quasi_identifiers):
         name += "_"
     hierarchy = Hierarchy(tuple(patterns), (Level((0,), ("*",)),))
     return QuasiIdentifier(
@@ -330,7 +330,9 @@ class _TellStrata:
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             patterns = batch.column(PATTERN).to_numpy(zero_copy_only=False)
-            now = np.array([self.becomes.get(one, 0) for one in patterns.tolist()], np.int64)
+            now = np.array(
+                [self.becomes.get(pattern, 0) for pattern in patterns.tolist()], np.int64
+            )
             if ATOM in batch.schema.names:
                 now[batch.column(ATOM).is_valid().to_numpy(zero_copy_only=False)] = 0
             kept = batch.filter(pa.array(now != 0))

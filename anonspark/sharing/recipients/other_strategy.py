@@ -62,14 +62,14 @@ class OtherStrategy:
         """
         found: dict[str, float | None] = {}
         makers: dict[int, Strategy] = {}
-        for place, recipient in enumerate(self.plan.recipients):
+        for index, recipient in enumerate(self.plan.recipients):
             # Of an independent plan, each k has a base partition of its own.
             k = 0 if self.plan.file.strategy == "nested" else recipient.configuration.privacy.k
             with self.progress.stage(f"the other way: {recipient.name}"):
                 try:
                     if k not in makers:
                         makers[k] = self._strategy(k, frozen, strata)
-                    found[recipient.name] = self._loss(recipient, makers[k].making(place))
+                    found[recipient.name] = self._loss(recipient, makers[k].making(index))
                 except (ConfigurationError, DataError, GuaranteeError):
                     found[recipient.name] = None
         return found

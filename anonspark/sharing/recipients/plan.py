@@ -104,12 +104,12 @@ class Plan(Redacted):
     @property
     def names(self) -> list[str]:
         """Names of the recipients, in their order."""
-        return [one.name for one in self.recipients]
+        return [recipient.name for recipient in self.recipients]
 
     def work(self) -> Work:
         """Return what decides which engine carries it out."""
         of_base = Work.of(self.base)
-        written = [one.configuration.output.path for one in self.recipients]
+        written = [recipient.configuration.output.path for recipient in self.recipients]
         ledger = self.file.ledger
         written += [self.output, *([] if ledger is None else [ledger.path])]
         return replace(of_base, written=(*of_base.written[1:], *written))
@@ -125,8 +125,11 @@ class Plan(Redacted):
             "collusion": self.file.collusion.model_dump(mode="json"),
             "reuse": self.file.base_partition.reuse,
             "recipients": {
-                one.name: [one.configuration.fingerprint(), one.request.model_dump(mode="json")]
-                for one in self.recipients
+                recipient.name: [
+                    recipient.configuration.fingerprint(),
+                    recipient.request.model_dump(mode="json"),
+                ]
+                for recipient in self.recipients
             },
         }
         text = json.dumps(document, sort_keys=True)
@@ -307,22 +310,22 @@ class _Reading:
                 "because each of its groups is part of every release. Remove it, or use strategy: "
                 "independent"
             ] * (limit > 0)
-        for place, one in enumerate(file.collusion.l_diversity):
+        for index, one in enumerate(file.collusion.l_diversity):
             if one.attribute not in base.sensitive:
                 self.problems.append(
-                    f"collusion.l_diversity[{place}].attribute: {one.attribute!r} is not sensitive "
+                    f"collusion.l_diversity[{index}].attribute: {one.attribute!r} is not sensitive "
                     f"in the base. Expected one of {', '.join(base.sensitive) or 'none there'}. "
                     "Correct it"
                 )
         seen: dict[str, int] = {}
-        for place, group in enumerate(file.collusion.together):
+        for index, group in enumerate(file.collusion.together):
             for name in group:
                 if name in seen:
                     self.problems.append(
-                        f"collusion.together[{place}]: {name!r} is in a list before, too. Expected "
+                        f"collusion.together[{index}]: {name!r} is in a list before, too. Expected "
                         "each name once. Put those who are one into one list"
                     )
-                seen[name] = place
+                seen[name] = index
 
     def _check_watched(self, recipients: Sequence[Recipient]) -> None:
         """Check that what tables of all runs have of one release is not of another, too."""
@@ -344,9 +347,9 @@ class _Reading:
         """Check that no release of several nights counts what its model leaves out."""
         if self.file.ledger is None:
             return
-        for one in recipients:
-            model = one.configuration.model
-            where = "base" if one.request.model is None else f"recipients.{one.name}"
+        for recipient in recipients:
+            model = recipient.configuration.model
+            where = "base" if recipient.request.model is None else f"recipients.{recipient.name}"
             # Null may mean suppress.
             options = [own for own in _LEFT_OUT if getattr(model, own[0], "") in (own[1], None)]
             if isinstance(model, CuttingOptions) and model.suppression_limit:
@@ -411,8 +414,8 @@ class _Reading:
         return Recipient(name, request, conditions, configuration)
 
     def _check_columns(self, where: str, request: RequestFile, base: Configuration) -> None:
-        for place, name in enumerate(request.columns):
-            at = f"{where}.columns[{place}]"
+        for index, name in enumerate(request.columns):
+            at = f"{where}.columns[{index}]"
             if name not in base.attributes:
                 self._unknown(at, name, list(base.attributes))
             elif base.attributes[name].role == "identifier":
@@ -528,7 +531,7 @@ class _Reading:
         document = deepcopy(self.document)
         wanted = {*columns, *base.privacy.unit}
         document["attributes"] = {
-            name: one for name, one in document["attributes"].items() if name in wanted
+            name: attribute for name, attribute in document["attributes"].items() if name in wanted
         }
         gates = document.get("gates") or {}
         absent = [f"attributes.{name}." for name in base.attributes if name not in wanted]
@@ -552,7 +555,7 @@ class _Reading:
 
     def _demand(self, base: Configuration, recipients: Sequence[Recipient]) -> Demand:
         collusion = self.file.collusion
-        smallest = min(one.configuration.privacy.k for one in recipients)
+        smallest = min(recipient.configuration.privacy.k for recipient in recipients)
         k = smallest if collusion.k is None else collusion.k
         if k > smallest:
             name = min(recipients, key=lambda one: one.configuration.privacy.k).name
@@ -571,7 +574,7 @@ class _Reading:
 
     def _source(self, base: Configuration, recipients: Sequence[Recipient]) -> Configuration | None:
         """Return the configuration of what all releases are made of together."""
-        wanted = {name for one in recipients for name in one.request.columns}
+        wanted = {name for recipient in recipients for name in recipient.request.columns}
         wanted |= {one.attribute for one in self.file.collusion.l_diversity}
         document = self._restricted(sorted(wanted), base)
         document["gates"] = {}
@@ -584,7 +587,7 @@ class _Reading:
         self, base: Configuration, recipients: Sequence[Recipient], demand: Demand
     ) -> Configuration | None:
         """Return the configuration of the groups that no release divides."""
-        asked = {name for one in recipients for name in one.request.columns}
+        asked = {name for recipient in recipients for name in recipient.request.columns}
         wanted = (asked & set(base.quasi_identifiers)) | set(demand.diversity)
         document = self._restricted(sorted(wanted), base)
         document["gates"] = {}

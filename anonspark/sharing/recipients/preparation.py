@@ -53,7 +53,7 @@ def prepare_making(
     of_source = {one.name: one for one in making.described}
     described = tuple(
         # Where records without a value are left out, there is none of them.
-        replace(of_source[one.name], has_missing=one.has_missing)
-        for one in snapshot.quasi_identifiers
+        replace(of_source[identifier.name], has_missing=identifier.has_missing)
+        for identifier in snapshot.quasi_identifiers
     )
     return replace(snapshot, quasi_identifiers=described)

@@ -51,7 +51,7 @@ def read_source(
             opened.schema,
             wanted,
             read_hierarchies(engine.files, wanted),
-            [_rows_of(one) for one in plan.recipients],
+            [_rows_of(recipient) for recipient in plan.recipients],
             plan.names,
             plan.file.subject,
             key,
@@ -88,7 +88,7 @@ def require_rows(plan: Plan, rows: list[int]) -> None:
         try:
             require_enough_rows(number, number, recipient.configuration.privacy.k)
         except DataError as error:
-            problems += [f"recipients.{recipient.name}: {one}" for one in error.problems]
+            problems += [f"recipients.{recipient.name}: {problem}" for problem in error.problems]
     if problems:
         raise DataError(*problems)
 
@@ -107,8 +107,8 @@ def require_places(files: Files, plan: Plan) -> None:
         Naming the key, or the keys of both places.
     """
     places = {
-        f"recipients.{one.name}.output.path": one.configuration.output.path
-        for one in plan.recipients
+        f"recipients.{recipient.name}.output.path": recipient.configuration.output.path
+        for recipient in plan.recipients
     }
     for key, path in {"output": plan.output, **places}.items():
         require_target(files, key, path)

@@ -14,7 +14,7 @@ def selection_card(found: Selection | Prospect) -> Card:
     """Return the chosen attributes and the guarantee, or what a selection would cost."""
     if isinstance(found, Prospect):
         return _prospect_card(found)
-    chosen = [(str(place), name) for place, name in enumerate(found.attributes, 1)]
+    chosen = [(str(index), name) for index, name in enumerate(found.attributes, 1)]
     spent: list[tuple[str, Cell]] = [
         ("epsilon spent", in_decimals(Fraction(str(found.content["epsilon"])))),
         ("where", found.output),

@@ -100,8 +100,8 @@ def count_tables(
     flat[found["cell"].to_numpy()] = found["records"].to_numpy()
     classes = len(target.labels)
     return [
-        flat[start : start + one.rows * classes].reshape(one.rows, classes)
-        for start, one in zip(task.starts[:-1].tolist(), candidates, strict=True)
+        flat[start : start + candidate.rows * classes].reshape(candidate.rows, classes)
+        for start, candidate in zip(task.starts[:-1].tolist(), candidates, strict=True)
     ]
 
 
@@ -118,7 +118,7 @@ class _Coding:
     @property
     def _names(self) -> list[str]:
         person = [self.person.column] if self.person else []
-        return [*(one.name for one in self.candidates), self.target.name, *person]
+        return [*(candidate.name for candidate in self.candidates), self.target.name, *person]
 
     @property
     def columns(self) -> dict[str, str]:
@@ -135,19 +135,19 @@ class _Coding:
     @property
     def starts(self) -> Integers:
         """Return where the cells of each table start among all of them, and their number."""
-        return np.cumsum([0, *(one.rows * self.classes for one in self.candidates)])
+        return np.cumsum([0, *(candidate.rows * self.classes for candidate in self.candidates)])
 
     def rows_and_classes(self, batch: pa.RecordBatch) -> tuple[list[Rows], Rows]:
         """Return the rows of each candidate and the classes, negative ones of who is left out."""
         own = self.target.rows_of(batch.column(self._number(self.target.name)), self.markers)
         left_out = own >= self.target.other
         rows = [
-            one.rows_of(batch.column(self._number(one.name)), self.markers)
-            for one in self.candidates
+            candidate.rows_of(batch.column(self._number(candidate.name)), self.markers)
+            for candidate in self.candidates
         ]
         if self.drop_missing:
-            for one, found in zip(self.candidates, rows, strict=True):
-                left_out |= found == one.missing
+            for one, row in zip(self.candidates, rows, strict=True):
+                left_out |= row == one.missing
         return rows, np.where(left_out, np.int32(_LEFT_OUT), own)
 
     def people(self, batch: pa.RecordBatch, column: str) -> pa.Array:
@@ -160,9 +160,11 @@ class _Coding:
         """Add records to the counts of all cells."""
         kept = own != _LEFT_OUT
         if not kept.all():
-            rows, own = [found[kept] for found in rows], own[kept]
-        for start, one, found in zip(self.starts.tolist(), self.candidates, rows, strict=False):
-            cells = one.rows * self.classes
+            rows, own = [row[kept] for row in rows], own[kept]
+        for start, candidate, found in zip(
+            self.starts.tolist(), self.candidates, rows, strict=False
+        ):
+            cells = candidate.rows * self.classes
             added = np.bincount(found * np.int64(self.classes) + own, minlength=cells)
             counts[start : start + cells] += added
 

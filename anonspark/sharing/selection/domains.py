@@ -65,7 +65,7 @@ class Domain:
     @classmethod
     def of_edges(cls, name: str, edges: Sequence[float]) -> Domain:
         """Return the domain of bins: below the first edge, between edges, from the last one on."""
-        ends = [str(int(one)) if float(one).is_integer() else repr(float(one)) for one in edges]
+        ends = [str(int(edge)) if float(edge).is_integer() else repr(float(edge)) for edge in edges]
         between = [f"[{low}, {high})" for low, high in pairwise(ends)]
         labels = (f"below {ends[0]}", *between, f"from {ends[-1]}")
         return cls(name, {}, labels, tuple(edges))

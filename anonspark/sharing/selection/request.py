@@ -136,7 +136,7 @@ class Wanted:
     @property
     def cells(self) -> int:
         """Return the number of cells of all tables."""
-        return sum(one.rows for one in self.candidates) * len(self.target.labels)
+        return sum(candidate.rows for candidate in self.candidates) * len(self.target.labels)
 
     @property
     def domains(self) -> dict[str, str]:
@@ -287,7 +287,9 @@ def _without_inference(configuration: Configuration) -> Configuration:
             "read by itself, because one damaged record could change those after it. Write the "
             "file in UTF-8, or the table as parquet"
         )
-    options = {name: one for name, one in own.options.items() if name.lower() not in _OF_VALUES}
+    options = {
+        name: option for name, option in own.options.items() if name.lower() not in _OF_VALUES
+    }
     copied = own.model_copy(update={"options": options})
     return configuration.model_copy(update={"input": copied}).with_input({})
 
@@ -363,9 +365,9 @@ def _of_hierarchy(name: str, hierarchy: Hierarchy, options: DomainOptions | None
     own = hierarchy.levels[level - 1]
     starts = [*own.starts, len(hierarchy.leaves)]
     groups = {
-        hierarchy.leaves[place]: label
+        hierarchy.leaves[index]: label
         for label, start, stop in zip(own.labels, starts[:-1], starts[1:], strict=True)
-        for place in range(start, stop)
+        for index in range(start, stop)
     }
     return Domain.of_groups(name, groups)
 
@@ -425,7 +427,7 @@ def _require_sizes(settings: SelectionSettings, domains: Mapping[str, Domain]) -
             f"selection.domains: {', '.join(large)} have more than {MOST_ROWS:,} values. Expected "
             "fewer. Give coarser domains"
         )
-    cells = sum(one.rows for one in candidates) * (classes or _TWO)
+    cells = sum(candidate.rows for candidate in candidates) * (classes or _TWO)
     if cells > MOST_CELLS:
         problems.append(
             f"selection: found {cells:,} cells. Expected at most {MOST_CELLS:,}. Give coarser "

@@ -197,8 +197,8 @@ def publish_selection(
             _write(engine, aside, TABLES, _rows_of(wanted, drawn.noisy))
         if drawn.ranked:
             scores = [
-                {"attribute": wanted.candidates[one.place].name, "rank": place, "score": one.score}
-                for place, one in enumerate(drawn.ranked, start=1)
+                {"attribute": wanted.candidates[one.place].name, "rank": index, "score": one.score}
+                for index, one in enumerate(drawn.ranked, start=1)
             ]
             _write(engine, aside, "scores", pa.Table.from_pylist(scores, schema=_SCORES))
         configured = wanted.settings.configuration.attributes
@@ -350,7 +350,7 @@ def look_ahead(engine: Engine, settings: SelectionSettings) -> Prospect:
         # Says if another limit or unit is asked for; what is too much is told of, not refused.
         budget.loss(wanted.limit, wanted.charged)
     return Prospect(
-        [one.name for one in wanted.candidates],
+        [candidate.name for candidate in wanted.candidates],
         wanted.cells,
         wanted.charged,
         loss,

@@ -95,7 +95,7 @@ class DomainOptions(Section):
             yield Finding((), f"{text}. Expected one of these. Correct it")
         if self.level is not None and self.hierarchy is None:
             yield Finding(("level",), "found without hierarchy. Remove it")
-        values = None if self.values is None else [one.strip(" ") for one in self.values]
+        values = None if self.values is None else [value.strip(" ") for value in self.values]
         if values is not None and (not values or not all(values) or len(set(values)) < len(values)):
             text = "found no value, an empty one, or one twice. Expected different ones. Correct it"
             yield Finding(("values",), text)
@@ -228,7 +228,7 @@ def load_selection(
     """
     expected = "a mapping with 'input', 'attributes', 'selection' and 'ledger'"
     document, problems = read_configuration(path, expected, read)
-    overridden = [one.keys for one in parse_overrides(overrides, [])]
+    overridden = [override.keys for override in parse_overrides(overrides, [])]
     with document.telling(overridden):
         settings = parse_selection(document, overrides, read, problems)
     configuration = settings.configuration.with_places(document.places(overridden))

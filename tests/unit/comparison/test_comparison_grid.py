@@ -125,6 +125,14 @@ def test_other_axes_that_are_refused(tmp_path: Path) -> None:
     assert "axes: " in problems(tmp_path, axes=[])[0]
 
 
+def test_cells_that_need_the_input_in_another_way(tmp_path: Path) -> None:
+    attributes = {"age": {"role": "quasi_identifier", "grid": "auto"}, "income": "sensitive"}
+    blocks = [{"model.name": ["su-mondrian"]}, {"model.published": ["canbay-2019"]}]
+    (problem,) = problems(tmp_path, base=BASE | {"attributes": attributes}, axes=blocks)
+    assert problem.startswith("axes: the input is prepared once for all cells, and ")
+    assert "in different ways: su-mondrian; " in problem
+
+
 def test_all_cells_are_checked_and_a_problem_is_told_once(tmp_path: Path) -> None:
     found = problems(
         tmp_path,

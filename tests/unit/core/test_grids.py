@@ -63,6 +63,10 @@ def test_values_lie_in_their_strips(drawn: tuple[QuasiIdentifier, list[int | flo
     assert ((low <= codes) & (codes <= high))[~below & ~above].all()
     assert (lines[below] == own.bottom_code).all()
     assert (lines[above] == own.top_code).all()
+    if own.grid is not None and own.kind in ("integer", "float", "decimal"):
+        is_zero = (codes == 0) & ~below & ~above
+        assert not low[is_zero].any()
+        assert not high[is_zero].any()
     # Equal for equal strips, in order, and the same from whichever value of the strip.
     in_order = lines[np.argsort(codes)]
     assert (in_order[1:] >= in_order[:-1]).all()

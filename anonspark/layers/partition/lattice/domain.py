@@ -150,16 +150,19 @@ class Domain:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the quasi-identifiers."""
-        return tuple(one.quasi_identifier.name for one in self.attributes)
+        return tuple(attribute.quasi_identifier.name for attribute in self.attributes)
 
     @property
     def heights(self) -> Levels:
         """The highest level of each quasi-identifier."""
-        return tuple(one.height for one in self.attributes)
+        return tuple(attribute.height for attribute in self.attributes)
 
     def groups(self, levels: Levels) -> list[int]:
         """Return the number of groups of each quasi-identifier at a node."""
-        return [one.number(level) for one, level in zip(self.attributes, levels, strict=True)]
+        return [
+            attribute.number(level)
+            for attribute, level in zip(self.attributes, levels, strict=True)
+        ]
 
     def first_groups(self, levels: Levels) -> Counts:
         """Return where the groups of each quasi-identifier begin when all are numbered through."""
@@ -197,9 +200,9 @@ class Domain:
     def encode_groups(self, batch: pa.RecordBatch | pa.Table, levels: Levels) -> Codes:
         """Return the same of the quasi-identifiers only."""
         groups = np.empty((batch.num_rows, len(self.attributes)), np.int32)
-        for index, (one, level) in enumerate(zip(self.attributes, levels, strict=True)):
-            column = batch.column(quasi_identifier_column(one.position))
-            groups[:, index] = one.of_codes(level)[one.quasi_identifier.encode(column)]
+        for index, (attribute, level) in enumerate(zip(self.attributes, levels, strict=True)):
+            column = batch.column(quasi_identifier_column(attribute.position))
+            groups[:, index] = attribute.of_codes(level)[attribute.quasi_identifier.encode(column)]
         return groups
 
 
@@ -209,6 +212,9 @@ def domain_of(quasi_identifiers: Sequence[QuasiIdentifier], criteria: Criteria) 
     The quasi-identifiers of the largest hierarchies come first: a search raises the last one most
     often, from tables that are small for that.
     """
-    attributes = [AttributeGroups(one, position) for position, one in enumerate(quasi_identifiers)]
+    attributes = [
+        AttributeGroups(identifier, position)
+        for position, identifier in enumerate(quasi_identifiers)
+    ]
     attributes.sort(key=lambda one: (-one.number(0), one.position))
     return Domain(tuple(attributes), criteria)

@@ -115,8 +115,8 @@ class ValueCost(Objective):
         self._costs = costs
         self._suppressed = suppressed
         self._least = [
-            [_total(level_costs, counts) for level_costs, counts in zip(own, ours, strict=True)]
-            for own, ours in zip(costs, records, strict=True)
+            [_total(level_costs, counts) for level_costs, counts in zip(cost, ours, strict=True)]
+            for cost, ours in zip(costs, records, strict=True)
         ]
 
     def cost(self, levels: Levels, score: NodeScore) -> float:
@@ -164,16 +164,16 @@ def create_objective(
     costs: list[list[Figures]] = []
     counts: list[list[Counts]] = []
     suppressed = 0.0
-    for one, low, own in zip(domain.attributes, lowest, records, strict=True):
-        weight = one.quasi_identifier.weight
+    for attribute, low, record in zip(domain.attributes, lowest, records, strict=True):
+        weight = attribute.quasi_identifier.weight
         suppressed += weight * (math.log2(rows) if name == "entropy" else 1.0)
         costs.append([np.zeros(0)] * low)
         counts.append([np.zeros(0, np.int64)] * low)
-        for level in range(low, one.height + 1):
-            there = np.zeros(one.number(level), np.int64)
-            np.add.at(there, one.between(low, level), own)
+        for level in range(low, attribute.height + 1):
+            there = np.zeros(attribute.number(level), np.int64)
+            np.add.at(there, attribute.between(low, level), record)
             counts[-1].append(there)
-            costs[-1].append(weight * _value_costs(name, one, level, there))
+            costs[-1].append(weight * _value_costs(name, attribute, level, there))
     return ValueCost(costs, suppressed, counts)
 
 

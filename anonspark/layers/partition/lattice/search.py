@@ -236,7 +236,7 @@ def search_pruned(bottom: TupleTable, problem: Problem, tell: Tell) -> Found | N
     cache = _Cache(bottom)
     lattice, objective = problem.lattice, problem.objective
     nodes = lattice.nodes
-    places = {tuple(node): place for place, node in enumerate(nodes.tolist())}
+    places = {tuple(node): index for index, node in enumerate(nodes.tolist())}
     bounds = np.array([objective.least_cost(tuple(node)) for node in nodes.tolist()])
     waiting = np.ones(len(nodes), bool)
 
@@ -279,7 +279,7 @@ def _tag(
         chain = [start]
         while True:
             node = tuple(lattice.nodes[chain[-1]].tolist())
-            above = [places[one] for one in lattice.successors(node)]
+            above = [places[successor] for successor in lattice.successors(node)]
             open_ = [place for place in above if waiting[place] and not passes[place]]
             if not open_:
                 break
@@ -320,10 +320,10 @@ def node_loss(
         From 0 to 1.
     """
     weights, lost = Fraction(0), Fraction(0)
-    for attribute, level, own in zip(attributes, levels, records, strict=True):
+    for attribute, level, record in zip(attributes, levels, records, strict=True):
         one = attribute.quasi_identifier
         beside = (attribute.leaves(level) - 1).tolist()
-        covered = sum(n * more for n, more in zip(own.tolist(), beside, strict=True))
+        covered = sum(n * more for n, more in zip(record.tolist(), beside, strict=True))
         weight = Fraction(str(one.weight))
         weights += weight
         lost += weight * (Fraction(covered, max(one.domain_size - 1, 1)) + suppressed)
@@ -426,9 +426,9 @@ class LookedAt:
 def requirements_of(criteria: Criteria) -> dict[str, Criteria]:
     """Return each requirement by itself, by what it is called."""
     alone = {SMALLEST_CLASS: replace(criteria, criteria=())}
-    for one in criteria.criteria:
-        name = f"{one.describe()} ({one.attribute})"
-        alone[name] = replace(criteria, k=1, criteria=(one,))
+    for criterion in criteria.criteria:
+        name = f"{criterion.describe()} ({criterion.attribute})"
+        alone[name] = replace(criteria, k=1, criteria=(criterion,))
     return alone
 
 
