@@ -158,7 +158,7 @@ class _Read:
     def copy(self, path: str, content: bytes) -> str | None:
         if not (self.copies and path.startswith("data/")):
             return None
-        with suppress(pa.ArrowException):
+        with suppress(pa.ArrowException, OSError):
             return hashlib.sha256(csv_copy(content)).hexdigest()
         return None
 
