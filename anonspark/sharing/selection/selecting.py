@@ -81,7 +81,7 @@ class Selection:
     output: str
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return the fields as JSON values."""
         return {**self.content, "output": self.output}
 
 
@@ -99,9 +99,9 @@ def require_places(files: Files, settings: SelectionSettings, *, of_files: bool)
     ------
     ConfigurationError
     """
-    places = {"selection.output": settings.selection.output, "ledger.path": settings.ledger.path}
-    require_apart(files, places)
-    for key, path in places.items() if of_files else ():
+    paths = {"selection.output": settings.selection.output, "ledger.path": settings.ledger.path}
+    require_apart(files, paths)
+    for key, path in paths.items() if of_files else ():
         require_apart_from_input(files, settings.configuration, key, path)
 
 
@@ -149,7 +149,7 @@ def set_aside(files: Files, output: str, run_id: str) -> Iterator[str]:
 
 
 def publish_selection(
-    engine: Engine, wanted: Wanted, places: tuple[str, str], entry: Entry, drawn: Drawn
+    engine: Engine, wanted: Wanted, directories: tuple[str, str], entry: Entry, drawn: Drawn
 ) -> Selection:
     """Write everything aside, and give it its place by one rename.
 
@@ -167,10 +167,10 @@ def publish_selection(
     ------
     PublishingError
     """
-    above, output = places
+    above, output = directories
     aside = f"{above}/{entry.number}"
     files, selection = engine.files, wanted.settings.selection
-    names = [wanted.candidates[place].name for place in drawn.chosen]
+    names = [wanted.candidates[index].name for index in drawn.chosen]
     document = {
         "run_id": entry.content["run_id"],
         "attributes": names,
@@ -188,7 +188,7 @@ def publish_selection(
         "ledger": {"dataset": wanted.settings.ledger.dataset, **entry.content},
         "version": __version__,
         OF_VALUES: [
-            one.name for one in map(wanted.candidates.__getitem__, drawn.noisy) if one.has_values
+            item.name for item in map(wanted.candidates.__getitem__, drawn.noisy) if item.has_values
         ],
     }
     try:
@@ -197,8 +197,8 @@ def publish_selection(
             _write(engine, aside, TABLES, _rows_of(wanted, drawn.noisy))
         if drawn.ranked:
             scores = [
-                {"attribute": wanted.candidates[one.place].name, "rank": index, "score": one.score}
-                for index, one in enumerate(drawn.ranked, start=1)
+                {"attribute": wanted.candidates[row.place].name, "rank": index, "score": row.score}
+                for index, row in enumerate(drawn.ranked, start=1)
             ]
             _write(engine, aside, "scores", pa.Table.from_pylist(scores, schema=_SCORES))
         configured = wanted.settings.configuration.attributes
@@ -212,8 +212,8 @@ def publish_selection(
         files.sync_names(output)
         if not written <= set(files.files_below(output)):
             # Another process took them for what a killed one had left, where a rename copies.
-            place = f"{output}/{SELECTION}"
-            if files.exists(place) and files.read_text(place) == text:
+            path = f"{output}/{SELECTION}"
+            if files.exists(path) and files.read_text(path) == text:
                 files.delete(output)
             raise OSError("another process writes there")
         # With what attempts left that were killed.
@@ -249,14 +249,14 @@ def fingerprint_of_asked(settings: SelectionSettings) -> str:
 def guarantee(wanted: Wanted, entry: Entry) -> str:
     """Return what holds of a selection, in one sentence."""
     selection = wanted.settings.selection
-    who = "one record"
+    unit = "one record"
     if selection.person is not None:
         most = selection.rows_per_person
-        who = f"one person of at most {most} record{'s' if most > 1 else ''}"
-    what = "added or removed" if selection.neighbors == "add_remove" else "replaced by another"
+        unit = f"one person of at most {most} record{'s' if most > 1 else ''}"
+    change = "added or removed" if selection.neighbors == "add_remove" else "replaced by another"
     spent = in_decimals(entry.spent_after)
     return (
-        f"{in_decimals(wanted.charged)}-differentially private for {who} {what}. Entry "
+        f"{in_decimals(wanted.charged)}-differentially private for {unit} {change}. Entry "
         f"{entry.number} of ledger {wanted.settings.ledger.dataset}, {spent} of "
         f"{in_decimals(entry.limit)} spent"
     )
@@ -265,14 +265,14 @@ def guarantee(wanted: Wanted, entry: Entry) -> str:
 def _rows_of(wanted: Wanted, noisy: Mapping[int, Integers]) -> pa.Table:
     rows = [
         {
-            "attribute": wanted.candidates[place].name,
+            "attribute": wanted.candidates[index].name,
             "position": row,
             "value": label,
             "class": name,
             "records": int(table[row, t]),
         }
-        for place, table in noisy.items()
-        for row, label in enumerate((*wanted.candidates[place].labels, "other", "missing"))
+        for index, table in noisy.items()
+        for row, label in enumerate((*wanted.candidates[index].labels, "other", "missing"))
         for t, name in enumerate(wanted.target.labels)
     ]
     return pa.Table.from_pylist(rows, schema=TABLE_SCHEMA)
@@ -322,9 +322,9 @@ class Prospect:
     left: Fraction | None
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return the fields as JSON values."""
         return {
-            name: str(own) if isinstance(own, Fraction) else own for name, own in vars(self).items()
+            name: str(raw) if isinstance(raw, Fraction) else raw for name, raw in vars(self).items()
         }
 
 
@@ -342,10 +342,10 @@ def look_ahead(engine: Engine, settings: SelectionSettings) -> Prospect:
         resolution = 2**0.5 * float(wanted.scale or 0)
     else:
         resolution = 2 * _CONFUSED * selection.count / float(loss)
-    place = engine.files.qualified(settings.ledger.place)
-    budget = read_budget(engine.files, place)
+    path = engine.files.qualified(settings.ledger.place)
+    budget = read_budget(engine.files, path)
     if budget is None:
-        require_limit(place, wanted.limit)
+        require_limit(path, wanted.limit)
     else:
         # Says if another limit or unit is asked for; what is too much is told of, not refused.
         budget.loss(wanted.limit, wanted.charged)
@@ -409,8 +409,8 @@ def select(
     require_places(files, settings, of_files=table is None)
     tell("opening the table")
     opened, wanted = open_wanted(engine, settings, table)
-    place = files.qualified(settings.ledger.place)
-    budget = require_affordable(files, place, wanted.limit, wanted.charged)
+    path = files.qualified(settings.ledger.place)
+    budget = require_affordable(files, path, wanted.limit, wanted.charged)
     with set_aside(files, output, run_id) as aside:
         content = {
             "run_id": run_id,
@@ -422,7 +422,7 @@ def select(
         _warn_of_charges(budget, run_id)
         # Before a record is read, so that nothing that becomes of the records is free, and the
         # entry's time is none of theirs.
-        entry = charge(files, place, wanted.limit, wanted.charged, content)
+        entry = charge(files, path, wanted.limit, wanted.charged, content)
         try:
             tell(f"counting {wanted.cells:,} cells")
             drawn = _draw(wanted, _count(engine, wanted, opened), below)
@@ -482,9 +482,9 @@ def _before(
         elif holds_copies(files, attempt, output):
             files.delete(output)
             return None
-    place = f"{output}/{SELECTION}"
-    if files.exists(place):
-        done = _told_there(engine, place)
+    path = f"{output}/{SELECTION}"
+    if files.exists(path):
+        done = _read_selection(engine, path)
         if done.get("run_id") == run_id and done.get("asked") == fingerprint_of_asked(settings):
             return Selection(list(done["attributes"]), done, output)
     raise ConfigurationError(
@@ -493,10 +493,10 @@ def _before(
     )
 
 
-def _told_there(engine: Engine, place: str) -> dict[str, Any]:
-    """Return what a selection says of itself. Nothing, where none has written it."""
+def _read_selection(engine: Engine, path: str) -> dict[str, Any]:
+    """Read the document of a selection, or nothing if no selection wrote it."""
     try:
-        document = json.loads(engine.files.read_text(place))
+        document = json.loads(engine.files.read_text(path))
     except (OSError, ValueError):
         return {}
     return document if isinstance(document, dict) else {}
@@ -511,7 +511,7 @@ def _draw(wanted: Wanted, counts: Sequence[Integers], below: Below) -> Drawn:
             raise ValueError("tables without a scale")
         noisy = with_noise(counts, scale, below)
         ranked = rank(noisy, scale, selection.score)
-        chosen = [one.place for one in ranked[: selection.count]]
+        chosen = [scored.place for scored in ranked[: selection.count]]
         return Drawn(chosen, dict(enumerate(noisy)), ranked)
     chosen = choose(
         counts,
@@ -523,5 +523,5 @@ def _draw(wanted: Wanted, counts: Sequence[Integers], below: Below) -> Drawn:
     )
     if scale is None:
         return Drawn(chosen, {}, [])
-    noisy = with_noise([counts[place] for place in chosen], scale, below)
+    noisy = with_noise([counts[index] for index in chosen], scale, below)
     return Drawn(chosen, dict(zip(chosen, noisy, strict=True)), [])
