@@ -31,12 +31,12 @@ def form_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
         yield "coding.fingerprint: expected that of coding.document"
     # The contents of files stand for the files.
     attributes = {
-        str(one.get("name")): {
+        str(attribute.get("name")): {
             key: "-" if key == "hierarchy" and "sha256" in value else value
-            for key, value in one.items()
+            for key, value in attribute.items()
             if key != "name"
         }
-        for one in document["attributes"]
+        for attribute in document["attributes"]
     }
     try:
         CodingFile.model_validate({**document, "attributes": attributes})
@@ -49,7 +49,7 @@ def comparisons(manifest: Mapping[str, Any], privacy: PrivacyOptions) -> Iterato
     coding, configured = manifest["coding"], manifest["configuration"]
     named = (configured.get("coding") or {}).get("fingerprint", coding["fingerprint"])
     yield Statement("configuration.coding.fingerprint", named, coding["fingerprint"])
-    found = not_as_coded(configured, coding["document"], (manifest.get("holder_column"),))
-    yield Statement("configuration (keys unlike the coding)", found, [])
+    keys = not_as_coded(configured, coding["document"], (manifest.get("holder_column"),))
+    yield Statement("configuration (keys unlike the coding)", keys, [])
     enough = is_at_least(privacy, coding_privacy(coding["document"]))
     yield Statement("configuration.privacy (at least that of the coding)", enough, True)

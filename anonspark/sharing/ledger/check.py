@@ -13,7 +13,7 @@ from anonspark.release.manifest import read_manifest
 from anonspark.sharing.ledger.coalitions import list_coalitions
 from anonspark.sharing.ledger.joint_classes import Demand, MembersOf, Signatures
 from anonspark.sharing.ledger.ledger import Ledger
-from anonspark.sharing.ledger.members import CLASS, RECORDS, kept, members_schema
+from anonspark.sharing.ledger.members import CLASS, RECORDS, members_schema, read_kept
 from anonspark.sharing.ledger.releases import LedgerRelease
 from anonspark.sharing.ledger.stored_files import wrong_files
 
@@ -82,7 +82,7 @@ def required_coalitions(
 def members_of(engine: Engine, ledger: Ledger, release: LedgerRelease) -> MembersOf:
     """Return who is in which class of a release of a ledger. Lazy."""
     columns = members_schema(len(release.sensitive)).names
-    table = kept(engine, ledger.layout.members(release.name), columns)
+    table = read_kept(engine, ledger.layout.members(release.name), columns)
     return MembersOf(release.name, release.recipient, table, release.sensitive)
 
 
@@ -152,9 +152,9 @@ def told_of_breach(row: Mapping[str, Any]) -> str:
 
 def _other_counts(engine: Engine, ledger: Ledger, release: LedgerRelease) -> list[str]:
     """Compare the number of members of each class with its class table."""
-    members = kept(engine, ledger.layout.members(release.name), [SUBJECT, CLASS])
+    members = read_kept(engine, ledger.layout.members(release.name), [SUBJECT, CLASS])
     counted = members.aggregate([CLASS], count=_FOUND)
-    classes = kept(engine, ledger.layout.classes(release.name), [CLASS, RECORDS])
+    classes = read_kept(engine, ledger.layout.classes(release.name), [CLASS, RECORDS])
     both = counted.union(classes.select({CLASS: CLASS, _FOUND: RECORDS}))
     pairs = both.aggregate([CLASS, _FOUND], count="tables")
     other = sum(
@@ -187,7 +187,7 @@ def _other_release(engine: Engine, ledger: Ledger, release: LedgerRelease) -> li
     names = list(release.content["published_columns"])
     data = engine.published(f"{path}/data", str(release.content["format"])).select(names)
     published = data.with_hashes({CLASS: names}).aggregate([CLASS], count=RECORDS)
-    classes = kept(engine, ledger.layout.classes(release.name), [CLASS, RECORDS])
+    classes = read_kept(engine, ledger.layout.classes(release.name), [CLASS, RECORDS])
     pairs = published.union(classes).aggregate([CLASS, RECORDS], count="tables")
     odd = [
         row["tables"]

@@ -154,7 +154,7 @@ def _coded(
     attributes = [
         next(field for field in release.attributes if field.name == name) for release in releases
     ]
-    axis, kind = _comparison(name, attributes, releases)
+    form, kind = _comparison(name, attributes, releases)
     regions: list[Any] = []
     numbers = []
     first_leaves: Leaves | None = None
@@ -164,23 +164,23 @@ def _coded(
         leaves = None if attribute.rule else leaves_of.get(name)
         first_leaves = first_leaves or leaves
         # Ends are rounded as the values are.
-        rounded = axis == "float" and attribute.rule is not None
+        rounded = form == "float" and attribute.rule is not None
         read_as = replace(attribute, kind="float") if rounded else attribute
         columns = class_columns(
             cell.classes, release.attributes, release.attributes.index(attribute)
         )
         parsed, which = read_regions(columns, read_as, leaves)
         numbers.append(which + len(regions))
-        if axis in ("code", "beginning"):
-            regions += [_as_code(region, attribute, by_length=axis == "code") for region in parsed]
-        elif axis is not None:
+        if form in ("code", "beginning"):
+            regions += [_as_code(region, attribute, by_length=form == "code") for region in parsed]
+        elif form is not None:
             regions += [
                 read_values(region, kind) if isinstance(region, CategoryRegion) else region
                 for region in parsed
             ]
         else:
             regions += parsed
-    _, sets = sets_of_codes(regions, axis, first_leaves)
+    _, sets = sets_of_codes(regions, form, first_leaves)
     return sets, np.concatenate(numbers)
 
 

@@ -42,8 +42,7 @@ from anonspark.sharing.ledger.key import Key, read_key
 from anonspark.sharing.ledger.layout import release_name
 from anonspark.sharing.ledger.ledger import Ledger, find_ledger, open_ledger
 from anonspark.sharing.ledger.lock import locked
-from anonspark.sharing.ledger.members import Kept, keep
-from anonspark.sharing.ledger.members import kept as read_kept
+from anonspark.sharing.ledger.members import ReleaseFiles, keep, read_kept
 from anonspark.sharing.ledger.stored_files import require_files
 from anonspark.sharing.recipients.crash_recovery import is_published, require_known_releases, settle
 from anonspark.sharing.recipients.frozen_source import FrozenSource, rows_of, source_fingerprint
@@ -57,9 +56,9 @@ from anonspark.sharing.recipients.members import StagedMembers, require_presence
 from anonspark.sharing.recipients.nested import NestedMaker
 from anonspark.sharing.recipients.other_strategy import OtherStrategy
 from anonspark.sharing.recipients.plan import Plan, Recipient
-from anonspark.sharing.recipients.preparation import prepare_making
+from anonspark.sharing.recipients.preparation import prepare_source
 from anonspark.sharing.recipients.source import read_source, require_places, require_rows
-from anonspark.sharing.recipients.strategy import Independent, Making, Strategy
+from anonspark.sharing.recipients.strategy import Independent, ReleaseSource, Strategy
 
 _FROZEN = "frozen"
 
@@ -113,7 +112,7 @@ class _Prepared:
     name : str
         The release's name in the ledger.
     recipient : Recipient
-    making : Making
+    source : ReleaseSource
     members : MembersOf or None
         None where the members of classes are not needed.
     staged : StagedRelease or None
@@ -125,7 +124,7 @@ class _Prepared:
 
     name: str
     recipient: Recipient
-    making: Making
+    source: ReleaseSource
     members: MembersOf | None
     staged: StagedRelease | None
     kept: StagedMembers | None
@@ -262,7 +261,7 @@ class _Carrying:
         require_rows(self.plan, [rows_of(strata, bit) for bit in range(len(self.plan.recipients))])
         strategy = self._strategy(frozen, strata)
         prepared = [
-            self._make(index, recipient, strategy.making(index))
+            self._make(index, recipient, strategy.source(index))
             for index, recipient in enumerate(self.plan.recipients)
         ]
         with self.progress.stage("joint check"):
@@ -273,7 +272,7 @@ class _Carrying:
             )
             self.other = other.losses(frozen, strata)
         self._plan_in_ledger(prepared, strategy, checks)
-        withheld = {release.recipient.name: release.making.rows_withheld for release in prepared}
+        withheld = {release.recipient.name: release.source.rows_withheld for release in prepared}
         return Distribution(self.run_id, self._publish(prepared), checks, self.other, withheld)
 
     def _read_source(self, table: Table | None) -> FrozenSource:
@@ -313,12 +312,12 @@ class _Carrying:
         )
         return maker.make(frozen, strata)
 
-    def _make(self, index: int, recipient: Recipient, making: Making) -> _Prepared:
+    def _make(self, index: int, recipient: Recipient, source: ReleaseSource) -> _Prepared:
         """Make a release and have it ready, unless an earlier attempt has published it."""
         configuration = recipient.configuration
         name = release_name(recipient.name, self.run_id)
         before = released_before(self.engine, configuration, self.run_id)
-        request = self._request(recipient, making)
+        request = self._request(recipient, source)
         inner = InnerProgress(run_id=self.run_id, outer=self.progress)
         context = RunContext(
             self.engine,
@@ -332,32 +331,34 @@ class _Carrying:
         if before is not None:
             forget_staging(context)
             members = self._members_before(name) if self._asks_for_members else None
-            return _Prepared(name, recipient, making, members, None, None, before)
+            return _Prepared(name, recipient, source, members, None, None, before)
         number = f"{index + 1} of {len(self.plan.recipients)}"
-        with self.progress.stage(f"release {number}: {recipient.name}", rows=making.rows_requested):
+        with self.progress.stage(f"release {number}: {recipient.name}", rows=source.rows_requested):
             directory = f"{self.staging.records}/{recipient.name}"
             with _about(recipient):
-                snapshot = prepare_making(self.engine, configuration, directory, making)
-                staged = self._staged(context, snapshot, making)
+                snapshot = prepare_source(self.engine, configuration, directory, source)
+                staged = self._staged(context, snapshot, source)
             require_presence(staged, recipient, self.frozen)
             if not self._asks_for_members:
-                return _Prepared(name, recipient, making, None, staged, None, staged.release)
+                return _Prepared(name, recipient, source, None, staged, None, staged.release)
             staged_members = self._keep_members(staged, recipient, name)
         members = staged_members.members(self.engine)
-        return _Prepared(name, recipient, making, members, staged, staged_members, staged.release)
+        return _Prepared(name, recipient, source, members, staged, staged_members, staged.release)
 
     @property
     def _asks_for_members(self) -> bool:
         """Return whether a ledger or the joint check has to know who is in which class."""
         return self.ledger is not None or requires_check(self.plan)
 
-    def _staged(self, context: RunContext, snapshot: Snapshot, making: Making) -> StagedRelease:
+    def _staged(
+        self, context: RunContext, snapshot: Snapshot, source: ReleaseSource
+    ) -> StagedRelease:
         return self.stack.enter_context(
             staged_release(
                 context,
                 snapshot=snapshot,
                 resume=self.resume,
-                make_model=making.make_model,
+                make_model=source.make_model,
             )
         )
 
@@ -392,7 +393,7 @@ class _Carrying:
         path = f"{self.staging.place.kept}/members-{recipient}"
         return StagedMembers.again(json.loads(text), name, recipient, path).members(self.engine)
 
-    def _request(self, recipient: Recipient, making: Making) -> Request:
+    def _request(self, recipient: Recipient, source: ReleaseSource) -> Request:
         request, demand = recipient.request, self.plan.demand
         content = {
             "name": recipient.name,
@@ -414,7 +415,7 @@ class _Carrying:
             "source_fingerprint": self.source,
         }
         return Request(
-            content, making.rows_requested, making.rows_withheld, self.ledger is not None
+            content, source.rows_requested, source.rows_withheld, self.ledger is not None
         )
 
     def _check(
@@ -508,7 +509,7 @@ class _Carrying:
     ) -> dict[str, Any]:
         if ready.kept is None or ready.staged is None or ready.members is None:
             raise ValueError("a release without members is planned")
-        files = Kept(
+        files = ReleaseFiles(
             keep(self.engine, ready.members.members, ledger.layout.members(ready.name)),
             keep(self.engine, ready.kept.classes(self.engine), ledger.layout.classes(ready.name)),
         )
@@ -535,8 +536,8 @@ class _Carrying:
             "collusion": self.plan.file.collusion.model_dump(mode="json")
             | {"k": self.plan.demand.k},
             "rows": summary["rows_published"],
-            "rows_requested": ready.making.rows_requested,
-            "rows_withheld": ready.making.rows_withheld,
+            "rows_requested": ready.source.rows_requested,
+            "rows_withheld": ready.source.rows_withheld,
             "classes": summary["published_classes"],
             "gcp": summary["gcp"],
             **(

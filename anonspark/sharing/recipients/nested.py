@@ -43,13 +43,13 @@ from anonspark.sharing.ledger.check import members_of
 from anonspark.sharing.ledger.joint_classes import Signatures, value_column
 from anonspark.sharing.ledger.key import SUBJECT_BYTES, Key
 from anonspark.sharing.ledger.ledger import Ledger
-from anonspark.sharing.ledger.members import kept
+from anonspark.sharing.ledger.members import read_kept
 from anonspark.sharing.recipients.base_partition import ATOMS, NameAtoms, PartitionMaker, strata_of
 from anonspark.sharing.recipients.freezing import PATTERN, column_of
 from anonspark.sharing.recipients.frozen_source import FrozenSource, OpenFrozen, rows_of
 from anonspark.sharing.recipients.plan import Plan
 from anonspark.sharing.recipients.preparation import too_few_left
-from anonspark.sharing.recipients.strategy import Making
+from anonspark.sharing.recipients.strategy import ReleaseSource
 from anonspark.staged.records import PACKED, PackRecords, Records
 
 _COUNTED = "counted"
@@ -100,7 +100,7 @@ def reused_atoms(
     """
     if not generation or not ledger.counted:
         return None
-    base = kept(engine, ledger.layout.base(generation), [SUBJECT, ATOM])
+    base = read_kept(engine, ledger.layout.base(generation), [SUBJECT, ATOM])
     signatures = Signatures.of(
         [members_of(engine, ledger, release) for release in ledger.counted], list(demand.diversity)
     )
@@ -381,10 +381,10 @@ class Nested:
     atoms: Table
     make_model: ModelMaker
 
-    def making(self, index: int) -> Making:
+    def source(self, index: int) -> ReleaseSource:
         """Return what a release is made of: the recipient's records and their atoms."""
         requested = rows_of(self.requested, index)
-        return Making(
+        return ReleaseSource(
             OpenFrozen(self.grouped, index),
             requested,
             requested - rows_of(self.granted, index),

@@ -13,7 +13,7 @@ from anonspark.sharing.recipients.frozen_source import FrozenSource, OpenFrozen,
 
 
 @dataclass(frozen=True)
-class Making:
+class ReleaseSource:
     """The input of a release of a plan.
 
     Parameters
@@ -39,8 +39,8 @@ class Making:
 class Strategy(Protocol):
     """A strategy for the releases of a plan."""
 
-    def making(self, place: int) -> Making:
-        """Return what the release of the recipient at a place of the plan is made of."""
+    def source(self, index: int) -> ReleaseSource:
+        """Return what the release of the recipient with an index in the plan is made of."""
         ...
 
     @property
@@ -63,9 +63,9 @@ class Independent:
     frozen: FrozenSource
     strata: Mapping[int, int]
 
-    def making(self, place: int) -> Making:
+    def source(self, index: int) -> ReleaseSource:
         """Return what a release is made of: the recipient's records."""
-        return Making(OpenFrozen(self.frozen, place), rows_of(self.strata, place))
+        return ReleaseSource(OpenFrozen(self.frozen, index), rows_of(self.strata, index))
 
     @property
     def atoms(self) -> Table | None:

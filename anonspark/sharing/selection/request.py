@@ -57,7 +57,7 @@ _LARGEST_SCALE = 2**50
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Query:
     """The request.
 
     Parameters
@@ -153,9 +153,9 @@ class Wanted:
         return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def open_wanted(
+def open_query(
     engine: Engine, settings: SelectionSettings, table: Table | None = None
-) -> tuple[Table, Wanted]:
+) -> tuple[Table, Query]:
     """Open the table and return what is asked for of it. Of the data the schema alone is read.
 
     Parameters
@@ -212,23 +212,23 @@ def open_wanted(
                 for name in odd
             )
         )
-    wanted = Wanted(
+    query = Query(
         settings,
         [domains[name] for name in settings.candidates],
         domains[settings.selection.target],
     )
-    if (wanted.scale or 0) > _LARGEST_SCALE:
+    if (query.scale or 0) > _LARGEST_SCALE:
         raise ConfigurationError(
             "selection: the noise of a cell would be of a scale beyond all counts. Expected a "
             "larger epsilon, fewer candidates, or fewer rows_per_person. Correct them"
         )
-    if wanted.charged > _LARGE_EPSILON:
+    if query.charged > _LARGE_EPSILON:
         _LOGGER.warning(
             "selection.epsilon: found %g (with tables_epsilon), which protects little: an answer "
             "may be e^%g times as likely with a person as without. Expected at most %d",
-            *(wanted.charged, wanted.charged, _LARGE_EPSILON),
+            *(query.charged, query.charged, _LARGE_EPSILON),
         )
-    return table, wanted
+    return table, query
 
 
 def _require_used(settings: SelectionSettings, names: Sequence[str]) -> None:
