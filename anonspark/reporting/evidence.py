@@ -67,8 +67,8 @@ class Evidence:
     @property
     def counts(self) -> Row:
         """The published figures of the whole release, of the manifest or of the metrics."""
-        found = self.manifest.summary or (self.summary[0] if self.summary else {})
-        return _as_told(found, self.k)
+        figures = self.manifest.summary or (self.summary[0] if self.summary else {})
+        return _as_told(figures, self.k)
 
     @property
     def holds(self) -> bool:

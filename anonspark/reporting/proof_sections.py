@@ -137,28 +137,28 @@ def _units_rows(
         ]
 
 
-def _criterion_row(one: MeasuredCriterion) -> list[str | Verdict]:
-    asked = one.criterion
+def _criterion_row(case: MeasuredCriterion) -> list[str | Verdict]:
+    asked = case.criterion
     what = asked.type.measured.format(bound=figure_text(asked.bound))
     limit = asked.bound if asked.told_c is None else asked.told_c
-    measured = figure_text(one.measured) if isfinite(one.measured) else "unbounded"
+    measured = figure_text(case.measured) if isfinite(case.measured) else "unbounded"
     return [
         f"{asked.attribute}: {what}",
         f"{asked.type.bound} {figure_text(limit)}",
         measured,
-        Verdict(not one.violating_classes),
+        Verdict(not case.violating_classes),
     ]
 
 
 def _presence_rows(evidence: Evidence) -> list[list[str | Verdict]]:
     presence = evidence.verification.presence
-    wanted = evidence.manifest.configuration["privacy"].get("delta_presence")
-    if not presence or not wanted:
+    bounds = evidence.manifest.configuration["privacy"].get("delta_presence")
+    if not presence or not bounds:
         return []
     return [
         [
             "delta-presence: how sure an attacker can be that a person is in the release",
-            f"{figure_text(wanted.get('min', 0.0))} to {figure_text(wanted.get('max', 1.0))}",
+            f"{figure_text(bounds.get('min', 0.0))} to {figure_text(bounds.get('max', 1.0))}",
             f"{figure_text(presence.smallest)} to {figure_text(presence.largest)}",
             Verdict(presence.holds),
         ]
@@ -222,10 +222,10 @@ def _untruthful(truth: Truthfulness, evidence: Evidence) -> str:
 
 def gates(evidence: Evidence) -> Section | None:
     """Show the bounds that the configuration sets on figures. None where it sets none."""
-    found = evidence.manifest.document.get("gates") or []
-    if not found:
+    bounds = evidence.manifest.document.get("gates") or []
+    if not bounds:
         return None
-    rows = [_gate_row(evidence, one) for one in found]
+    rows = [_gate_row(evidence, bound) for bound in bounds]
     held = all(holds for _, holds in rows)
     return Section(
         "gates",
