@@ -26,7 +26,7 @@ from anonspark.config.models import AutoOptions, MappingOptions
 from anonspark.config.overrides import written_overrides
 from anonspark.config.places import Places
 from anonspark.config.problems import did_you_mean, found, key_path, one_of, validated
-from anonspark.config.reading import TextReader, beside, read_local_text
+from anonspark.config.reading import TextReader, read_local_text, sibling
 from anonspark.config.section import Section
 from anonspark.config.yaml_reading import read_base, read_document
 from anonspark.core.figures import Need
@@ -274,7 +274,7 @@ def _grid(
     base: Mapping[str, Any] | None
     if isinstance(file.base, str):
         expected = "a mapping with 'input', 'attributes', 'privacy' and 'output'"
-        base = read_base(beside(path, file.base), expected, read, problems)
+        base = read_base(sibling(path, file.base), expected, read, problems)
     else:
         base = file.base
     if base is None or problems:

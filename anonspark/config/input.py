@@ -177,15 +177,15 @@ class InputOptions(Section):
         """Return whether nothing is to be looked up in the files any more."""
         return self._is_settled
 
-    def settled(self, found: Mapping[str, str]) -> InputOptions:
+    def settled(self, recognized: Mapping[str, str]) -> InputOptions:
         """Return it with options that were found in its files, and with nothing else to be found.
 
         Parameters
         ----------
-        found : mapping of str to str
+        recognized : mapping of str to str
             Options, and perhaps ``format``.
         """
-        options = dict(found)
+        options = dict(recognized)
         update = {"format": options.pop("format")} if "format" in options else {}
         copied = self.model_copy(update={**update, "options": {**self.options, **options}})
         copied._is_settled = True

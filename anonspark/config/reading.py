@@ -101,8 +101,8 @@ def read_or_explain(path: str, read: TextReader, where: str, expected: str) -> s
     raise ConfigurationError(f"{where}: {reason}")
 
 
-def beside(path: str | Path, named: str) -> str:
-    """Return where a file is that another file names, relative to its own directory."""
+def sibling(path: str | Path, named: str) -> str:
+    """Return the path of a file that another file names, relative to that file's directory."""
     if is_address(path):
         return named if is_address(named) else posixpath.join(posixpath.dirname(str(path)), named)
     return str(Path(path).parent / named)

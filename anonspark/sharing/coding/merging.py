@@ -13,7 +13,7 @@ from anonspark.config.copying import copy_document
 from anonspark.config.models import DEFAULT_MODEL
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import found, key_path, validated
-from anonspark.config.reading import TextReader, beside, read_named_text
+from anonspark.config.reading import TextReader, read_named_text, sibling
 from anonspark.config.section import Section
 from anonspark.config.yaml_reading import read_document
 from anonspark.core.hierarchies.files import hierarchy_digest
@@ -80,7 +80,7 @@ def _load(path: str, read: TextReader, problems: list[str]) -> Coding | None:
         attributes[name] = attribute
         if not isinstance(attribute.hierarchy, str):
             continue
-        hierarchy = beside(path, attribute.hierarchy)
+        hierarchy = sibling(path, attribute.hierarchy)
         attributes[name] = attribute.model_copy(update={"hierarchy": hierarchy})
         try:
             digests[name] = hierarchy_digest(read_named(hierarchy))

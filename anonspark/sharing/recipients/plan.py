@@ -16,7 +16,7 @@ from anonspark.config.combinations import labels_of_records
 from anonspark.config.models import CuttingOptions
 from anonspark.config.overrides import assign, parse_overrides, written_overrides
 from anonspark.config.problems import did_you_mean, found, key_path, one_of, validated
-from anonspark.config.reading import TextReader, beside, read_local_text
+from anonspark.config.reading import TextReader, read_local_text, sibling
 from anonspark.config.short_forms import write_out
 from anonspark.config.yaml_reading import read_base, read_document
 from anonspark.core.criterion import Criterion
@@ -202,7 +202,7 @@ def _base_document(
     """Return the base as a document, with what the plan sets in it."""
     if isinstance(file.base, str):
         expected = "a mapping with 'input', 'attributes' and 'privacy'"
-        base: dict[str, Any] | None = read_base(beside(path, file.base), expected, read, problems)
+        base: dict[str, Any] | None = read_base(sibling(path, file.base), expected, read, problems)
     else:
         base = deepcopy(dict(file.base))
     if base is None:
