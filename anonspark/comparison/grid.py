@@ -81,7 +81,7 @@ class _GridFile(Section):
     """Directory of the figures. Any Hadoop URI."""
 
 
-_ALWAYS_TOLD = ("model.name", "privacy.k")
+_ALWAYS_SHOWN = ("model.name", "privacy.k")
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,7 +112,7 @@ class Cell(Redacted):
     @property
     def words(self) -> str:
         """Model and k, whether or not they are varied, and all other settings in short."""
-        others = {key: value for key, value in self.settings.items() if key not in _ALWAYS_TOLD}
+        others = {key: value for key, value in self.settings.items() if key not in _ALWAYS_SHOWN}
         model, k = self.configuration.model.name, self.configuration.privacy.k
         return ", ".join(filter(None, [model, f"k = {k:,}", settings_label(others)]))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 _DEEPEST = 5
-_MOST_TOLD = 3
+_MOST_LISTED = 3
 
 # What is meant by a section alone.
 _OF_SECTIONS = {
@@ -49,7 +49,7 @@ def places_of(name: str, schema: Mapping[str, Any], section: Sequence[str] = ())
         return []
     nearest = min(best.values())
     paths = [".".join(path) for path, steps in best.items() if steps == nearest]
-    return paths if len(paths) <= _MOST_TOLD else []
+    return paths if len(paths) <= _MOST_LISTED else []
 
 
 def _keys(

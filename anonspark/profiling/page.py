@@ -95,8 +95,7 @@ def _columns(profile: Profile) -> Table:
 
 
 def _markers(profile: Profile) -> list[Block]:
-    text = markers_text(profile)
-    return [Text(text)] if text else []
+    return [Text(text)] if (text := markers_text(profile)) else []
 
 
 def _chart(profile: Profile) -> Block:
@@ -139,8 +138,7 @@ def _roles(profile: Profile) -> Table:
 
 
 def _unit(profile: Profile) -> list[Block]:
-    text = unit_text(profile)
-    return [Text(text)] if text else []
+    return [Text(text)] if (text := unit_text(profile)) else []
 
 
 def _sets(profile: Profile) -> list[Block]:

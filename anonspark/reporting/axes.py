@@ -44,11 +44,11 @@ def _with_special(parts: Figures, regions: Sequence[Region], covered: Figures) -
         What is covered of the present ones, of which missing is one more.
     """
     may_miss = np.array([region.missing for region in regions], bool)
-    untold = np.array([region.is_everything for region in regions], bool)
+    covers_all = np.array([region.is_everything for region in regions], bool)
     missing = np.where(may_miss, 1 / (covered + 1), 0.0)
     result = np.column_stack([parts * (1 - missing)[:, None], missing, np.zeros(len(parts))])
-    result[untold] = 0.0
-    result[untold, -1] = 1.0
+    result[covers_all] = 0.0
+    result[covers_all, -1] = 1.0
     return result
 
 

@@ -16,7 +16,7 @@ from anonspark.staged.records import together
 
 RECORDS = "records"
 
-_PLACE = "place"
+_INDEX = "place"
 _PART_BYTES = 2**25
 
 
@@ -46,12 +46,12 @@ def count_values(
     """
     names = [name for column in columns.values() for name in column]
     fields = [table.schema.field(name) for name in names]
-    schema = pa.schema([(_PLACE, pa.int32()), *fields, (RECORDS, pa.int64())])
+    schema = pa.schema([(_INDEX, pa.int32()), *fields, (RECORDS, pa.int64())])
     parts = table.select(names).map_batches(_CountEach(columns, schema), schema)
-    counted = parts.aggregate([_PLACE, *names], sums=[RECORDS])
+    counted = parts.aggregate([_INDEX, *names], sums=[RECORDS])
     collected = counted.collect(most)
     return {
-        index: collected.filter(pc.field(_PLACE) == index).select([*column, RECORDS])
+        index: collected.filter(pc.field(_INDEX) == index).select([*column, RECORDS])
         for index, column in columns.items()
     }
 
@@ -71,5 +71,5 @@ class _CountEach:
             for index, names in self.columns.items():
                 counted = aggregate(rows.select(names), names, [count])
                 indices = pa.repeat(pa.scalar(index, pa.int32()), len(counted))
-                both = [self.schema.empty_table(), counted.append_column(_PLACE, indices)]
+                both = [self.schema.empty_table(), counted.append_column(_INDEX, indices)]
                 yield from pa.concat_tables(both, promote_options="default").to_batches()

@@ -34,7 +34,7 @@ def loss(evidence: Evidence) -> Section | None:
             percent(row["iloss"]),
             percent_or_nothing(row.get("loss")),
             precision,
-            evidence.rules.share(row["generalized_share"], evidence.kept),
+            evidence.rules.share(row["generalized_share"], evidence.counted_rows),
             rows_missing,
         ]
         for row, weight, precision, rows_missing in zip(

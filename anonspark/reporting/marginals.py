@@ -26,7 +26,7 @@ from anonspark.reporting.groups import Naming, beginnings, levels_of, plan_group
 from anonspark.reporting.original import BinCounts, Original
 
 MISSING = "missing"
-UNTOLD = "any value (*)"
+ANY_VALUE = "any value (*)"
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ def ordered_marginal(
 ) -> Marginal:
     """Return the distribution of an ordered attribute."""
     missing = 0.0
-    own_axis = OrderedAxis(labels.bins, labels.axis)
-    after = own_axis.totals(labels.regions, labels.records)
+    axis = OrderedAxis(labels.bins, labels.axis)
+    after = axis.totals(labels.regions, labels.records)
     tables = [after[:-2]]
     if original is not None:
         missing = original.missing
@@ -150,7 +150,7 @@ def _marginal(
     k: int,
 ) -> Marginal:
     """Put a marginal together. Rows without people, and those of too few, are left out."""
-    names = [*labels, MISSING, UNTOLD]
+    names = [*labels, MISSING, ANY_VALUE]
     release = np.array([*after, *special])
     if 0 < special[1] < k:
         # Too few to be told of: as the others.

@@ -270,7 +270,7 @@ def _gate_figure(evidence: Evidence, name: str, figure: float) -> tuple[str, boo
     """Return a figure as text that reveals no more than other sections, and if it is exact."""
     rules, metric = evidence.rules, name.rpartition(".")[2]
     if metric in ("generalized_rows", "generalized_share"):
-        people = evidence.kept
+        people = evidence.counted_rows
         some = figure if metric == "generalized_rows" else figure * people
         if rules.hides(round(some)):
             return f"{rules.few} records", False

@@ -386,8 +386,8 @@ def _texts(
     """Return the texts in order, the places of the frequent ones, and the records in their bins."""
     encoded = present["text"].combine_chunks().dictionary_encode()
     order = order_of_texts(encoded.dictionary, plan.published).to_numpy()
-    place_of = np.argsort(order)
-    codes = place_of[encoded.indices.to_numpy(zero_copy_only=False)]
+    rank_of = np.argsort(order)
+    codes = rank_of[encoded.indices.to_numpy(zero_copy_only=False)]
     every = counts_by_class(codes, len(order), present, classes)
     frequent = frequent_of(every.sum(axis=1))
     selected = every[frequent.astype(np.int64)]

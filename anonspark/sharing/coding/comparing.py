@@ -11,7 +11,7 @@ from anonspark.config.privacy import PrivacyOptions
 _DEFAULTS = {name: field.default for name, field in Attribute.model_fields.items()}
 
 # A coding tells a file of a hierarchy by its hash, a manifest by its path.
-_TOLD_OTHERWISE = {"hierarchy", "order", "order_entries", "order_fingerprint"}
+_DESCRIBED_OTHERWISE = {"hierarchy", "order", "order_entries", "order_fingerprint"}
 
 
 def not_as_coded(
@@ -60,7 +60,7 @@ def _is_as_agreed(attribute: Mapping[str, Any], agreed: Mapping[str, Any]) -> bo
     same = all(
         value == agreed.get(key, _DEFAULTS.get(key))
         for key, value in attribute.items()
-        if key not in _TOLD_OTHERWISE
+        if key not in _DESCRIBED_OTHERWISE
     )
     order = agreed.get("order")
     if attribute.get("order") is not None or order is None:

@@ -17,7 +17,7 @@ from anonspark.sharing.ledger.members import CLASS, RECORDS, members_schema, rea
 from anonspark.sharing.ledger.releases import LedgerRelease
 from anonspark.sharing.ledger.stored_files import wrong_files
 
-_FOUND = "found"
+_COUNTED = "found"
 
 
 @dataclass
@@ -130,11 +130,11 @@ def check_ledger(
             result.coalitions += signatures.check(coalition, demand)
     finally:
         signatures.release()
-    result.problems += [told_of_breach(row) for row in result.coalitions if not row["holds"]]
+    result.problems += [describe_breach(row) for row in result.coalitions if not row["holds"]]
     return result
 
 
-def told_of_breach(row: Mapping[str, Any]) -> str:
+def describe_breach(row: Mapping[str, Any]) -> str:
     """Describe in a line what does not hold for a coalition."""
     named = ", ".join(row["recipients"])
     if row["attribute"] is None:
@@ -153,10 +153,10 @@ def told_of_breach(row: Mapping[str, Any]) -> str:
 def _other_counts(engine: Engine, ledger: Ledger, release: LedgerRelease) -> list[str]:
     """Compare the number of members of each class with its class table."""
     members = read_kept(engine, ledger.layout.members(release.name), [SUBJECT, CLASS])
-    counted = members.aggregate([CLASS], count=_FOUND)
+    counted = members.aggregate([CLASS], count=_COUNTED)
     classes = read_kept(engine, ledger.layout.classes(release.name), [CLASS, RECORDS])
-    both = counted.union(classes.select({CLASS: CLASS, _FOUND: RECORDS}))
-    pairs = both.aggregate([CLASS, _FOUND], count="tables")
+    both = counted.union(classes.select({CLASS: CLASS, _COUNTED: RECORDS}))
+    pairs = both.aggregate([CLASS, _COUNTED], count="tables")
     other = sum(
         row["number"]
         for row in pairs.aggregate(["tables"], count="number").collect().to_pylist()

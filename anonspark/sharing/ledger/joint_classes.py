@@ -184,8 +184,8 @@ class Signatures:
         """Return the number of joint classes of each size."""
         if self.repeated:
             schema = pa.schema([(PERSON, pa.int64()), *((name, pa.int64()) for name in columns)])
-            identify = TellPeople(schema)
-            people = self.table.select([SUBJECT, *columns]).map_batches(identify, schema)
+            number_people = NumberPeople(schema)
+            people = self.table.select([SUBJECT, *columns]).map_batches(number_people, schema)
             groups = people.aggregate([*columns, PERSON]).aggregate(columns, count=_PERSONS)
         else:
             groups = self.table.aggregate(columns, count=_PERSONS)
@@ -202,7 +202,7 @@ class Signatures:
             return None, 0
         # A joint class is in a release as a whole or not at all; each release has its own values.
         schema = pa.schema(
-            [*((name, pa.int64()) for name in (*columns, _PLACE)), *_VALUES_AND_PERSONS]
+            [*((name, pa.int64()) for name in (*columns, _POSITION)), *_VALUES_AND_PERSONS]
         )
         counted = None
         for index in publishing:
@@ -228,8 +228,8 @@ def people_of(subjects: pa.Array) -> pa.Array:
 
 
 @dataclass(frozen=True)
-class TellPeople:
-    """Yields whom records are about, in place of their keys.
+class NumberPeople:
+    """Replaces the keys of records by numbers of the people they are about.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ PERSON = "person"
 """64-bit name of a person, of the first bytes of the key."""
 
 _BYTES = 8
-_PLACE = "place"
+_POSITION = "place"
 _NUMBERS = pa.schema([(_PERSONS, pa.int64())])
 _VALUES_AND_PERSONS = pa.schema([(_VALUES, pa.int64()), (_PERSONS, pa.int64())])
 
@@ -289,7 +289,7 @@ class _InRelease:
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             rows = batch.filter(batch.column(_class_of(self.position)).is_valid())
-            new = {_PLACE: pa.array(np.full(len(rows), self.position, np.int64))}
+            new = {_POSITION: pa.array(np.full(len(rows), self.position, np.int64))}
             arrays = [
                 new[field.name] if field.name in new else rows.column(field.name).cast(field.type)
                 for field in self.schema

@@ -245,7 +245,7 @@ def bound_pairs(
         for cell, absent in zip(cells.cells, absences, strict=True)
     ]
     keep = bounds.upper > 0
-    first, second = (number[of_own[keep]] for number, of_own in zip(numbers, unknowns, strict=True))
+    first, second = (number[cell[keep]] for number, cell in zip(numbers, unknowns, strict=True))
     payloads = np.concatenate([cells.cells[0].payloads, absences[0].payloads])[unknowns[0][keep]]
     lower, upper = bounds.lower[keep], bounds.upper[keep]
     changes = np.ones(len(first), bool)

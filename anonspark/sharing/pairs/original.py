@@ -105,9 +105,9 @@ def count_pair_candidates(
     positions = prepared.places[:d], prepared.places[d:]
     searches = [
         build_search(
-            cell.classes, release.attributes, PreparedTable(prepared.records, of_own), leaves
+            cell.classes, release.attributes, PreparedTable(prepared.records, columns), leaves
         )
-        for release, cell, of_own, leaves in zip(
+        for release, cell, columns, leaves in zip(
             releases, cells.cells, positions, hierarchies, strict=True
         )
     ]

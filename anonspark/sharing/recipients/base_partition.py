@@ -25,7 +25,7 @@ from anonspark.pipeline.preparing import prepare
 from anonspark.pipeline.rounds import StagedRounds, run_rounds
 from anonspark.pipeline.tasks import generalizer_of, task_of
 from anonspark.progress import Progress
-from anonspark.sharing.ledger.joint_classes import PERSON, TellPeople
+from anonspark.sharing.ledger.joint_classes import PERSON, NumberPeople
 from anonspark.sharing.recipients.freezing import PATTERN, column_of
 from anonspark.sharing.recipients.frozen_source import FrozenSource, OpenFrozen
 from anonspark.staged.records import BYTES, PACKED, Packer, Records, unpack_batches
@@ -75,7 +75,7 @@ def strata_of(
 def _few_people(frozen: FrozenSource, number: int, patterns: Iterable[int]) -> dict[int, set[int]]:
     """Return the people of each stratum that has too few. Of others as many as are enough."""
     schema = pa.schema([(PATTERN, pa.int64()), (PERSON, pa.int64())])
-    people = frozen.fresh(SUBJECT, PATTERN).map_batches(TellPeople(schema), schema)
+    people = frozen.fresh(SUBJECT, PATTERN).map_batches(NumberPeople(schema), schema)
     people = people.aggregate([PATTERN, PERSON]).persist()
     try:
         counted = people.aggregate([PATTERN], count="people").collect().to_pylist()

@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from anonspark.errors import ConfigurationError, GuaranteeError
-from anonspark.sharing.ledger.check import told_of_breach
+from anonspark.sharing.ledger.check import describe_breach
 from anonspark.sharing.ledger.coalitions import list_coalitions
 from anonspark.sharing.ledger.joint_classes import MembersOf, Signatures
 from anonspark.sharing.ledger.releases import LedgerRelease
 from anonspark.sharing.recipients.plan import Plan
 
-MOST_TOLD = 10
+MOST_LISTED = 10
 """Coalitions that a message names at most."""
 
 
@@ -103,7 +103,7 @@ def require_joint_classes(rows: Sequence[Mapping[str, Any]]) -> None:
     if not failed:
         return
     worst = sorted(failed, key=lambda row: -row["persons_below"])
-    sentences = [told_of_breach(row) for row in worst[:MOST_TOLD]]
+    sentences = [describe_breach(row) for row in worst[:MOST_LISTED]]
     more = len(failed) - len(sentences)
     rest = f"\n... and {more:,} more" if more else ""
     raise GuaranteeError(

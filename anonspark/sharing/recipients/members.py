@@ -126,17 +126,15 @@ def stage_members(
     members.stage(f"{path}/members")
     published = [published_column(index) for index in range(len(columns))]
     classes = labels.aggregate([CLASS, *published], sums=[SIZE])
-    own_schema = _class_schema(labels.schema, columns)
-    classes.map_batches(_Rename([CLASS, *published, SIZE], own_schema), own_schema).stage(
+    class_schema = _class_schema(labels.schema, columns)
+    classes.map_batches(_Rename([CLASS, *published, SIZE], class_schema), class_schema).stage(
         f"{path}/classes"
     )
-    return StagedMembers(
-        named[0], named[1], path, sensitive, list(columns), _class_schema(labels.schema, columns)
-    )
+    return StagedMembers(*named, path, sensitive, list(columns), class_schema)
 
 
 def _labels(rounds: StagedRounds, d: int) -> Table:
-    """Return of each group its name, what is published of it, its size, and a hash of that."""
+    """Return the id of each group, its published values, its size, and a hash of the values."""
     published = [published_column(index) for index in range(d)]
     names = [CLASS_ID, *published, SIZE]
     labels = rounds.classes.rows(*names)

@@ -154,10 +154,10 @@ class _DivideAtoms:
         names, starts = np.unique(atoms, return_index=True)
         stops = np.append(starts[1:], len(atoms))
         new, named = patterns.copy(), atoms.copy()
-        kept_rows = np.ones(len(atoms), bool)
+        stays = np.ones(len(atoms), bool)
         for name, start, stop in zip(names.tolist(), starts.tolist(), stops.tolist(), strict=True):
             if not counted[start:stop].any():
-                kept_rows[start:stop] = False
+                stays[start:stop] = False
                 continue
             part = patterns[start:stop]
             if not self._stays(part):
@@ -165,7 +165,7 @@ class _DivideAtoms:
             named[start:stop] = _names(name, new[start:stop])
         arrays = [rows.column(SUBJECT).combine_chunks(), pa.array(named), pa.array(new)]
         result = pa.RecordBatch.from_arrays(arrays, schema=ATOMS)
-        yield result if kept_rows.all() else result.filter(pa.array(kept_rows))
+        yield result if stays.all() else result.filter(pa.array(stays))
 
     def _stays(self, patterns: np.ndarray) -> bool:
         """Return whether an atom is known to stay as it is."""
@@ -280,7 +280,7 @@ def base_levels(
             (payload_column(payload), pa.int64()),
         ]
     )
-    add_stratum = _TellStrata(dict(becomes), schema)
+    add_stratum = _AddStratum(dict(becomes), schema)
     packed = snapshot.records.map_batches(_Packed(add_stratum), PACKED)
     path = f"{maker.staging.records}/strata"
     packed.stage(path)
@@ -321,7 +321,7 @@ def _axis(snapshot: Snapshot, patterns: list[str]) -> QuasiIdentifier:
 
 
 @dataclass(frozen=True)
-class _TellStrata:
+class _AddStratum:
     """Yields the records with a recipient and without an atom, with their strata."""
 
     becomes: Mapping[int, int]
@@ -345,7 +345,7 @@ class _TellStrata:
 class _Packed:
     """Packs what a function yields."""
 
-    function: _TellStrata
+    function: _AddStratum
 
     def __call__(self, batches: Batches) -> Batches:
         return PackRecords()(self.function(batches))
