@@ -239,10 +239,6 @@ def load_grid(
     read : callable
         Reads the file, and that of the base.
 
-    Returns
-    -------
-    Grid
-
     Raises
     ------
     ConfigurationError

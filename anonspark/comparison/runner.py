@@ -61,7 +61,7 @@ class Advice:
         return " ".join(f"--set {shlex.quote(override)}" for override in self.overrides)
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return the fields as JSON values."""
         return {"sentence": self.sentence, "set": list(self.overrides)}
 
 
@@ -182,10 +182,6 @@ def compare(
         Where progress is reported.
     table : Table or None
         The input. None opens what the base names.
-
-    Returns
-    -------
-    Comparison
 
     Raises
     ------

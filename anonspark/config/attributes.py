@@ -36,7 +36,7 @@ def _plain(value: Any) -> Any:
 
 
 def _unfit_bound(bound: object) -> str | None:
-    """Return why a value is no bound, None where it is one."""
+    """Return why a value is no bound, or None if it is a bound."""
     if isinstance(bound, str):
         try:
             moment_of(bound)
@@ -125,7 +125,7 @@ def unfit_range(
     bounds: list[Bound],
     value_type: Literal["number", "date", "timestamp", "boolean", "text"] | None,
 ) -> str | None:
-    """Return why values of a declared type cannot have such bounds, None where they can."""
+    """Return why values of a declared type cannot have such bounds, or None if they can."""
     if value_type is None:
         return None
     is_number = not isinstance(bounds[0], str)
@@ -369,7 +369,7 @@ class Attribute(Section):
 
     @property
     def hierarchy_kind(self) -> Literal["file"] | Rule | None:
-        """Return the source of the hierarchy, None where there is none."""
+        """Return the source of the hierarchy, or None if there is none."""
         if self.hierarchy is None:
             return None
         return "file" if isinstance(self.hierarchy, str) else self.hierarchy.kind

@@ -96,7 +96,7 @@ def unusable_unit(
 
 
 def labels_of_records(model: Mapping[str, Any], missing: str) -> str | None:
-    """Return why presence cannot be bounded. None where no label depends on other records."""
+    """Return why presence cannot be bounded, or None if no label depends on other records."""
     # Records left out are in the table. The top of a hierarchy shows whether a value is missing.
     is_whole = model.get("suppression_limit") == 0 and missing != "category"
     if model["name"] == "full-domain" and model["levels"] and is_whole:

@@ -80,7 +80,7 @@ def unusable_gates(
 
 
 def unmeasured(name: str, measured: AbstractSet[Need]) -> str | None:
-    """Return the setting with which a figure is measured, None where it is measured.
+    """Return the setting with which a figure is measured, or None if it is measured.
 
     Parameters
     ----------

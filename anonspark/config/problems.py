@@ -284,7 +284,7 @@ def validated(
     problems: list[str],
     schema: Callable[[], Mapping[str, Any]] | None = None,
 ) -> _Section | None:
-    """Return a document as a section. None where it is none, and what is wrong is added.
+    """Return a document as a section, or None after adding its problems to the list.
 
     Parameters
     ----------

@@ -89,7 +89,7 @@ def fill_in_seed(
 
 
 def _number(text: str) -> int | None:
-    """Return the one number that a text holds, None where it holds anything else."""
+    """Return the number that a text holds, or None if it holds anything else."""
     if not _NUMBER.fullmatch(text.strip()):
         return None
     number = int(text)

@@ -44,10 +44,6 @@ def write_page(files: Files, path: str, profile: Profile) -> None:
 def profile_page(profile: Profile) -> str:
     """Return the page.
 
-    Parameters
-    ----------
-    profile : Profile
-
     Returns
     -------
     str

@@ -128,7 +128,7 @@ class ColumnProfile:
     grid: float | str | None = None
 
     def as_dict(self, rows: int) -> dict[str, object]:
-        """Return it as JSON has it. Shares are of all rows."""
+        """Return the fields as JSON values. Shares are of all rows."""
         document = {
             "name": self.name,
             "type": self.type,
@@ -219,7 +219,7 @@ class Profile(Redacted):
         return [column for column in self.columns if column.role == role]
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it. Without values, unless they were asked for."""
+        """Return the fields as JSON values, and examples of the data if they were asked for."""
         sets = self.uniqueness
         return {
             "path": self.source.path,
@@ -422,7 +422,7 @@ def _may_be_key(kind: str, sampled: _Sampled) -> bool:
 
 
 def _meaning(name: str, structs: Sequence[str]) -> Meaning | None:
-    """Return what the name of a column says, or rather that of a field of a struct."""
+    """Return the meaning of the name of a column, or of a field of a struct."""
     around = max(
         (struct for struct in structs if name.startswith(f"{struct}{DOT}")), key=len, default=None
     )
@@ -541,7 +541,7 @@ def _column(
 
 
 def _grid(kind: Kind | None, sampled: _Sampled) -> float | str | None:
-    """Return the default grid of numbers and times. None of others."""
+    """Return the default grid of numbers and times, or None for other kinds."""
     if kind is None:
         return None
     data_type = {"date": pa.date32(), "timestamp": pa.timestamp("us")}.get(kind, pa.float64())
@@ -554,7 +554,7 @@ def _grid(kind: Kind | None, sampled: _Sampled) -> float | str | None:
 
 
 def _natural_order(column: Described, sampled: _Sampled) -> tuple[str, ...]:
-    """Return all values of groups in their order. None where letters order them so, too."""
+    """Return all values of groups in their order, or none if letters order them alike."""
     texts = sampled.texts(_MOST_ORDERED + 1)
     # A rare value is not written into a file that others may read.
     if column.few or column.form or not 2 < column.distinct == len(texts) <= _MOST_ORDERED:

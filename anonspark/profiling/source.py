@@ -122,10 +122,6 @@ def find_source(
     options : mapping of str to str or None
         Of the format. They go before what is recognized.
 
-    Returns
-    -------
-    Source
-
     Raises
     ------
     DataError

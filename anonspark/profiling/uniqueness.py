@@ -50,7 +50,7 @@ class ColumnSet:
     minimal_unique: int
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return the fields as JSON values."""
         return {**self.__dict__, "columns": list(self.columns)}
 
 
@@ -91,10 +91,6 @@ def measure_sets(names: Sequence[str], codes: Sequence[Integers], k: int) -> Uni
         Of each, from 0 up to below n.
     k : int
         What few records are fewer than.
-
-    Returns
-    -------
-    Uniqueness
 
     Notes
     -----

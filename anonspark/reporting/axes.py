@@ -147,7 +147,7 @@ class GroupAxis:
         return parts
 
     def columns(self, values: pa.Array) -> Figures:
-        """Return 1 in the column of each value's group. None where it is missing and not in one."""
+        """Return a 1 in the column of each value's group, and no 1 for a value without a group."""
         encoded = values.dictionary_encode()
         last = len(self.groups) - 1
         numbers = [self.groups.places.get(value, last) for value in encoded.dictionary.to_pylist()]

@@ -115,12 +115,12 @@ class Evidence:
 
     @property
     def losses(self) -> Sequence[Row]:
-        """Rows of the table ``attributes``. None where means hide what is lost."""
+        """Return rows of the table ``attributes``, except where means hide the loss."""
         return [row for row in self.attributes if row["ncp"] is not None]
 
     @property
     def counted_rows(self) -> int:
-        """Records that the figures are about: those published, and those left out and counted."""
+        """Return the records that figures count: published, or left out and counted."""
         names = ("rows_published", "rows_left_out")
         return sum(int(self.counts.get(name) or 0) for name in names)
 

@@ -24,7 +24,7 @@ def grade(lost: float) -> str:
 
 
 def quality(evidence: Evidence) -> Section | None:
-    """Grade each quasi-identifier by what is lost of it. None without the metrics."""
+    """Grade the loss of each quasi-identifier, or return None without the metrics."""
     rows = evidence.losses
     if not rows:
         return None

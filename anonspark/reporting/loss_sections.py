@@ -15,7 +15,7 @@ from anonspark.reporting.evidence import Evidence
 
 
 def loss(evidence: Evidence) -> Section | None:
-    """Show what was lost of each quasi-identifier. None without the metrics."""
+    """Show the loss of each quasi-identifier, or return None without the metrics."""
     rows = evidence.losses
     if not rows:
         return None
@@ -98,7 +98,7 @@ def _extremes(names: Sequence[str], values: Sequence[float]) -> str:
 
 
 def rounds(evidence: Evidence) -> Section | None:
-    """Show how many records each round finished, and at what loss. None without the metrics."""
+    """Show the records and the loss of each round, or return None without the metrics."""
     rows = [row for row in evidence.rounds if row["gcp_total"] is not None]
     if not rows:
         return None

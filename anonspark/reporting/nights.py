@@ -61,7 +61,7 @@ class Night:
     figures: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as plain values, for JSON."""
+        """Return the fields as JSON values."""
         return asdict(self) | {"started": self.started.isoformat(timespec="seconds")}
 
 

@@ -221,7 +221,7 @@ def _untruthful(truth: Truthfulness, evidence: Evidence) -> str:
 
 
 def gates(evidence: Evidence) -> Section | None:
-    """Show the bounds that the configuration sets on figures. None where it sets none."""
+    """Show the quality gates of the configuration, or return None if it has none."""
     bounds = evidence.manifest.document.get("gates") or []
     if not bounds:
         return None
@@ -338,7 +338,7 @@ def published(evidence: Evidence) -> Section:
 
 
 def decision(evidence: Evidence) -> Section | None:
-    """Show what the officer stated, blank where nothing was. None without a decision."""
+    """Show the statements of the officer, or return None without a decision."""
     stated = evidence.decision
     if stated is None:
         return None

@@ -164,11 +164,6 @@ def require_many(learning: Learning, rules: Disclosure) -> None:
     A share of test records is as good as a count of them: that of the most frequent class, and
     accuracies where they are shown.
 
-    Parameters
-    ----------
-    learning : Learning
-    rules : Disclosure
-
     Raises
     ------
     DataError

@@ -58,7 +58,7 @@ class Utility:
 
     @property
     def kept(self) -> KeptScore | None:
-        """Return the share of the original's score that the release keeps. None without models."""
+        """Return the share of the original's score that the release keeps, or None."""
         return kept_of(self.learning)
 
     def as_dict(self) -> dict[str, object]:

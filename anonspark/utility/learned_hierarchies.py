@@ -100,7 +100,7 @@ class Arrangement:
     files: list[str]
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it, without values."""
+        """Return the fields as JSON values, without values of the data."""
         attributes = [
             {
                 "name": attribute.name,
@@ -299,7 +299,7 @@ def _chosen(
 
 
 def _count(table: Table, plans: Sequence[PlannedColumn], target: Target) -> Mapping[int, Counts]:
-    """Return the records of each value and class, by the place of the attribute."""
+    """Return the records of each value and class, by the index of the attribute."""
     names = [plan.column.name for plan in plans]
     task = _CountPairs(tuple(plans), target.reading(table))
     # Not table.read: an engine may then hand over every row.

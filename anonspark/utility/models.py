@@ -67,10 +67,6 @@ def count_predictions(
         Names of the models' columns there.
     classes : int
 
-    Returns
-    -------
-    dict of str to Predictions
-
     Notes
     -----
     One job with a small shuffle. At most 4 times 10,001 counts of a model are collected, or the

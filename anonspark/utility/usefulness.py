@@ -66,7 +66,7 @@ class KeptScore:
 
 
 def kept_of(learning: Learning | None) -> KeptScore | None:
-    """Return what a release's best model keeps of the original's, None where none were trained."""
+    """Return the score that a release's best model keeps, or None if none were trained."""
     if learning is None or learning.loss is None:
         return None
     loss = learning.loss

@@ -97,10 +97,6 @@ def measure_workload(
         Records of the original.
     missing_markers : sequence of str
 
-    Returns
-    -------
-    WorkloadError
-
     Raises
     ------
     DataError

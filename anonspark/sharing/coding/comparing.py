@@ -17,7 +17,7 @@ _DESCRIBED_OTHERWISE = {"hierarchy", "order", "order_entries", "order_fingerprin
 def not_as_coded(
     configured: Mapping[str, Any], document: Mapping[str, Any], extra: Collection[str | None] = ()
 ) -> list[str]:
-    """Return the keys of a configuration that say something else than its coding.
+    """Return the keys whose values differ from the agreed coding.
 
     Parameters
     ----------

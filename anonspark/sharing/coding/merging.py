@@ -56,7 +56,7 @@ def merge_coding(document: dict[str, Any], read: TextReader, problems: list[str]
 
 
 def _load(path: str, read: TextReader, problems: list[str]) -> Coding | None:
-    """Read a coding with its hierarchy files. None where something is wrong."""
+    """Read a coding with its hierarchy files, or return None if there are problems."""
 
     def read_named(named: str) -> str:
         return read_named_text(named, read)
@@ -95,7 +95,7 @@ def _load(path: str, read: TextReader, problems: list[str]) -> Coding | None:
 
 
 def _merge_attributes(document: dict[str, Any], coding: Coding, problems: list[str]) -> None:
-    """Take the attributes from the coding. Beside them the holder lists its identifiers."""
+    """Take the attributes from the coding, and the identifiers from the holder."""
     identifiers = document.get("attributes")
     merged: dict[str, Any] = {
         name: attribute.model_dump(mode="json", exclude_defaults=True)

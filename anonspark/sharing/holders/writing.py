@@ -241,10 +241,6 @@ def write_union(
     staging : Staging
         Of the release.
 
-    Returns
-    -------
-    list of PublishedFile
-
     Notes
     -----
     One job with one shuffle of all records. Where a class may be too large for a file, one with a

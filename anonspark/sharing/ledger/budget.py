@@ -136,7 +136,7 @@ class Budget:
         return self.path.rpartition("/")[2]
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return the fields as JSON values."""
         return {
             "limit": str(self.limit),
             "neighbors": self.neighbors,
@@ -210,7 +210,7 @@ def in_words(unit: Unit) -> str:
 
 
 def read_budget(files: Files, path: str) -> Budget | None:
-    """Read a budget and check its chain. None where there is none.
+    """Read a budget and check its chain. Return None if there is no budget.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def _broken(text: str) -> GuaranteeError:
 
 
 def _spent_after(link: Link, spent: Fraction) -> Fraction | None:
-    """Return what is spent with an entry. None where it does not add up."""
+    """Return the sum that is spent with an entry, or None if it does not add up."""
     content = link.content
     try:
         loss = Fraction(0 if content["kind"] == RELEASE else content["epsilon"])
@@ -311,10 +311,6 @@ def charge(
     content : mapping
         Other recorded facts.
 
-    Returns
-    -------
-    Entry
-
     Raises
     ------
     ConfigurationError
@@ -350,10 +346,6 @@ def list_release(files: Files, path: str, limit: Limit, content: Mapping[str, An
         What the configuration says of it.
     content : mapping
         The recorded facts. The same release has the same ``run_id`` and ``release``.
-
-    Returns
-    -------
-    Entry
 
     Raises
     ------
@@ -436,7 +428,7 @@ def require_limit(path: str, limit: Limit) -> None:
 def _append(
     files: Files, budget: Budget, content: Mapping[str, Any], spent: Fraction
 ) -> Entry | None:
-    """Write the next entry. None where another process was faster."""
+    """Write the next entry, or return None if another process was faster."""
     sums = {"spent_before": str(budget.spent), "spent_after": str(spent)}
     new = {**content, **sums, "version": __version__}
     try:

@@ -65,7 +65,7 @@ def remember(key: Key, digests: Sequence[str], *, older: bool = False) -> None:
 
 
 def remembered(key: Key) -> tuple[int, str] | None:
-    """Return number and SHA-256 of the last event that is remembered, None where none is.
+    """Return number and SHA-256 of the last event that is remembered, or None.
 
     Raises
     ------

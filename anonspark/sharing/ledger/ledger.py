@@ -73,12 +73,12 @@ class Ledger:
 
     @property
     def counted(self) -> list[LedgerRelease]:
-        """The releases that recipients have."""
+        """Return the releases that recipients have."""
         return [release for release in self.releases.values() if release.counts]
 
     @property
     def subject_types(self) -> list[str] | None:
-        """Families of the types of the subject's columns. None where no plan has come so far."""
+        """Return the type families of the subject's columns, or None before the first plan."""
         planned = (event.content for event in self.events.events if event.type == PLANNED)
         return next((list(content["subject_types"]) for content in planned), None)
 
@@ -90,7 +90,7 @@ class Ledger:
 
     @property
     def last_base(self) -> Link | None:
-        """The event of the newest base partition, None where there is none."""
+        """Return the event of the newest base partition, or None if there is none."""
         return next((event for event in reversed(self.events.events) if event.type == BASE), None)
 
     def generation_before(self, run_id: str) -> int:

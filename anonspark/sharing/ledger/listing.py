@@ -34,11 +34,6 @@ def require_listable(context: RunContext) -> None:
 def list_staged(context: RunContext, release: Release) -> None:
     """Write down a release that is proven and is published next.
 
-    Parameters
-    ----------
-    context : RunContext
-    release : Release
-
     Raises
     ------
     ConfigurationError, GuaranteeError

@@ -61,7 +61,7 @@ def locked(files: Files, layout: Layout, run_id: str) -> Iterator[None]:
 
 
 def read_lock(files: Files, layout: Layout) -> Mapping[str, Any] | None:
-    """Return the holder of the lock, empty if unknown. None where no process holds it."""
+    """Return the holder of the lock, empty if unknown, or None if no process holds it."""
     if not files.exists(layout.lock):
         return None
     try:

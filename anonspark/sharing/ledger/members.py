@@ -63,10 +63,6 @@ def keep(engine: Engine, table: Table, directory: str) -> list[PublishedFile]:
     table : Table
     directory : str
         Must not be there, but for what a process left that was killed.
-
-    Returns
-    -------
-    list of PublishedFile
     """
     files = engine.files
     files.delete(directory)

@@ -106,10 +106,6 @@ class TwoReleases:
 def read_cells(first: ReadRelease, second: ReadRelease) -> TwoReleases:
     """Collect the cells of two releases.
 
-    Parameters
-    ----------
-    first, second : ReadRelease
-
     Raises
     ------
     DataError

@@ -216,12 +216,6 @@ def bound_pairs(
 ) -> tuple[BoundedPairs, int]:
     """Bound the people of every pair of classes.
 
-    Parameters
-    ----------
-    cells : TwoReleases
-    compatible : CompatiblePairs
-    relation : Relation
-
     Returns
     -------
     BoundedPairs

@@ -89,7 +89,7 @@ class Distribution(Redacted):
     withheld: dict[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return the fields as JSON values."""
         releases = {
             name: {"path": release.path, "summary": release.summary}
             for name, release in self.releases.items()
@@ -476,7 +476,7 @@ class _Carrying:
             ledger.events.append(PREPARED, {"run_id": self.run_id, "directories": directories})
 
     def _new_atoms(self, strategy: Strategy, ledger: Ledger) -> Table | None:
-        """Return the base partition, None where an earlier attempt has written the same."""
+        """Return the base partition, or None if an earlier attempt has written the same."""
         if strategy.atoms is None:
             return None
         atoms = strategy.atoms.select([SUBJECT, ATOM])

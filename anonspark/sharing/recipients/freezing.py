@@ -144,7 +144,7 @@ class FreezeRows:
         return patterns
 
     def read_as(self, condition: Condition) -> pa.DataType | None:
-        """Return the type that texts are read as for a condition, None where they are left."""
+        """Return the type that a condition reads texts as, or None for the column's own type."""
         plan = self.plans.get(condition.column)
         declared = None if plan is None else plan.read_as
         return declared if self.late is None else declared or condition.type_of_texts
@@ -176,7 +176,7 @@ class FreezeRows:
         return pa.array(both, pa.binary())
 
     def _digests(self, batch: pa.RecordBatch, names: Sequence[str]) -> list[bytes | None]:
-        """Return the keyed hash of some columns of each record. None where one is missing."""
+        """Return the keyed hash of some columns of each record, or None if one is missing."""
         texts = []
         for name in names:
             reading = Reading(name, name, None, ("", *self.markers))
@@ -189,7 +189,7 @@ class FreezeRows:
 
 
 def _digest(parts: Sequence[str | None], secret: bytes) -> bytes | None:
-    """Return the name of a person, None where any part of what identifies people is missing."""
+    """Return the name of a person, or None if any part of what identifies people is missing."""
     digest = hashlib.blake2b(key=secret, digest_size=SUBJECT_BYTES)
     for part in parts:
         if part is None:

@@ -178,12 +178,6 @@ def require_presence(
 ) -> Presence | None:
     """Measure delta-presence of a staged release, the whole source as population.
 
-    Parameters
-    ----------
-    staged : StagedRelease
-    recipient : Recipient
-    frozen : FrozenSource
-
     Returns
     -------
     Presence or None

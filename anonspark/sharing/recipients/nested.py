@@ -67,7 +67,7 @@ def reused_atoms(
     generation: int,
     repeated: bool = False,
 ) -> Table | None:
-    """Return the atoms of a ledger as they are in a new plan. None where it has none.
+    """Return the atoms of a ledger for a new plan, or None if the ledger has none.
 
     Parameters
     ----------
@@ -382,7 +382,7 @@ class Nested:
     make_model: ModelMaker
 
     def source(self, index: int) -> ReleaseSource:
-        """Return what a release is made of: the recipient's records and their atoms."""
+        """Return the recipient's records and their atoms as the source of a release."""
         requested = rows_of(self.requested, index)
         return ReleaseSource(
             OpenFrozen(self.grouped, index),

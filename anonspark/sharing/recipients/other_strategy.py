@@ -47,7 +47,7 @@ class OtherStrategy:
     run_id: str
 
     def losses(self, frozen: FrozenSource, strata: Mapping[int, int]) -> dict[str, float | None]:
-        """Return ``gcp`` of each recipient's release, made the other way. None where it cannot be.
+        """Return ``gcp`` of each release under the other strategy, or None if it cannot be made.
 
         Parameters
         ----------

@@ -234,7 +234,7 @@ class _Reading:
         self.problems: list[str] = []
 
     def plan(self, only: Sequence[str]) -> Plan | None:
-        """Return the plan, None where something is wrong."""
+        """Return the plan, or None if there are problems."""
         try:
             base = parse_configuration(self.document, (), self.read)
         except SparkNeededError:
@@ -453,7 +453,7 @@ class _Reading:
     def _configuration(
         self, where: str, name: str, request: RequestFile, base: Configuration
     ) -> Configuration | None:
-        """Return the configuration of a release, None where something is wrong."""
+        """Return the configuration of a release, or None if there are problems."""
         document = self._restricted(request.columns, base)
         for section in _SECTIONS:
             options = getattr(request, section)
@@ -573,7 +573,7 @@ class _Reading:
         return Demand(k, diversity)
 
     def _source(self, base: Configuration, recipients: Sequence[Recipient]) -> Configuration | None:
-        """Return the configuration of what all releases are made of together."""
+        """Return the configuration of the source that all releases share."""
         columns = {name for recipient in recipients for name in recipient.request.columns}
         columns |= {criterion.attribute for criterion in self.file.collusion.l_diversity}
         document = self._restricted(sorted(columns), base)

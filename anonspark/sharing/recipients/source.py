@@ -96,11 +96,6 @@ def require_rows(plan: Plan, rows: list[int]) -> None:
 def require_places(files: Files, plan: Plan) -> None:
     """Check that releases, ledger, source and staging lie apart, and that releases lie at ours.
 
-    Parameters
-    ----------
-    files : Files
-    plan : Plan
-
     Raises
     ------
     ConfigurationError

@@ -40,12 +40,12 @@ class Strategy(Protocol):
     """A strategy for the releases of a plan."""
 
     def source(self, index: int) -> ReleaseSource:
-        """Return what the release of the recipient with an index in the plan is made of."""
+        """Return the source of the release of a recipient, by its index in the plan."""
         ...
 
     @property
     def atoms(self) -> Table | None:
-        """Return the members of atoms, for the ledger. None where there are none."""
+        """Return the members of atoms for the ledger, or None if there are none."""
         ...
 
 
@@ -64,7 +64,7 @@ class Independent:
     strata: Mapping[int, int]
 
     def source(self, index: int) -> ReleaseSource:
-        """Return what a release is made of: the recipient's records."""
+        """Return the recipient's records as the source of a release."""
         return ReleaseSource(OpenFrozen(self.frozen, index), rows_of(self.strata, index))
 
     @property

@@ -97,7 +97,7 @@ class Query:
 
     @property
     def scale(self) -> Fraction | None:
-        """Scale of the noise of published tables. None where none are published."""
+        """Return the scale of the noise of published tables, or None if none are published."""
         if self.settings.selection.mechanism == "tables":
             return scale_of(len(self.candidates), self.of_a_record)
         if self.of_tables:
@@ -107,13 +107,13 @@ class Query:
 
     @property
     def width(self) -> int | None:
-        """Width of the interval of scores. None where tables are ranked."""
+        """Return the width of the interval of scores, or None if tables are ranked."""
         options = self.settings.selection
         return width_of(options.score, self.records_at_most) if options.mechanism == "top" else None
 
     @property
     def records_at_most(self) -> int | None:
-        """Bound on the records, None where the score of the choice needs none."""
+        """Return the bound on the records, or None if the score needs no bound."""
         options = self.settings.selection
         needed = options.mechanism == "top" and options.score == "information_gain"
         return options.records_at_most if needed else None
@@ -126,7 +126,7 @@ class Query:
 
     @property
     def person(self) -> Person | None:
-        """Return whose records are counted, None where every record counts."""
+        """Return the person whose records are bounded, or None if every record counts."""
         options = self.settings.selection
         if options.person is None:
             return None
@@ -338,7 +338,7 @@ def _comes_before(settings: SelectionSettings, name: str) -> bool:
 
 
 def _declared(settings: SelectionSettings, name: str, hierarchy: Hierarchy | None) -> Domain | None:
-    """Return the rows of an attribute's table, None where they are declared nowhere."""
+    """Return the rows of an attribute's table, or None if they are declared nowhere."""
     options = settings.selection.domains.get(name)
     if options is not None and options.values is not None:
         return Domain.of_values(name, options.values)

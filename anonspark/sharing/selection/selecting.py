@@ -382,10 +382,6 @@ def select(
     table : Table or None
         The records. None opens what the configuration names.
 
-    Returns
-    -------
-    Selection
-
     Raises
     ------
     ConfigurationError
