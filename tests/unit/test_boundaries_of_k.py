@@ -187,7 +187,7 @@ def rest_of_a_recipient(left: int, *, withheld: int = 7) -> str | None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(preparation, "prepare", lambda *_: None)
         return refused(
-            lambda: preparation.prepare_making(None, configuration("privacy.k=5"), "", making)  # type: ignore[arg-type]
+            lambda: preparation.prepare_source(None, configuration("privacy.k=5"), "", making)  # type: ignore[arg-type]
         )
 
 

@@ -27,12 +27,12 @@ def form_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
         yield "coding.fingerprint: expected that of coding.document"
     # The contents of files stand for the files.
     attributes = {
-        str(one.get("name")): {
+        str(attribute.get("name")): {
             key: "-" if key == "hierarchy" and "sha256" in value else value
-            for key, value in one.items()
+            for key, value in attribute.items()
             if key != "name"
         }
-        for one in document["attributes"]
+        for attribute in document["attributes"]
     }
     try:
         CodingFile.model_validate({**document, "attributes": attributes})
