@@ -79,8 +79,8 @@ class Document(dict[str, Any]):
         replaced = [key_path(location) for location in overridden]
         unneeded = {
             problem
-            for place, said in self.unset.items()
-            for problem in said
-            if any(is_within(place, path) for path in replaced)
+            for key, messages in self.unset.items()
+            for problem in messages
+            if any(is_within(key, path) for path in replaced)
         }
         return [problem for problem in problems if problem not in unneeded]

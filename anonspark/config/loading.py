@@ -169,13 +169,13 @@ def _build(
         If there are no problems at all.
     """
     document = copy_document(
-        {name: one for name, one in mapping.items() if name != SELECTION}, (), problems
+        {name: value for name, value in mapping.items() if name != SELECTION}, (), problems
     )
-    for one in assignments:
-        if one.keys[0] == "attributes" and len(one.keys) > 1:
-            take_out_of_lists(document, one.keys[1])
-        copied = copy_document(one.value, one.keys, problems)
-        assign(document, one._replace(value=copied), problems)
+    for assignment in assignments:
+        if assignment.keys[0] == "attributes" and len(assignment.keys) > 1:
+            take_out_of_lists(document, assignment.keys[1])
+        copied = copy_document(assignment.value, assignment.keys, problems)
+        assign(document, assignment._replace(value=copied), problems)
     write_out(document, problems, with_tops=with_tops)
     coding = None
     if document.get(CODING) is not None:

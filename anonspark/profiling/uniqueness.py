@@ -50,7 +50,7 @@ class ColumnSet:
     minimal_unique: int
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return the fields as JSON values."""
         return {**self.__dict__, "columns": list(self.columns)}
 
 
@@ -71,13 +71,13 @@ class Uniqueness:
 
     def of_size(self, size: int) -> list[ColumnSet]:
         """Return the sets of some number of columns, those that reveal most about records first."""
-        some = [one for one in self.sets if len(one.columns) == size]
-        return sorted(some, key=lambda one: (-one.separation, -one.unique, one.columns))
+        some = [group for group in self.sets if len(group.columns) == size]
+        return sorted(some, key=lambda group: (-group.separation, -group.unique, group.columns))
 
     def causing(self, most: int) -> list[ColumnSet]:
         """Return the sets with the most minimal sample uniques, of those that have any."""
-        some = [one for one in self.sets if one.minimal_unique]
-        return sorted(some, key=lambda one: (-one.minimal_unique, one.columns))[:most]
+        some = [group for group in self.sets if group.minimal_unique]
+        return sorted(some, key=lambda group: (-group.minimal_unique, group.columns))[:most]
 
 
 def measure_sets(names: Sequence[str], codes: Sequence[Integers], k: int) -> Uniqueness:
@@ -92,10 +92,6 @@ def measure_sets(names: Sequence[str], codes: Sequence[Integers], k: int) -> Uni
     k : int
         What few records are fewer than.
 
-    Returns
-    -------
-    Uniqueness
-
     Notes
     -----
     Time grows with n and with the cube of c: of 200,000 records and 12 columns there are 298 sets,
@@ -108,30 +104,30 @@ def measure_sets(names: Sequence[str], codes: Sequence[Integers], k: int) -> Uni
     by_size: list[int] = []
     joint: dict[tuple[int, ...], Integers] = {}
     for size in range(1, min(LARGEST_SET, len(names)) + 1):
-        for places in combinations(range(len(names)), size):
+        for indices in combinations(range(len(names)), size):
             if size == 1:
-                groups = codes[places[0]]
+                groups = codes[indices[0]]
             else:
-                groups = joined_codes(joint[places[:-1]], codes[places[-1]])
+                groups = joined_codes(joint[indices[:-1]], codes[indices[-1]])
             sizes = np.bincount(groups)
             if size < LARGEST_SET:
-                joint[places] = groups
+                joint[indices] = groups
             of_records = sizes[groups]
-            unique[places] = of_records == 1
+            unique[indices] = of_records == 1
             below = np.logical_or.reduce(
-                [unique[combination] for combination in combinations(places, size - 1)]
+                [unique[combination] for combination in combinations(indices, size - 1)]
             )
             sets.append(
                 _measured(
-                    tuple(names[place] for place in places),
+                    tuple(names[index] for index in indices),
                     sizes,
-                    int((unique[places] & ~below).sum()),
+                    int((unique[indices] & ~below).sum()),
                     k,
                 )
             )
-            so_far |= unique[places]
+            so_far |= unique[indices]
             if size == LARGEST_SET:
-                del unique[places]
+                del unique[indices]
         by_size.append(int(so_far.sum()))
     return Uniqueness(sets, tuple(by_size))
 

@@ -187,7 +187,7 @@ def rest_of_a_recipient(left: int, *, withheld: int = 7) -> str | None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(preparation, "prepare", lambda *_: None)
         return refused(
-            lambda: preparation.prepare_making(None, configuration("privacy.k=5"), "", making)  # type: ignore[arg-type]
+            lambda: preparation.prepare_source(None, configuration("privacy.k=5"), "", making)  # type: ignore[arg-type]
         )
 
 
@@ -304,7 +304,7 @@ def labels_of_several_values() -> list[bool]:
 
 def as_floats(low: int, high: int) -> bool:
     flags = np.ones(1, bool)
-    return bool(Bounds(pa.array([low]), pa.array([high]), *[flags] * 4).fine[0])
+    return bool(Bounds(pa.array([low]), pa.array([high]), *[flags] * 2).fine[0])
 
 
 def candidates_in_a_pair(candidates: int) -> int:

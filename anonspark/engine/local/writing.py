@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyarrow import orc
 
 from anonspark.engine.files import PublishedFile
-from anonspark.engine.parquet_encoding import EncodedFile, Encoding, nullable, spark_description
+from anonspark.engine.parquet_encoding import EncodedFile, Encoding, nullable
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError
 
@@ -45,9 +45,7 @@ def write_parquet(batches: Batches, schema: pa.Schema, path: str) -> PublishedFi
     PublishedFile
         Of this path.
     """
-    columns = nullable(schema)
-    encoding = Encoding(columns, spark_description(columns), "snappy")
-    file = EncodedFile(encoding)
+    file = EncodedFile(Encoding.of(schema))
     with Path(path).open("xb") as target:
         for part in file.parts(batches):
             target.write(part)

@@ -13,12 +13,6 @@ from anonspark.engine.files import Files
 def create_whole(files: Files, path: str, text: str) -> None:
     """Write a file that must not be there.
 
-    Parameters
-    ----------
-    files : Files
-    path : str
-    text : str
-
     Raises
     ------
     FileExistsError
