@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
 import typer
@@ -40,6 +41,16 @@ Holdout = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Details = Annotated[
+    bool, typer.Option("--details", help="Show all figures, and what is only claimed.")
+]
+Sign = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KEY",
+        help="Sign the release: a private SSH key of Ed25519, or its .pub if the agent has it.",
+    ),
+]
 RunId = Annotated[str | None, typer.Option(help="Name of the run in metrics and manifest.")]
 Resume = Annotated[
     bool,
@@ -49,6 +60,13 @@ Resume = Annotated[
         "If several were killed, name one with --run-id. Finished rounds stay if this run fails.",
     ),
 ]
+
+
+def with_key(
+    overrides: list[str] | None, sign: str | None, path: str = "output.signing_key"
+) -> list[str]:
+    """Return overrides with the one that ``--sign`` stands for."""
+    return [*(overrides or []), *([] if sign is None else [f"{path}={json.dumps(sign)}"])]
 
 
 def hierarchy_files(what: str) -> Any:

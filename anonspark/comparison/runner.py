@@ -217,7 +217,7 @@ def compare(
     opening = open_staging(files, output, _STAGING, staging_path=staging_path, resume=True)
     with opening as staging, engine.running(_STAGING, progress):
         with progress.stage("prepare"):
-            source = None if table is None else partial(engine.open_input, given=table)
+            source = None if table is None else partial(engine.open_input, source=table)
             snapshot = prepare(engine, shared, staging.records, source)
         # Before any work.
         require_enough_rows(snapshot.rows_read, snapshot.rows, shared.privacy.k)

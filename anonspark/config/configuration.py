@@ -227,9 +227,11 @@ class Configuration(Section):
         str
             SHA-256 of the canonical JSON, in hexadecimal digits.
         """
-        # Where it is written down, and what is said of its purpose, change nothing of a release.
+        # Where it is written down, who signs it, and what is said of its purpose, change nothing of
+        # a release.
         # What model.published sets is there under its own keys.
         untold: dict[str, Any] = {"ledger": True, "report": True, "model": {"published"}}
+        untold["output"] = {"signing_key"}
         document = self.model_dump(mode="json", exclude=untold)
         if document["coding"] is not None:
             # Wherever its file lies.
@@ -298,15 +300,15 @@ class Configuration(Section):
 
         The seed is replaced by ``seed_fingerprint``, the declared order of a quasi-identifier
         (which lists raw values of it) by ``order_entries`` and ``order_fingerprint``, and
-        credentials in data source options and in all texts by ``(redacted)``. Where the ledger is,
-        who gets a release need not know.
+        credentials in data source options and in all texts by ``(redacted)``. Where the ledger and
+        the key of the signature are, who gets a release need not know.
 
         Returns
         -------
         dict
             Nothing but JSON values, in configuration order.
         """
-        document = self.model_dump(mode="json", exclude={"ledger"})
+        document = self.model_dump(mode="json", exclude={"ledger": True, "output": {"signing_key"}})
         if self.report == ReportOptions():
             # As manifests were before there was the section.
             del document["report"]

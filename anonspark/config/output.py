@@ -47,6 +47,10 @@ class OutputOptions(Section):
     """An identifier that privacy.unit names, and the column that holds a pseudonym of the person in
     its place, another one in every release: the records of a person then stay together."""
 
+    signing_key: NonEmptyText | None = None
+    """Key that signs the manifest: path of a private SSH key of Ed25519, or of its public one if
+    the private one is in the agent. null: the release is not signed."""
+
     def _problems(self) -> Iterator[Finding]:
         why = _UNFIT_FORMATS.get(self.format.lower())
         if why is not None:

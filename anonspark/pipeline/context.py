@@ -20,6 +20,7 @@ from anonspark.redaction import Redacted
 from anonspark.release.derived_figures import Row
 from anonspark.release.manifest import MANIFEST, read_manifest
 from anonspark.release.metric_tables import read_metrics
+from anonspark.release.signatures import key_name
 from anonspark.verification.result import Verification
 
 if TYPE_CHECKING:
@@ -171,6 +172,9 @@ def released_before(engine: Engine, configuration: Configuration, run_id: str) -
         return None
     fingerprint = manifest.document["fingerprints"].get("configuration")
     if (manifest.run_id, fingerprint) != (run_id, configuration.fingerprint()):
+        return None
+    key = configuration.output.signing_key
+    if key is not None and manifest.signer != key_name(key):
         return None
     _LOGGER.info("run %s is published already at %s. Nothing is done", run_id, path)
     tables: dict[str, Any] = {

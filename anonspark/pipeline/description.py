@@ -19,6 +19,7 @@ from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.release.derived_manifest import columns_section, sections_of_summary
 from anonspark.release.manifest import Manifest, versions
 from anonspark.release.regions import PublishedAttribute, published_attributes
+from anonspark.release.signatures import key_name
 
 if TYPE_CHECKING:
     from anonspark.models.choosing import Choice
@@ -151,4 +152,6 @@ def release_manifest(context: RunContext, findings: Findings, *, attempt: int) -
             chosen["tried"] = [one | {"loss": None} for one in chosen["tried"]]
         manifest["chosen_model"] = chosen
     manifest["warnings"] = [one.as_dict() for one in findings.warnings]
+    if (key := context.configuration.output.signing_key) is not None:
+        manifest["signer"] = key_name(key)
     return manifest

@@ -61,6 +61,7 @@ from anonspark.pipeline.warnings.settings import seed_warnings
 from anonspark.pipeline.writing import stage_findings, stage_records
 from anonspark.progress import Progress
 from anonspark.release.regions import require_readable
+from anonspark.release.signatures import key_name
 from anonspark.verification.population import require_population
 
 _LOGGER = logging.getLogger("anonspark")
@@ -375,6 +376,8 @@ def _require_usable_places(context: RunContext, *, resume: bool) -> None:
     if not resume:
         require_usable_output(context.files, configuration)
     context.engine.require_format(configuration.output.format)
+    if (key := configuration.output.signing_key) is not None:
+        key_name(key)
     require_usable_metrics(context.files, configuration)
     if (register := register_of(context)) is not None:
         register.require_listable(context)
@@ -412,6 +415,7 @@ def _identity(configuration: Configuration) -> str:
     alike = {
         "execution": configuration.execution.model_copy(update=smaller),
         "metrics": MetricsOptions(),
+        "output": configuration.output.model_copy(update={"signing_key": None}),
     }
     return configuration.model_copy(update=alike).fingerprint()
 

@@ -147,5 +147,6 @@ def stage_findings(
             listed += write_copies(context.files, staging.release, listed)
         listed += write_sidecar_files(context.files, manifest, schema, listed, staging.release)
         manifest["files"] = listing(listed)
-        write_manifest(context.files, staging.manifest, manifest)
+        key = context.configuration.output.signing_key
+        write_manifest(context.files, staging.manifest, manifest, staging.release, key)
     return figures

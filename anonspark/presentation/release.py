@@ -70,7 +70,7 @@ def release_card(
     lines = [
         ("records", _records(summary)),
         ("classes", _classes(summary)),
-        ("risk", _risk(release.risk)),
+        ("risk", risk_text(release.risk)),
         *_criteria(release.privacy),
         ("utility", describe_utility(summary)),
         ("lost most", _lost_most(release.attributes)),
@@ -137,7 +137,7 @@ def _classes(summary: Row) -> str:
     return f"{classes:,}, of {mean:,.1f} records on average, the smallest of {smallest:,}"
 
 
-def _risk(rows: Sequence[Row]) -> str:
+def risk_text(rows: Sequence[Row]) -> str:
     """Return the risk from an attacker who knows that a person is in the release."""
     for row in rows:
         if row.get("round") is None and row["attacker"] == "prosecutor":
@@ -156,10 +156,15 @@ def _criteria(rows: Sequence[Row]) -> list[tuple[str, str]]:
         measured = row.get("measured")
         worst = "not told" if measured is None else f"{measured:.4g} in the worst class"
         found.append(f"{row['criterion']}{of}: {worst}, {row['required']:.4g} required")
-    if len(found) > _CRITERIA:
-        more = len(found) - _CRITERIA + 1
-        found = [*found[: _CRITERIA - 1], f"{more} more criteria: --details"]
-    return [("criteria" if place == 0 else "", text) for place, text in enumerate(found)]
+    return criteria_lines(found)
+
+
+def criteria_lines(texts: Sequence[str]) -> list[tuple[str, str]]:
+    """Return lines of a card for criteria, of many the first ones."""
+    if len(texts) > _CRITERIA:
+        more = len(texts) - _CRITERIA + 1
+        texts = [*texts[: _CRITERIA - 1], f"{more} more criteria: --details"]
+    return [("criteria" if place == 0 else "", text) for place, text in enumerate(texts)]
 
 
 def _lost_most(rows: Sequence[Row]) -> str:

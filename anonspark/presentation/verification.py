@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
-from anonspark.core.criterion import CRITERIA
-from anonspark.core.utility_score import columns_text
 from anonspark.presentation.blocks import Cell, Chart, Table
 from anonspark.presentation.card import Card
-from anonspark.presentation.release import risk_table
+from anonspark.presentation.release import criteria_lines, risk_text
 from anonspark.verification.result import Verification
+
+_ELSEWHERE = ("release", "holds", "failures", "warnings", "claimed")
+"""What is shown above the tables, or below them."""
 
 
 class Outcome(Protocol):
@@ -45,122 +45,105 @@ def notes_of(found: Outcome) -> list[str]:
 
 
 def verification_card(
-    title: str, found: Verification, charts: Callable[[], Sequence[Chart]] = tuple
+    title: str,
+    found: Verification,
+    charts: Callable[[], Sequence[Chart]] = tuple,
+    *,
+    details: bool = False,
 ) -> Card:
-    """Return what was required and measured, the attacks, and whether all of it holds."""
-    tables = [*_sensitive(found), _risk(found), *_attacks(found)]
+    """Return what was required and measured, and whether all of it holds, on one screen.
+
+    Tables of all figures follow if they are asked for, or if something does not hold.
+    """
+    tables: list[Table] = []
+    if details or found.failures:
+        document = found.as_dict()
+        shown = {name: document[name] for name in document if name not in _ELSEWHERE}
+        tables = [*_tables(shown), _claims(found.claimed)]
     return Card(
         title,
         verdict(found, found.k),
         found.holds and found.k > 1,
-        _figures(found),
+        list(_summary(found)),
         tables=[table for table in tables if table.rows],
         notes=notes_of(found),
-        remarks=list(_remarks(found)),
         charts=charts,
     )
 
 
-def _figures(found: Verification) -> list[tuple[str, Cell]]:
-    published, units, presence = found.published, found.units, found.presence
-    lines: list[tuple[str, Cell | None]] = [("k required", found.k)]
+def _summary(found: Verification) -> Iterator[tuple[str, Cell]]:
+    """Return the lines that everyone reads."""
+    published, units, truth, loss = found.published, found.units, found.truthfulness, found.loss
+    yield "k", f"{found.k:,} required, {published.smallest:,} records in the smallest class"
     if units is not None:
         source = " (as the run counted)" if units.not_published else ""
-        lines.append((f"fewest people of a class{source}", units.fewest))
-        if units.fewest_agreeing is not None:
-            agreeing = "fewest people who agree in the classes of all records"
-            lines += [
-                (agreeing, units.fewest_agreeing),
-                ("people who agree with no one in all of them", units.alone),
-            ]
-    lines += [
-        ("smallest class", published.smallest),
-        ("largest class", published.largest),
-        ("classes", published.classes),
-        ("records", published.rows),
-        ("records alone in their class", published.sizes.get(1, 0)),
-        ("records suppressed as a whole, left out", found.suppressed),
-        ("columns that form classes", ", ".join(found.quasi_identifier_columns)),
-        ("columns, as the run counted", columns_text(vars(found)) or None),
-        ("fingerprint", published.fingerprint),
-    ]
-    for one in found.criteria:
-        lines.append((f"{one.criterion.attribute}: {one.criterion.describe()}", one.measured))
-    if presence is not None:
-        lines.append(("presence", f"{presence.smallest:.4f} to {presence.largest:.4f}"))
-    if found.classes_not_covered:
-        lines.append(("classes that the population does not cover", found.classes_not_covered))
-    return [(name, cell) for name, cell in lines if cell is not None]
-
-
-def _sensitive(found: Verification) -> Iterator[Table]:
-    """Return what the worst class reveals of each sensitive attribute."""
-    figures = {"different values": "values"}
-    figures |= {one.title: one.column for one in CRITERIA.values()}
-    figures["homogeneous classes"] = "homogeneous_classes"
-    figures["their records"] = "homogeneous_records"
-    measured = [one.as_dict() for one in found.sensitive]
-    rows = [
-        [title, *(_cell(one[name]) for one in measured)]
-        for title, name in figures.items()
-        if any(one[name] is not None for one in measured)
-    ]
-    columns = ("in the worst class", *(one.attribute for one in found.sensitive))
-    yield Table("Sensitive attributes", columns, rows)
-
-
-def _cell(value: Cell | None) -> Cell:
-    if value is None:
-        return ""
-    return "infinite" if isinstance(value, float) and math.isinf(value) else value
-
-
-def _risk(found: Verification) -> Table:
-    table = risk_table(found.risk)
-    names = ("highest", "average", "at_risk", "unique")
-    high = [", ".join(name for name in names if row[f"high_{name}"]) for row in found.risk]
-    rows = [[*cells, called] for cells, called in zip(table.rows, high, strict=True)]
-    return Table(table.caption, [*table.columns, "called high"], rows)
-
-
-def _attacks(found: Verification) -> Iterator[Table]:
-    """Return what the original and the population show."""
-    if found.truthfulness is not None:
-        yield _counts("Truthfulness", vars(found.truthfulness))
-    if found.loss is not None:
-        yield _counts("Loss", vars(found.loss))
-    if found.ends is not None and found.ends.ends:
-        yield _counts("Ends of ranges that isolate one record", vars(found.ends))
-    for table, one in found.linkage.items():
-        rows = {**vars(one), "unmatched": one.unmatched}
-        if table == "original":
-            rows |= {
-                f"fewer than k, {name} values known": known.fewer_than_k
-                for name, known in found.linkage_with_values.items()
-                if known is not None
-            }
-        yield _counts(f"Linkage with the {table}", rows)
-
-
-def _counts(title: str, figures: Mapping[str, Cell | None]) -> Table:
-    named = {"dm": "discernibility metric", "re_identified": "re-identified"}
-    rows = [
-        (named.get(name, name.replace("_", " ")), value)
-        for name, value in figures.items()
-        if value is not None
-    ]
-    return Table(title, ("what", "figure"), rows)
-
-
-def _remarks(found: Verification) -> Iterator[str]:
-    singled_out = max((one.singled_out for one in found.linkage.values()), default=0)
-    if found.k == 1 and singled_out:
-        yield f"k = 1 hides no one: {singled_out:,} published records are singled out."
+        yield "people", f"{units.fewest:,} in the class that has the fewest{source}"
+    yield "records", f"{published.rows:,} in {published.classes:,} classes"
+    yield from criteria_lines(
+        [
+            f"{criterion.criterion.describe()} on {criterion.criterion.attribute}: "
+            f"{criterion.measured:.4g} in the worst class"
+            for criterion in found.criteria
+        ]
+    )
+    if (presence := found.presence) is not None:
+        yield "presence", f"{presence.smallest:.4f} to {presence.largest:.4f}"
+    yield "risk", risk_text(found.risk)
+    if loss is not None:
+        span = "" if loss.gcp is None else f", certainty penalty {loss.gcp:.4f} of 1"
+        yield "loss", f"discernibility {loss.dm:,}{span}"
+    if truth is not None:
+        yield "original", f"{truth.matched:,} of {truth.originals:,} records found in the release"
+    for table, linkage in found.linkage.items():
+        least = f"{linkage.smallest_candidates:,} candidates or more for {linkage.matched:,}"
+        yield "linkage", f"{least} {table} records, {linkage.singled_out:,} singled out"
+    if (signature := found.signature) is not None:
+        signer = signature.signer or "not checked: --signers FILE"
+        yield "signed", f"{signer} ({signature.key})"
+    elif found.claimed:
+        yield "signed", "by no one"
     if found.claimed:
-        yield (
-            f"{len(found.claimed):,} statements are claimed, not proven, because only the run or "
-            f"the original can show them. --json lists them (claimed)."
-        )
-        files = [one.removeprefix("file: ") for one in found.claimed if "file: " in one]
-        if files:
-            yield f"Claimed files: {', '.join(files)}."
+        yield "claimed", f"{len(found.claimed):,} statements are claimed, not proven: --details"
+
+
+def _claims(claimed: Sequence[str]) -> Table:
+    """Return what only the run or the original can show, by file."""
+    files = {claim.partition(": ")[0]: list[str]() for claim in claimed}
+    for claim in claimed:
+        files[claim.partition(": ")[0]].append(claim.partition(": ")[2] or "all")
+    rows = [(file, ", ".join(names)) for file, names in files.items()]
+    return Table("Claimed by the run, not proven", ("where", "what"), rows)
+
+
+def _tables(document: Mapping[str, Any], caption: str = "") -> Iterator[Table]:
+    """Return the figures of a result as its JSON names them, then those of each part of it."""
+    figures = [
+        (_words(name), _cell(value))
+        for name, value in document.items()
+        if isinstance(value, str | int | float) or _has(value, str)
+    ]
+    if figures:
+        yield Table(caption or "All figures", ("what", "figure"), figures)
+    for name, value in document.items():
+        words = ", ".join(filter(None, (caption, _words(name))))
+        if isinstance(value, dict):
+            yield from _tables(value, words)
+        elif _has(value, dict):
+            first = next(key for key in value[0] if isinstance(value[0][key], str))
+            rows = [[_words(key), *(_cell(row[key]) for row in value)] for key in value[0]]
+            columns = (_words(first), *(str(row[first]) for row in value))
+            yield Table(words, columns, [row for row in rows if row[0] != first and any(row[1:])])
+
+
+def _has(value: object, kind: type) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], kind)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _cell(value: Cell | list[str] | None) -> Cell:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(value) if isinstance(value, list) else value if value is not None else ""

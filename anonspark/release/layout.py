@@ -10,6 +10,7 @@ from anonspark.core.figures import TABLES
 from anonspark.engine.files import Entry, Files
 from anonspark.release.copies import COPIES
 from anonspark.release.manifest import MANIFEST, Manifest
+from anonspark.release.signatures import SIGNATURE
 from anonspark.verifier import VERIFIER
 
 REPORT = "report.html"
@@ -60,7 +61,7 @@ def files_of_half_a_release(entries: Sequence[Entry]) -> list[str]:
     tables = "|".join([LEFT_OUT, COPIES, *(f"metrics/{name}" for name in (*TABLES, "classes"))])
     pattern = re.compile(rf"(?:data|{tables})/(?:_SUCCESS|part-[^/]*)?|metrics/|{_DATA_OF_DELTA}")
     paths = [f"{one.path}/" if one.kind == "directory" else one.path for one in entries]
-    return [path for path in paths if path in COMPANIONS or pattern.fullmatch(path)]
+    return [path for path in paths if path in (*COMPANIONS, SIGNATURE) or pattern.fullmatch(path)]
 
 
 def unknown_files(manifest: Manifest) -> list[str]:
@@ -131,7 +132,11 @@ def foreign_entries(
     sizes = {entry.path: entry.bytes for entry in entries if entry.kind == "file"}
 
     def belongs(path: str) -> bool:
-        return path == MANIFEST or (path in marks and not sizes.get(path)) or path in listed
+        return (
+            path in (MANIFEST, SIGNATURE)
+            or (path in marks and not sizes.get(path))
+            or path in listed
+        )
 
     own = {path for path in sizes if belongs(path)}
     folders = {

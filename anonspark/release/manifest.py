@@ -25,6 +25,7 @@ from anonspark.errors import (
 )
 from anonspark.kernels.built import version_of_numba
 from anonspark.redaction import Redacted, redact_values
+from anonspark.release.signatures import SIGNATURE, sign
 
 MANIFEST = "manifest.json"
 """Name of the file that makes a directory a release."""
@@ -96,6 +97,11 @@ class Manifest(Redacted):
     def fingerprint(self) -> str:
         """Fingerprint of the published records."""
         return str(self.document["fingerprints"]["output"])
+
+    @property
+    def signer(self) -> str | None:
+        """Fingerprint of the key that signed it. None without a signature."""
+        return self.document.get("signer")
 
     @property
     def files(self) -> Sequence[Mapping[str, Any]]:
@@ -258,9 +264,14 @@ def listing(files: Iterable[PublishedFile]) -> list[dict[str, object]]:
     return [one.as_dict() for one in sorted(files, key=lambda one: one.path)]
 
 
-def write_manifest(files: Files, release: str, manifest: Mapping[str, object]) -> None:
-    """Write a release's manifest as readable JSON."""
-    files.write_text(f"{release}/{MANIFEST}", manifest_text(manifest))
+def write_manifest(
+    files: Files, directory: str, manifest: Mapping[str, object], release: str, key: str | None
+) -> None:
+    """Write a manifest to a directory, and its signature into the release if there is a key."""
+    text = manifest_text(manifest)
+    if key is not None:
+        files.write_bytes(f"{release}/{SIGNATURE}", sign(text.encode(), key))
+    files.write_text(f"{directory}/{MANIFEST}", text)
 
 
 def manifest_text(manifest: Mapping[str, object]) -> str:

@@ -265,6 +265,7 @@ def report_release(
     target: str | None = None,
     holdout: str | None = None,
     decision: str | None = None,
+    key: str | None = None,
 ) -> WrittenReport:
     """Write the report of a release. Costs and errors as :func:`make_report`.
 
@@ -282,6 +283,8 @@ def report_release(
         As of :func:`make_report`.
     decision : str or None
         Path of what an officer states of the release.
+    key : str or None
+        Path of the key that signed the release, which signs it again.
 
     Returns
     -------
@@ -296,13 +299,13 @@ def report_release(
     table = None
     stated = None if decision is None else read_decision(decision)
     manifest = read_manifest(files, release)
-    path = report_place(files, release, out)
+    path = report_place(files, release, out, key)
     if original is not None:
         table = open_original(engine, original, manifest)
     report = make_report(
         engine, release, table, original, target=target, holdout=holdout, decision=stated
     )
-    place_report(files, release, path, report.html)
+    place_report(files, release, path, report.html, key)
     return WrittenReport(path, report.holds)
 
 
@@ -334,10 +337,11 @@ def report_run(
     # As the run has read it, with what its files told, and in the version of then.
     version = read_manifest(files, release).input_version
     table = engine.open_source(configuration.with_input(version))
-    path = report_place(files, release, None)
+    key = configuration.output.signing_key
+    path = report_place(files, release, None, key)
     original = paths[0] if len(paths) == 1 else None
     report = make_report(engine, release, table, original, verified=verified)
-    place_report(files, release, path, report.html)
+    place_report(files, release, path, report.html, key)
     return path
 
 

@@ -63,6 +63,7 @@ def audit_release(
     roles: Roles | None = None,
     original: str | None = None,
     population: str | None = None,
+    signers: str | None = None,
 ) -> Verification:
     """Measure what the files of a release keep of its promise, and how attacks on it end.
 
@@ -79,6 +80,8 @@ def audit_release(
         Path of the table that the release was made of.
     population : str or None
         Path of a table of people, with the quasi-identifiers as columns, that an attacker has.
+    signers : str or None
+        Local file of those who may have signed it. None does not check a signature.
 
     Returns
     -------
@@ -109,6 +112,7 @@ def audit_release(
         configuration,
         roles=roles,
         matched=original is not None or population is not None,
+        signers=signers,
     )
     return audit_opened(engine, opened, original=original, population=population)
 
@@ -147,6 +151,7 @@ def audit_opened(
             name=opened.path,
             where=opened.where,
         )
+    found = replace(found, signature=opened.signature)
     if described.parts:
         return replace(found, warnings=[*found.warnings, NOT_PROTECTED])
     return found

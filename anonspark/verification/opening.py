@@ -15,6 +15,7 @@ from anonspark.release.originals import open_by_suffix
 from anonspark.verification.claims import Claim, claim_of_configuration, claim_of_manifest
 from anonspark.verification.release_files import audit_table_files, changed_sidecar_files
 from anonspark.verification.roles import Roles, claim_of_roles, leave_out_suppressed
+from anonspark.verification.signature import Signature, audit_signature
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class OpenedRelease:
         None for a table of another tool.
     configuration : Configuration or None
         What was to be required instead of the manifest's promise.
+    signature : Signature or None
     """
 
     path: str
@@ -42,6 +44,7 @@ class OpenedRelease:
     claim: Claim
     manifest: Manifest | None
     configuration: Configuration | None = None
+    signature: Signature | None = None
 
     def rows(self, engine: Engine) -> int:
         """Return the number of records. One job."""
@@ -72,6 +75,7 @@ def open_release(
     *,
     roles: Roles | None = None,
     matched: bool = False,
+    signers: str | None = None,
 ) -> OpenedRelease:
     """Open a release, and look at its files.
 
@@ -86,6 +90,8 @@ def open_release(
         What to require of a table without a manifest, where there is no configuration.
     matched : bool
         Whether labels will be compared with other tables' values, which takes all hierarchies.
+    signers : str or None
+        Local file of those who may have signed it. None does not check a signature.
 
     Raises
     ------
@@ -103,12 +109,19 @@ def open_release(
                 "says the same. Leave them out, or require more with --config"
             )
     claim: Claim | None = None
+    signature = None
     if manifest is None:
+        if signers is not None:
+            raise ConfigurationError(
+                "--signers: found for a table without a manifest, which no one signed. Leave it out"
+            )
         failures = tuple(audit_table_files(engine, release))
     else:
         claim = claim_of_manifest(
             engine, release, manifest, matched=matched and configuration is None
         )
+        signature, unsigned = audit_signature(files, release, manifest, signers)
+        claim = replace(claim, failures=(*claim.failures, *unsigned))
         failures = claim.failures
     where = release if manifest is None else f"{release}/data"
     failures_first = _telling_first(engine, failures, None if manifest is None else where)
@@ -130,7 +143,7 @@ def open_release(
             data = open_by_suffix(engine, release, "release", texts=claim.columns)
             data, claim = leave_out_suppressed(data, replace(claim, failures=failures), roles)
     claim = replace(claim, failures=(*claim.failures, *changed))
-    return OpenedRelease(release, where, data, claim, manifest, configuration)
+    return OpenedRelease(release, where, data, claim, manifest, configuration, signature)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
 from anonspark.verification.people import MeasuredUnits
 from anonspark.verification.presence import Presence
+from anonspark.verification.signature import Signature
 
 if TYPE_CHECKING:
     # A run measures none of these.
@@ -73,6 +74,8 @@ class Verification(Redacted):
     claimed : list of str
         What was not proven but claimed: keys of the manifest, columns of tables
         (``metrics/rounds: loss``).
+    signature : Signature or None
+        Who signed the release. None without a signature.
     """
 
     release: str
@@ -97,6 +100,7 @@ class Verification(Redacted):
     columns_published: int | None = None
     columns_in: int | None = None
     claimed: list[str] = field(default_factory=list)
+    signature: Signature | None = None
 
     @property
     def holds(self) -> bool:
@@ -172,6 +176,7 @@ class Verification(Redacted):
             },
             "classes_not_covered": self.classes_not_covered,
             "claimed": self.claimed,
+            "signature": _described(self.signature),
         }
 
 

@@ -1,16 +1,19 @@
 """Counts again what a release of anonspark promises: call `python check_release.py FOLDER`.
 
-This file is made to be read. It only needs Python 3.11 or later and pyarrow. It takes the promises
-from manifest.json, and counts classes, people and sensitive values in data/. It prints no value of
-the data. Exit code: 0 if all that it checks holds, 1 if not, 2 if it cannot read the release.
+This file is made to be read. It only needs Python 3.11 or later and pyarrow, and ssh-keygen for
+`--signers FILE`, which says who signed. It takes the promises from manifest.json, and counts
+classes, people and sensitive values in data/. It prints no value of the data. Exit code: 0 if all
+that it checks holds, 1 if not, 2 if it cannot read the release.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import math
 import re
+import subprocess
 import sys
 import zlib
 from collections import Counter, defaultdict
@@ -23,10 +26,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import dataset
 
+MANIFEST, SIGNATURE = "manifest.json", "manifest.json.sig"
 METRICS = "metrics/(summary|rounds|classes|attributes|privacy|risk|nodes)"
 MORE = r"copies/[^/]+\.csv"
 TEXTS = rf"README\.md|datapackage\.json|views\.sql|check_release\.py|report\.html|{MORE}"
 LAYOUT = re.compile(rf"(data|left_out|{METRICS})/(_SUCCESS|part-[^/]*\.(parquet|orc))|{TEXTS}")
+SIGNED = (
+    rb"-+BEGIN SSH SIGNATURE-+\n(\S{70}\n){3}\S{28}[AEIMQUYcgkosw048]=\n-+END SSH SIGNATURE-+\n"
+)
 BATCH = 2**16  # records, or rows of counts, that are looked at together
 NEVER = """labels: whether they are true (anonspark verify --original), or are labels at all
 bytes and metadata that no reader of tables shows, and what other files than those of data/ say
@@ -36,10 +43,10 @@ delta-presence, who has which pseudonym, and criteria that take more than these 
 class Release:
     """A release: where it is, what its manifest says, and what came out so far."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, signers: str) -> None:
         """Read the manifest of a release in a folder."""
-        self.folder = Path(folder)
-        self.manifest = json.loads((self.folder / "manifest.json").read_text(encoding="utf-8"))
+        self.folder, self.signers = Path(folder), signers
+        self.manifest = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))
         self.published, configured = self.manifest["published"], self.manifest["configuration"]
         self.privacy, self.attributes = configured["privacy"], configured["attributes"]
         self.format = configured["output"]["format"].lower()
@@ -57,6 +64,28 @@ class Release:
     def judge(self, holds: bool, text: str) -> None:
         """Add a sentence to what is proven or to what is refused."""
         (self.proven if holds else self.refused).append(text)
+
+
+def ssh_keygen(release: Release, *action: str) -> list[str]:
+    """Return what ssh-keygen says of the signature of the manifest, nothing if it refuses it."""
+    options = ["-f", release.signers, "-n", "anonspark", "-s", str(release.folder / SIGNATURE)]
+    manifest = (release.folder / MANIFEST).read_bytes()
+    command = ["ssh-keygen", "-Y", *action, *options]
+    done = subprocess.run(command, input=manifest, capture_output=True)  # noqa: S603, PLW1510
+    return [] if done.returncode else done.stdout.decode(errors="replace").splitlines()
+
+
+def check_signature(release: Release) -> None:
+    """Check who signed the manifest, and so all that it lists, if the allowed signers are given."""
+    path, key = release.folder / SIGNATURE, release.manifest.get("signer")
+    if path.exists() != bool(key) or (key and not re.fullmatch(SIGNED, path.read_bytes())):
+        release.refused.append("the signature is not there, damaged, or not of this release")
+    elif release.signers:
+        names = ssh_keygen(release, "find-principals") if key else []
+        signers = [name for name in names if ssh_keygen(release, "verify", "-I", name)]
+        release.judge(bool(signers), f"signed by {signers or 'no one of the allowed signers'}")
+    else:
+        release.not_checked.append("who signed it (--signers FILE)" if key else "who made it")
 
 
 def files_below(release: Release, folder: Path) -> Iterator[str]:
@@ -91,7 +120,7 @@ def table_of(path: Path) -> Any:
 
 def check_files(release: Release) -> None:
     """Check that each file has the bytes that the manifest lists, and that there is no other."""
-    present = set(files_below(release, release.folder)) - {"manifest.json"}
+    present = set(files_below(release, release.folder)) - {MANIFEST, SIGNATURE}
     for name in sorted(present - set(release.files)):
         if not is_checksum(release.folder / name):
             release.refused.append(f"{name!r} is not listed in manifest.json")
@@ -279,12 +308,15 @@ def check_promises(release: Release) -> None:
 
 def main(arguments: list[str]) -> int:
     """Check a release, print what came out, and return the exit code."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", nargs="?", default=".")
+    parser.add_argument("--signers", default="")
     try:
-        release = Release(*arguments or ["."])
+        release = Release(**vars(parser.parse_args(arguments)))
         if release.manifest["form"] != 2 or release.format not in ("parquet", "orc"):
             print("cannot be read: only manifests of form 2, and records as parquet or orc, can")
             return 2
-        for check in (check_files, check_columns, check_promises):
+        for check in (check_signature, check_files, check_columns, check_promises):
             if not release.refused:
                 check(release)
     except Exception as error:  # noqa: BLE001 - its text may hold values of the data

@@ -7,6 +7,7 @@ record is left. ``make test`` draws some points. Those marked ``night`` are all.
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -35,8 +36,19 @@ SCENES: dict[str, Callable[[Path], Scene]] = {
     "error, resumed": lambda folder: scene(folder, "--resume"),
     "overwrite": lambda folder: scene(folder, overwrite=True),
     "overwrite, resumed": lambda folder: scene(folder, "--resume", overwrite=True),
-    "history and report": lambda folder: scene(folder, "--report", overwrite=True, history=True),
+    "history and signed report": lambda folder: scene(
+        folder, "--report", "--sign", str(key_in(folder)), overwrite=True, history=True
+    ),
 }
+
+
+def key_in(folder: Path) -> Path:
+    """Make a key that signs releases."""
+    path = folder / "key"
+    words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)]
+    subprocess.run(words, check=True)
+    return path
+
 
 Record = Callable[[str, object], None]
 """Notes a property of a test."""
@@ -140,7 +152,7 @@ def test_run_killed_at_its_end_and_replaced_by_another(replacing: Scene) -> None
 
 def test_report_killed_before_the_manifest_lists_it(tmp_path: Path) -> None:
     """The next night refused to overwrite the release."""
-    made = SCENES["history and report"](tmp_path)
+    made = SCENES["history and signed report"](tmp_path)
     placed = number_of(
         made, lambda one: one.verb == "replace" and one.path == "release/.report.html.writing"
     )

@@ -213,3 +213,23 @@ def test_the_attack_with_values_is_counted_as_by_hand(
     assert json.loads(again.out)["linkage_with_values"] == verified["linkage_with_values"]
     shown = command(capsys, "verify", release, "--original", tmp_path / "input.parquet")
     assert "insensitive values known" in shown.out
+
+
+def test_a_sample_of_many_columns_has_fewer_records() -> None:
+    """It is collected by the driver, whose spark.driver.maxResultSize 300 columns exceeded."""
+    names = [f"c{number}" for number in range(60)]
+    numbers = DRAW.integers(0, 2**40, (20_000, len(names)))
+    columns = {payload_column(i): pa.array(numbers[:, i]) for i in range(len(names))}
+    columns[quasi_identifier_column(0)] = columns[payload_column(0)]
+    records = local_table(pa.table(columns), tasks=3)
+    configuration = parse_configuration(
+        {
+            "input": {"path": "p"},
+            "attributes": dict.fromkeys(names, "insensitive") | {"t": "quasi_identifier"},
+            "privacy": {"k": 5},
+            "output": {"path": "o"},
+        }
+    )
+    sample = sample_of(records, configuration, len(numbers)).drawn
+    assert 4_000 < len(sample) < 2 * 8_595
+    assert sample.nbytes < 16 << 20

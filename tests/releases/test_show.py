@@ -78,7 +78,9 @@ def test_the_shown_commands_make_the_release_again(
     for file in written:
         assert file.read_bytes() == (tmp_path / "out-again" / "data" / file.name).read_bytes()
     text = command(capsys, "show", "out").out
-    assert "Claimed, not proven" in text
+    assert len(text.splitlines()) <= 40
+    assert f"{len(document['claimed'])} statements are claimed, not proven: --details" in text
+    assert "Claimed by the run, not proven" in command(capsys, "show", "out", "--details").out
     assert manifest["configuration"]["execution"]["seed_fingerprint"] in text or seed is None
 
 
@@ -118,6 +120,6 @@ def test_a_broken_release_is_shown_and_refused(
     refused = command(capsys, "show", tmp_path / "release")
     assert refused.code == 4
     assert "README.md" in refused.err
-    assert "Claimed, not proven" in refused.out
+    assert "Claimed by the run, not proven" in refused.out
     # The configuration alone is read from the manifest.
     assert command(capsys, "show", tmp_path / "release", "--yaml").code == 0

@@ -102,7 +102,7 @@ def test_the_anonymizer_is_not_trusted() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     anonymizing = ("layers", "models", "pipeline", "staged", "kernels")
-    modules = ("", ".box_tree", ".built", ".compiling", ".parquet_pages")
+    modules = ("", ".box_tree", ".built", ".compiling")
     modules += (".region_search", ".signatures", ".xxhash")
     needed = {f"anonspark.kernels{name}" for name in modules}
     found = [name for name in loaded if name.split(".")[1] in anonymizing]
@@ -244,7 +244,8 @@ def test_a_homogeneous_class(files: Path, capsys: pytest.CaptureFixture[str]) ->
     outcome = command(capsys, "verify", files / "anonymous.csv", "--config", config)
     assert outcome.code == 0, outcome.err
     # Told in words, too.
-    outcome = command(capsys, "verify", files / "homogeneous.csv", *OF_PEOPLE, "--k", "3")
+    options = (*OF_PEOPLE, "--k", "3", "--details")
+    outcome = command(capsys, "verify", files / "homogeneous.csv", *options)
     assert outcome.code == 0
     assert "homogeneous classes" in outcome.out
 
@@ -375,7 +376,10 @@ def test_a_manifest_knows_its_records(tmp_path: Path, capsys: pytest.CaptureFixt
     outcome = command(capsys, "verify", release, "--original", tmp_path / "input.parquet")
     assert outcome.code == 0, outcome.err
     assert "All criteria hold" in outcome.out
-    assert "\nTruthfulness\n" in outcome.out
+    assert "original   100 of 100 records found in the release" in outcome.out
+    assert len(outcome.out.splitlines()) <= 10
+    details = command(capsys, "verify", release, "--details")
+    assert "\nClaimed by the run, not proven\n" in details.out
     # Of another table it is not known that the release was changed.
     write_table(tmp_path / "other.parquet", {name: raw[name].tolist()[:60] for name in raw})
     outcome = command(capsys, "verify", release, "--original", tmp_path / "other.parquet")

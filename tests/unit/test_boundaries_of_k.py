@@ -304,7 +304,7 @@ def labels_of_several_values() -> list[bool]:
 
 def as_floats(low: int, high: int) -> bool:
     flags = np.ones(1, bool)
-    return bool(Bounds(pa.array([low]), pa.array([high]), *[flags] * 4).fine[0])
+    return bool(Bounds(pa.array([low]), pa.array([high]), *[flags] * 2).fine[0])
 
 
 def candidates_in_a_pair(candidates: int) -> int:

@@ -16,6 +16,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 PAGES = {
     "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "reporting.md",
     "CONTRIBUTING.md": "contributing.md",
     "data/README.md": "data.md",
 }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anonspark.cli.frame import WITH_ENGINE, Call, command
-from anonspark.cli.options import Holdout
+from anonspark.cli.options import Holdout, Sign
 
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
@@ -46,6 +46,7 @@ def report_release(
         str | None,
         typer.Option(metavar="FILE", help="Also print the decision in a file of init --decision."),
     ] = None,
+    sign: Sign = None,
 ) -> None:
     """Write the report of a release: one HTML file with charts."""
 
@@ -53,7 +54,7 @@ def report_release(
         from anonspark.reporting.making import report_release as write
 
         learned = {"target": target, "holdout": holdout}
-        return write(engine, output, original, out, decision=decision, **learned)
+        return write(engine, output, original, out, decision=decision, key=sign, **learned)
 
     made = call.work(make, output, original, holdout, stage="report")
     call.say({"report": made.path, "holds": made.holds}, f"Report: {made.path}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anonspark.cli.frame import CONFIGURED, Call, command, loads
-from anonspark.cli.options import ConfigurationPath, Overrides, Resume, RunId
+from anonspark.cli.options import ConfigurationPath, Overrides, Resume, RunId, Sign, with_key
 from anonspark.cli.working import EndedError
 from anonspark.errors import AnonsparkError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @command(*CONFIGURED)
-def run(
+def run(  # noqa: PLR0913 - each parameter is an option of the command
     call: Call,
     config: ConfigurationPath,
     overrides: Overrides = None,
@@ -41,6 +41,7 @@ def run(
             help="Apply the mapping of an earlier release, as --set model.name=mapping does.",
         ),
     ] = None,
+    sign: Sign = None,
 ) -> None:
     """Anonymize a table and publish the release with its metrics."""
     if mapping is not None:
@@ -70,7 +71,7 @@ def run(
                 report_run(engine, configuration, published[0].verified)
 
     try:
-        call.load(config, loads(config, overrides), anonymize)
+        call.load(config, loads(config, with_key(overrides, sign)), anonymize)
     except (AnonsparkError, EndedError) as error:
         if not published:
             raise

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anonspark.cli.frame import WITH_ENGINE, Call, command
+from anonspark.cli.options import Details
 from anonspark.cli.printing import print_text
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def show(
         bool,
         typer.Option("--yaml", help="Print only the configuration, and verify nothing."),
     ] = False,
+    details: Details = False,
 ) -> None:
     """Show what is proven of a release, and how to make it again.
 
@@ -53,19 +55,17 @@ def show(
             f"anonspark run again.yaml --set {quote(f'output.path={path}-again')}",
         ]
     more = {"configuration": manifest.configuration, "again": again}
-    call.show(found, lambda one: _blocks(one, manifest, [*text.splitlines(), "", *again]), **more)
+    lines = [*text.splitlines(), "", *again]
+    call.show(found, lambda one: _blocks(one, manifest, lines, details=details), **more)
     found.require()
 
 
-def _blocks(found: Verification, manifest: Manifest, lines: list[str]) -> Iterator[Block]:
-    from anonspark.presentation.blocks import Table, Text
+def _blocks(
+    found: Verification, manifest: Manifest, lines: list[str], *, details: bool
+) -> Iterator[Block]:
+    from anonspark.presentation.blocks import Text
     from anonspark.presentation.verification import verification_card
 
-    yield verification_card(f"{found.release} ({manifest.run_id})", found)
-    claims: dict[str, list[str]] = {}
-    for claim in found.claimed:
-        where, _, name = claim.partition(": ")
-        claims.setdefault(where, []).append(name or "all")
-    yield Table("Claimed, not proven", (), [[one, ", ".join(two)] for one, two in claims.items()])
+    yield verification_card(f"{found.release} ({manifest.run_id})", found, details=details)
     yield Text("Configuration, and how to make the release again if you can", "strong")
     yield from map(Text, lines)

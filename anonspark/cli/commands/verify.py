@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anonspark.cli.frame import WITH_ENGINE, Call, command, loads
+from anonspark.cli.options import Details
 from anonspark.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def _attack(
     inside: bool,
     original: str | None,
     population: str | None,
+    signers: str | None,
 ) -> Attack:
     """Return how releases are attacked together.
 
@@ -78,7 +80,7 @@ def _attack(
             "--joint-k, --same-people, --inside: found without --with, which names the release to "
             "attack with. Add it, or leave them out"
         )
-    return Attack(said, joint_k, original, population)
+    return Attack(said, joint_k, original, population, signers)
 
 
 @command(*WITH_ENGINE)
@@ -96,6 +98,14 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
     ] = None,
     original: Original = None,
     population: Population = None,
+    signers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Refuse a release that none of them signed: a line for each, with name and public "
+            "key (ALLOWED SIGNERS in ssh-keygen(1)).",
+        ),
+    ] = None,
     quasi_identifier: NamesWithoutManifest = None,
     sensitive: NamesWithoutManifest = None,
     k: Annotated[
@@ -137,6 +147,7 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
             help="With --with: the smaller release has a part of the larger one's people.",
         ),
     ] = False,
+    details: Details = False,
 ) -> None:
     """Verify a release from its own files.
 
@@ -150,7 +161,7 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
         *(k, l, t, tuple(unit or ()), suppressed),
     )
     roles = required_roles(said, None if config is None else "--config")
-    attack = _attack(beside, joint_k, same_people, inside, original, population)
+    attack = _attack(beside, joint_k, same_people, inside, original, population, signers)
 
     def prove(
         engine: Engine, configuration: Configuration | None = None
@@ -168,6 +179,7 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
             roles=roles,
             original=original,
             population=population,
+            signers=signers,
         )
 
     paths = (published, *(beside or ()), original, population)
@@ -182,13 +194,13 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
             stage="verify",
         )
     )
-    call.show(found, _blocks)
+    call.show(found, lambda one: _blocks(one, details=details))
     for warning in found.warnings:
         logging.getLogger("anonspark").warning("%s", warning)
     found.require()
 
 
-def _blocks(found: Verification | JointVerification) -> Iterator[Block]:
+def _blocks(found: Verification | JointVerification, *, details: bool) -> Iterator[Block]:
     """Return what one release shows, or each of several and then every two."""
     from anonspark.presentation.blocks import Text
     from anonspark.presentation.verification import verification_card
@@ -197,10 +209,11 @@ def _blocks(found: Verification | JointVerification) -> Iterator[Block]:
 
     if isinstance(found, JointVerification):
         for one in found.releases:
-            yield verification_card(one.release, one)
+            yield verification_card(one.release, one, details=details)
         card = joint_card(found)
     else:
-        card = verification_card(found.release, found)
+        card = verification_card(found.release, found, details=details)
     yield card
-    # Once more where the eye is, for the tables are long.
-    yield Text(card.verdict, card.tone)
+    if card.tables:
+        # Once more where the eye is, for the tables are long.
+        yield Text(card.verdict, card.tone)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anonspark.cli.frame import CONFIGURED, WITH_ENGINE, Call, command
-from anonspark.cli.options import Overrides, Resume, RunId
+from anonspark.cli.options import Overrides, Resume, RunId, Sign, with_key
 
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @command(*CONFIGURED)
-def distribute(
+def distribute(  # noqa: PLR0913 - each parameter is an option of the command
     call: Call,
     plan: Annotated[
         str, typer.Argument(metavar="PLAN", help="YAML file, local or at any Hadoop address.")
@@ -36,6 +36,7 @@ def distribute(
     report: Annotated[
         bool, typer.Option("--report", help="Write report.html into each release.")
     ] = False,
+    sign: Sign = None,
 ) -> None:
     """Make a release for each recipient of a plan.
 
@@ -44,6 +45,7 @@ def distribute(
     from anonspark.sharing.recipients.plan import load_plan
 
     progress = call.progress
+    signed = with_key(overrides, sign, 'set."output.signing_key"')
 
     def carry_out(engine: Engine, wanted: RecipientsPlan) -> PlanLook | Distribution:
         from anonspark.sharing.recipients.distribute import distribute as carry
@@ -62,7 +64,7 @@ def distribute(
 
     found = call.load(
         plan,
-        lambda read: load_plan(plan, overrides or (), only or (), read),
+        lambda read: load_plan(plan, signed, only or (), read),
         carry_out,
         lambda loaded: (loaded.base.execution.engine, loaded.work()),
     )
@@ -93,6 +95,7 @@ def union(
         int | None,
         typer.Option(metavar="NUMBER", help="Key of the order of the records. Default: random."),
     ] = None,
+    sign: Sign = None,
 ) -> None:
     """Publish releases of several holders as one verified release."""
 
@@ -100,7 +103,13 @@ def union(
         from anonspark.sharing.holders.union import unite
 
         return unite(
-            engine, releases, out, holder_column=holder_column, seed=seed, progress=call.progress
+            engine,
+            releases,
+            out,
+            holder_column=holder_column,
+            seed=seed,
+            progress=call.progress,
+            key=sign,
         )
 
     made = call.work(make, *releases, written=(out,))

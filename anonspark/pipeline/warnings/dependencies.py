@@ -24,6 +24,9 @@ from anonspark.staged.sampling import all_records, drawn_by_hash, sample_records
 SAMPLE_ROWS = 32_768
 """Records of the sample. Of a table with no more all are looked at."""
 
+# The sample is collected by the driver through one task. It is smaller the more columns there are.
+_SAMPLE_BYTES, _LEAST_ROWS = 8 << 20, 1_000
+
 # Columns published as they are of which pairs are looked at, too.
 _PAIRED = 5
 
@@ -94,6 +97,8 @@ def sample_of(
     narrow = _Narrow(tuple(is_number(one) or is_time(one) for one in types))
     if not staged or not records:
         return RecordSample(staged, records, narrow.schema.empty_table())
+    # Hashes and numbers have 8 bytes each.
+    most = min(most, max(_SAMPLE_BYTES // (8 * len(narrow.schema)), _LEAST_ROWS))
     drawn = _sample(table, staged, narrow, records, most, configuration.execution.seed)
     return RecordSample(staged, records, drawn)
 

@@ -75,6 +75,7 @@ def readme(manifest: Manifest, schema: pa.Schema, files: Collection[str]) -> str
         kept_columns=columns_text(summary),
         left_out=[summary.get(name) for name in ("rows_dropped_missing", "rows_left_out")],
         verifier=VERIFIER,
+        signer=manifest.signer,
     )
 
 

@@ -31,6 +31,7 @@ from anonspark.release.derived_figures import Row, privacy_rows
 from anonspark.release.derived_manifest import sections_of_summary
 from anonspark.release.manifest import NOT_PROTECTED, listing, versions, write_manifest
 from anonspark.release.sidecar_files.contents import write_sidecar_files
+from anonspark.release.signatures import key_name
 from anonspark.sharing.holders.form import Form, form_of
 from anonspark.sharing.holders.parts import Part, read_parts, require_same_types
 from anonspark.sharing.holders.writing import Extent, write_union
@@ -110,6 +111,7 @@ def stage_figures(
     figures: Figures,
     written: Sequence[PublishedFile],
     progress: Progress,
+    key: str | None,
 ) -> None:
     """Write the tables of metrics and the manifest.
 
@@ -123,6 +125,8 @@ def stage_figures(
         The records.
     progress : Progress
         It knows the seconds of the stages so far.
+    key : str or None
+        Path of the key that signs the union.
 
     Raises
     ------
@@ -160,10 +164,12 @@ def stage_figures(
             }
         ],
     }
+    if key is not None:
+        manifest["signer"] = key_name(key)
     schema = engine.published(f"{staging.release}/data", form.manifest.data_format).schema
     listed += write_sidecar_files(files, manifest, schema, listed, staging.release)
     manifest["files"] = listing(listed)
-    write_manifest(files, staging.manifest, manifest)
+    write_manifest(files, staging.manifest, manifest, staging.release, key)
 
 
 # The t that a message names is enough for the union: it is rounded up.
@@ -334,6 +340,7 @@ def unite(
     holder_column: str | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
+    key: str | None = None,
 ) -> Union:
     """Publish the union of releases that follow one coding.
 
@@ -352,6 +359,8 @@ def unite(
         Key of the order of the records, 64 bits, signed. A secret. None draws one.
     progress : Progress or None
         Where progress is reported.
+    key : str or None
+        Path of the key that signs the union. None signs nothing.
 
     Returns
     -------
@@ -378,7 +387,9 @@ def unite(
     started = datetime.now(UTC)
     run_id = uuid.uuid4().hex[:12]
     progress.run_id = run_id
-    key = _key(seed)
+    order_key = _key(seed)
+    if key is not None:
+        key_name(key)
     paths = [path.rstrip("/") for path in releases]
     # A union has no configuration that clean could be called with, and is never resumed.
     for place in find_stagings(engine.files, out, None):
@@ -407,13 +418,13 @@ def unite(
             if form.holder_column is not None:
                 whole = reduce(lambda one, other: one.union(other), tables)
                 expected = count_published_classes(whole, classes).fingerprint
-            written = write_union(tables, classes, extent, key, staging)
+            written = write_union(tables, classes, extent, order_key, staging)
         with progress.stage("verify"):
             staged = engine.published(f"{staging.release}/data", form.manifest.data_format)
             proof = prove_union(engine, staged, form, expected, out)
         figures = figures_of(form, proof, run_id, started)
         with progress.stage("metrics"):
-            stage_figures(engine, staging, form, figures, written, progress)
+            stage_figures(engine, staging, form, figures, written, progress, key)
         commit(engine.files, staging, overwrite=False)
     return Union(
         path=out,

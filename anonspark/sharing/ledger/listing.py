@@ -8,6 +8,7 @@ from anonspark.config.budget import BudgetOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.layers.publish.paths import require_apart_from_table
 from anonspark.pipeline.context import Release, RunContext
+from anonspark.release.signatures import key_name
 from anonspark.sharing.ledger.budget import RECORD, Limit, list_release, open_budget
 
 # Where a population is: its path and options may say more than a ledger should.
@@ -47,12 +48,14 @@ def list_staged(context: RunContext, release: Release) -> None:
     is killed. Should it not come to be published, the entry stays.
     """
     options, configuration = _options(context), context.configuration
+    key = configuration.output.signing_key
     content = {
         "run_id": context.run_id,
         "command": "run",
         "mechanism": configuration.model.name,
         "settings": configuration.settings_fingerprint(),
         "release": release.summary["output_fingerprint"],
+        **({} if key is None else {"signer": key_name(key)}),
         **_criteria(configuration.privacy),
     }
     list_release(context.files, _path_of(context, options), _limit(options), content)

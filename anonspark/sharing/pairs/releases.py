@@ -158,12 +158,15 @@ class Attack:
         The table that they were made of, or its path.
     population : str or None
         See :func:`~anonspark.verification.audit.audit_release`.
+    signers : str or None
+        Local file of those who may have signed them.
     """
 
     said: Statement | None = None
     joint_k: int | None = None
     original: str | Table | None = None
     population: str | None = None
+    signers: str | None = None
 
 
 def audit_releases(
@@ -213,7 +216,7 @@ def audit_releases(
         )
     _require_two(paths)
     tell("reading the files")
-    opened = [_open(engine, path, configuration, roles) for path in paths]
+    opened = [_open(engine, path, configuration, roles, attack.signers) for path in paths]
     _require_different(opened)
     people = [People(one.manifest, one.rows(engine)) for one in opened]
     relations = {
@@ -265,7 +268,11 @@ def _require_different(opened: Sequence[OpenedRelease]) -> None:
 
 
 def _open(
-    engine: Engine, path: str, configuration: Configuration | None, roles: Roles | None
+    engine: Engine,
+    path: str,
+    configuration: Configuration | None,
+    roles: Roles | None,
+    signers: str | None,
 ) -> OpenedRelease:
     """Open a release. Of a table without a manifest the roles count that it has columns of."""
     has_manifest = engine.files.exists(f"{path.rstrip('/')}/{MANIFEST}")
@@ -278,7 +285,7 @@ def _open(
             raise DataError(
                 f"{path}: has none of the quasi-identifiers that are named. Check their spelling"
             )
-    return open_release(engine, path, configuration, roles=own, matched=True)
+    return open_release(engine, path, configuration, roles=own, matched=True, signers=signers)
 
 
 def _partial(

@@ -178,7 +178,7 @@ def test_sensitive_values_that_cannot_be_compared_are_passed_over(kind: str) -> 
         "attributes.visit: has type struct<ward:bigint>",
         "attributes.scan: has type binary",
     ]
-    assert "homogeneous classes" in proof._repr_html_()
+    assert "codes: has type array" in proof._repr_html_()
     assert "codes: not measured" in page.html
 
 

@@ -86,6 +86,15 @@ def test_workers_without_our_packages(kind: type[Exception], text: str, told: st
     assert all(word in problem for word in REMEDY)
 
 
+def test_results_that_are_too_large_for_the_driver() -> None:
+    text = "Total size of serialized results of 1 tasks (123.1 MiB) is bigger than "
+    problem = environment_problem(
+        PySparkException(f"Job aborted: {text}spark.driver.maxResultSize (100.0 MiB)")
+    )
+    assert problem is not None
+    assert problem.startswith("the tasks of a job hand more to the driver than")
+
+
 @pytest.mark.parametrize(
     "error",
     [
