@@ -221,7 +221,7 @@ def compare(
     opening = open_staging(files, output, _STAGING, staging_path=staging_path, resume=True)
     with opening as staging, engine.running(_STAGING, progress):
         with progress.stage("prepare"):
-            given = None if table is None else partial(engine.open_input, given=table)
+            given = None if table is None else partial(engine.open_input, source=table)
             snapshot = prepare(engine, shared, staging.records, given)
         # Before any work.
         require_enough_rows(snapshot.rows_read, snapshot.rows, shared.privacy.k)

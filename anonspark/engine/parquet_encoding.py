@@ -146,23 +146,23 @@ class _Sink:
     def __init__(self) -> None:
         self.digest = hashlib.sha256()
         self.written = 0
-        self._kept: list[bytes] = []
+        self._parts: list[bytes] = []
         self.closed = False
 
     def write(self, content: bytes) -> int:
-        own = bytes(content)
-        self.digest.update(own)
-        self.written += len(own)
-        self._kept.append(own)
-        return len(own)
+        written = bytes(content)
+        self.digest.update(written)
+        self.written += len(written)
+        self._parts.append(written)
+        return len(written)
 
     def take(self) -> bytes:
         """Return what was written since the last time."""
-        taken = b"".join(self._kept)
-        self._kept.clear()
-        if not taken.endswith(MAGIC):
+        encoded = b"".join(self._parts)
+        self._parts.clear()
+        if not encoded.endswith(MAGIC):
             raise ValueError("a part of a Parquet file has to end with its magic bytes")
-        return taken
+        return encoded
 
     def tell(self) -> int:
         return self.written
@@ -184,7 +184,7 @@ def _nullable_type(data_type: pa.DataType) -> pa.DataType:
         return pa.list_(pa.field("element", _nullable_type(data_type.value_type)))
     if pa.types.is_struct(data_type):
         return pa.struct(
-            [pa.field(one.name, _nullable_type(one.type)) for one in _fields(data_type)]
+            [pa.field(field.name, _nullable_type(field.type)) for field in _fields(data_type)]
         )
     return data_type
 

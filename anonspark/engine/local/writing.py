@@ -152,9 +152,9 @@ def publish_tasks(
     written_files = table.resources.runner.run(table.sources(), written)
     files.make_directory(f"{release}/{directory}")
     published = []
-    for number, one in enumerate(filter(None, written_files)):
+    for number, file in enumerate(filter(None, written_files)):
         name = f"{directory}/part-{number:05d}.{data_format}"
-        files.rename(f"{own_aside}/{one.path.rpartition('/')[2]}", f"{release}/{name}")
-        published.append(replace(one, path=name))
+        files.rename(f"{own_aside}/{file.path.rpartition('/')[2]}", f"{release}/{name}")
+        published.append(replace(file, path=name))
     files.delete(own_aside)
     return published

@@ -71,8 +71,8 @@ class SparkInput(RecordInput):
         require_types(schema, configuration)
         if isinstance(table.content, PythonStage):
             # Spark's columns bring no order.
-            own = table.content.schema
-            schema = pa.schema([one.with_metadata(own.field(one.name).metadata) for one in schema])
+            columns = table.content.schema
+            schema = pa.schema([f.with_metadata(columns.field(f.name).metadata) for f in schema])
         plans = tuple(
             plan_columns(with_orders(schema, files, configuration), configuration, hierarchies)
         )

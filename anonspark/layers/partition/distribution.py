@@ -150,11 +150,11 @@ def pack_by_task(addressed: Iterable[Addressed], tasks: int) -> Batches:
     """
     waiting: list[Addressed] = []
     size = 0
-    for one in addressed:
-        if not len(one.records):
+    for part in addressed:
+        if not len(part.records):
             continue
-        waiting.append(one)
-        size += one.records.nbytes
+        waiting.append(part)
+        size += part.records.nbytes
         if size >= _BYTES_AT_ONCE:
             yield _packed(waiting, tasks)
             waiting, size = [], 0
@@ -163,19 +163,19 @@ def pack_by_task(addressed: Iterable[Addressed], tasks: int) -> Batches:
 
 
 def _packed(addressed: Sequence[Addressed], tasks: int) -> pa.RecordBatch:
-    records = put_together([one.records for one in addressed])
-    numbers = np.concatenate([one.tasks for one in addressed])
+    records = put_together([part.records for part in addressed])
+    numbers = np.concatenate([part.tasks for part in addressed])
     # NumPy sorts numbers of 16 bits many times faster.
     fits = tasks <= np.iinfo(np.uint16).max
     order = np.argsort(numbers.astype(np.uint16) if fits else numbers, kind="stable")
-    own, starts = np.unique(numbers[order], return_index=True)
-    records = worth_dividing(records.take(pa.array(order)), len(own))
+    present, starts = np.unique(numbers[order], return_index=True)
+    records = worth_dividing(records.take(pa.array(order)), len(present))
     ends = np.append(starts[1:], len(order))
     packed = pack_tables(
         records.slice(start, end - start)
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
     )
-    arrays = [pa.array(own.astype(np.int32)), packed]
+    arrays = [pa.array(present.astype(np.int32)), packed]
     return pa.RecordBatch.from_arrays(arrays, schema=SENT)
 
 
@@ -205,7 +205,7 @@ def send_records(
 
 
 def received_records(batches: Batches) -> pa.Table | None:
-    """Return the records that were sent to a task, None where there are none.
+    """Return the records that were sent to a task, or None if there are none.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ def partition_records(
 
 
 def _sampling(rows: int, salt: int) -> Sampling | None:
-    """Return how to draw a sample, None where it would be too small."""
+    """Return how to draw a sample, or None if it would be too small."""
     sampling = Sampling(rows, salt)
     return sampling if sampling.expected >= FEWEST_SAMPLED else None
 
@@ -343,9 +343,9 @@ class _Counting:
 
     def count(self, tree: CutTree, questions: Sequence[Question]) -> list[Answer]:
         """Answer questions: by one pass over all records, and one of each kind about people."""
-        splits = [one for one in questions if isinstance(one, PeopleSplit)]
-        matches = [one for one in questions if isinstance(one, MatchedValues)]
-        others = [one for one in questions if not isinstance(one, PeopleSplit | MatchedValues)]
+        splits = [question for question in questions if isinstance(question, PeopleSplit)]
+        matches = [question for question in questions if isinstance(question, MatchedValues)]
+        others = [item for item in questions if not isinstance(item, PeopleSplit | MatchedValues)]
         where = self.packed, self.keys, tree.descent()
         of_kind: dict[type, Iterator[Answer]] = {
             PeopleSplit: iter(count_sides(*where, splits)),
