@@ -50,7 +50,7 @@ WHOLE = ("data/", "metrics/")
 def failures(release: Path) -> str:
     engine = LocalEngine()
     manifest = read_manifest(engine.files, str(release))
-    return "\n".join(audit_release_files(engine, str(release), manifest))
+    return "\n".join(audit_release_files(engine, str(release), manifest)[0])
 
 
 def part(release: Path, number: int = 1) -> Path:
@@ -255,7 +255,7 @@ def test_a_directory_that_cannot_be_listed(
 
     manifest = read_manifest(engine.files, str(release))
     monkeypatch.setattr(os, "scandir", refuse)
-    found = audit_release_files(engine, str(release), manifest)
+    found = audit_release_files(engine, str(release), manifest)[0]
     assert "not all of its directories can be listed. Check permissions" in found[0]
     with pytest.raises(ConfigurationError, match="Check permissions"):
         require_replaceable_release(engine.files, str(release))
