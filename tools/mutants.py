@@ -513,14 +513,14 @@ MUTANTS = [
     ),
     Mutant(
         "missing values beside few",
-        "layers/evaluate/withholding.py",
+        "layers/evaluate/small_counts.py",
         "*(dropped - own for own in missing), ",
         "",
         FEW,
     ),
     Mutant(
         "k people with the most records",
-        "layers/prepare/people.py",
+        "layers/prepare/unit_counts.py",
         "int(largest[: k - 1].sum())",
         "int(largest[:k].sum())",
         FEW,
@@ -589,7 +589,7 @@ def some(file: str, *names: str) -> str:
 
 BOUNDARIES = [
     # Small counts.
-    Boundaries("layers/evaluate/withholding.py", FEW),
+    Boundaries("layers/evaluate/small_counts.py", FEW),
     Boundaries("core/rounded_shares.py", FEW),
     Boundaries("core/figure_text.py", FEW, "^share_of_records: .*k$"),
     Boundaries("reporting/disclosure.py", f"{FEW} {REPORTS}test_report_figures.py"),
@@ -610,7 +610,7 @@ BOUNDARIES = [
     # Gates, and what a run refuses.
     Boundaries("layers/evaluate/gates.py", f"{FEW} {LAYERS}test_gates.py -k 'not groups_of_11'"),
     Boundaries("pipeline/verifying.py", COUNTED),
-    Boundaries("layers/prepare/people.py", FEW),
+    Boundaries("layers/prepare/unit_counts.py", FEW),
     Boundaries("layers/prepare/inspection.py", FEW, "^require_enough_rows"),
     Boundaries("sharing/recipients/preparation.py", FEW),
     Boundaries("sharing/recipients/joint_check.py", FEW),
@@ -686,7 +686,7 @@ BOUNDARIES = [
     Boundaries(
         "verification/measures.py", f"{FEW} {PROOFS}test_measures.py {KERNELS}test_criteria.py"
     ),
-    Boundaries("verification/people.py", FEW),
+    Boundaries("verification/unit_criteria.py", FEW),
     Boundaries("verification/linkage.py", f"{FEW} {REPORTS}test_first_page.py"),
     Boundaries("verification/population.py", FEW),
     Boundaries("verification/homogeneity.py", FEW),
@@ -696,7 +696,7 @@ BOUNDARIES = [
     Boundaries("sharing/pairs/figures.py", f"{FEW} {PAIRS}test_pair_bounds.py"),
     Boundaries("sharing/pairs/original.py", f"{FEW} {PAIRS}test_pair_bounds.py"),
     # Publishing.
-    Boundaries("layers/publish/division.py", f"{FEW} {LAYERS}test_division.py"),
+    Boundaries("layers/publish/file_assignment.py", f"{FEW} {LAYERS}test_division.py"),
     Boundaries("layers/publish/staging.py", "tests/guarantees/test_resume.py"),
 ]
 
@@ -711,7 +711,9 @@ EQUIVALENT: dict[str, str] = {
     "sharing/pairs/original.py count_pair_candidates: bounded.second < counts[1] -> <=": (
         "of two pairs with one number that of people in both releases is the last, and is taken"
     ),
-    "layers/publish/division.py divide: largest <= most -> <": "no class is found to be larger",
+    "layers/publish/file_assignment.py divide: largest <= most -> <": (
+        "no class is found to be larger"
+    ),
     "sharing/pairs/original.py _type_of_labels: table.num_rows > _MOST_LABELS -> >=": (
         "a limit of effort: one label more or less is of no account"
     ),

@@ -25,8 +25,8 @@ from anonspark.reading.frames import as_pandas
 from anonspark.release.manifest import read_manifest
 from anonspark.release.originals import open_original
 from anonspark.release.regions import distinct_rows, published_attributes
-from anonspark.reporting.making import make_report
-from anonspark.reporting.placing import place_report, report_place
+from anonspark.reporting.build_report import make_report
+from anonspark.reporting.report_path import place_report, report_place
 from anonspark.verification.audit import audit_table
 from anonspark.verification.claims import Claim, claim_of_configuration, claim_of_manifest
 from anonspark.verification.roles import Roles, claim_of_roles
@@ -53,7 +53,7 @@ def made_report(
     path : str or None
     target : str or None
     holdout : Table, str or None
-        As of :func:`anonspark.reporting.making.make_report`.
+        As of :func:`anonspark.reporting.build_report.make_report`.
     """
     files = engine.files
     with named_as_arguments({"--out": "path"}):

@@ -24,10 +24,10 @@ from anonspark.config.documents import Document
 from anonspark.config.gates import unmeasured
 from anonspark.config.models import AutoOptions, MappingOptions
 from anonspark.config.overrides import written_overrides
-from anonspark.config.places import Places
 from anonspark.config.problems import did_you_mean, found, key_path, one_of, validated
 from anonspark.config.reading import TextReader, read_local_text, sibling
 from anonspark.config.section import Section
+from anonspark.config.source_positions import Places
 from anonspark.config.yaml_reading import read_base, read_document
 from anonspark.core.figures import Need
 from anonspark.errors import ConfigurationError, SparkNeededError

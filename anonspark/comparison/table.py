@@ -17,7 +17,7 @@ from anonspark.comparison.grid import Grid, public_setting
 from anonspark.comparison.ranking import METRICS, Contestant, dominated, places
 from anonspark.core.figures import SUMMARY, Figure, arrow_schema
 from anonspark.engine.files import Files
-from anonspark.layers.evaluate.withholding import least_count
+from anonspark.layers.evaluate.small_counts import least_count
 from anonspark.layers.publish.tables import write_rows
 
 # Those of a run that is not there any more, and what the cell's own name says.

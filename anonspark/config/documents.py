@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from anonspark.config.places import Places, Positions, is_within
 from anonspark.config.problems import Location, key_path
+from anonspark.config.source_positions import Places, Positions, is_within
 from anonspark.errors import ConfigurationError
 
 

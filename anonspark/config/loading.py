@@ -8,11 +8,11 @@ from typing import Any
 
 from anonspark.config.coding import CODING, CodingReader
 from anonspark.config.configuration import Configuration
-from anonspark.config.copying import copy_document
 from anonspark.config.documents import Document
 from anonspark.config.input import format_of_name
 from anonspark.config.json_schema import known_schema
 from anonspark.config.overrides import Assignment, assign, parse_overrides
+from anonspark.config.plain_copy import copy_document
 from anonspark.config.problems import validated
 from anonspark.config.reading import TextReader, read_local_text
 from anonspark.config.seed import fill_in_seed

@@ -233,8 +233,8 @@ def finished_schema(records: pa.Schema) -> pa.Schema:
     pyarrow.Schema
         The name of the record's class and the payload's keyed hash, which decide its place in the
         release and reveal nothing that is not published (see
-        :mod:`anonspark.layers.publish.division`), the payload, and the person that it is about,
-        where people are counted or a ledger is kept, which is not published, and its sampling
+        :mod:`anonspark.layers.publish.file_assignment`), the payload, and the person that it is
+        about, where people are counted or a ledger is kept, which is not published, and its sampling
         weight, where that is not published. In any order. What a
         class has in common is staged with the class.
     """

@@ -16,11 +16,11 @@ from anonspark.core.decision_rules import Baseline, decide, decide_gain
 from anonspark.core.figures import ATTRIBUTES, ENDS, ROUNDS, SUMMARY, without_losses
 from anonspark.core.levels import levels_text
 from anonspark.layers.evaluate.metrics import weight_of
-from anonspark.layers.evaluate.withholding import told_counts, told_missing
+from anonspark.layers.evaluate.small_counts import told_counts, told_missing
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.models.model import Model
-from anonspark.pipeline.basis import Basis
 from anonspark.pipeline.context import Request
+from anonspark.pipeline.publishable_data import Basis
 from anonspark.redaction import Redacted
 from anonspark.release.derived_figures import (
     Row,
@@ -31,8 +31,8 @@ from anonspark.release.derived_figures import (
 from anonspark.release.risk import Floats, Sizes
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
-from anonspark.verification.people import MeasuredUnits
 from anonspark.verification.presence import Presence
+from anonspark.verification.unit_criteria import MeasuredUnits
 
 if TYPE_CHECKING:
     from anonspark.utility.association import Association

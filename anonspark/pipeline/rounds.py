@@ -18,9 +18,9 @@ from anonspark.errors import GuaranteeError
 from anonspark.layers.evaluate.metrics import RoundResult, weight_of
 from anonspark.layers.generalize.classes import PublishedColumn
 from anonspark.layers.generalize.figures import class_schema
-from anonspark.layers.prepare.people import count_people, has_units, satisfied_by_people
 from anonspark.layers.prepare.sensitive import count_values
 from anonspark.layers.prepare.snapshot import Snapshot
+from anonspark.layers.prepare.unit_counts import count_people, has_units, satisfied_by_people
 from anonspark.layers.publish.run_state import FinishedRound
 from anonspark.layers.publish.staging import Staging
 from anonspark.models.model import Model, Round, finished_schema

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonspark.core.arrays import Figures, Flags, Integers
-from anonspark.core.spreads import Runs, Spread, spread_out
+from anonspark.core.uniform_mass import Runs, Spread, spread_out
 from anonspark.reading.attributes import (
     FIRST,
     FIRST_CODE,

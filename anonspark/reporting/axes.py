@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonspark.core.arrays import Figures
-from anonspark.core.spreads import Runs, Spread, spread_out
+from anonspark.core.uniform_mass import Runs, Spread, spread_out
 from anonspark.release.axes import Axis
 from anonspark.release.regions import CategoryRegion, PublishedAttribute, Region
 from anonspark.reporting.bins import Bins

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anonspark.config.decision import Decision
-from anonspark.layers.evaluate.withholding import COUNTS, told_counts
+from anonspark.layers.evaluate.small_counts import COUNTS, told_counts
 from anonspark.redaction import redact
 from anonspark.release.manifest import Manifest
 from anonspark.reporting.disclosure import Disclosure

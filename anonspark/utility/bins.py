@@ -12,7 +12,7 @@ import numpy as np
 
 from anonspark.core.arrays import Figures, Integers
 from anonspark.core.association import QUANTILES
-from anonspark.core.spreads import Spread
+from anonspark.core.uniform_mass import Spread
 from anonspark.kernels.bin_shares import spread_over_bins
 from anonspark.release.axes import Axis
 

@@ -61,8 +61,8 @@ from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
 from anonspark.verification.left_out import count_texts
 from anonspark.verification.loss import Loss
-from anonspark.verification.people import MeasuredUnits
 from anonspark.verification.presence import Presence
+from anonspark.verification.unit_criteria import MeasuredUnits
 
 Row = Mapping[str, Any]
 

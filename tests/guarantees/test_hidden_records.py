@@ -37,9 +37,9 @@ from anonspark.errors import ConfigurationError
 from anonspark.sharing.ledger.key import Key, make_key
 from anonspark.sharing.ledger.ledger import init_ledger
 from anonspark.sharing.recipients.distribute import distribute
-from anonspark.sharing.recipients.freezing import PATTERN
 from anonspark.sharing.recipients.plan import parse_plan
 from anonspark.sharing.recipients.source import read_source
+from anonspark.sharing.recipients.source_snapshot import PATTERN
 from anonspark.sharing.selection.counting import count_tables
 from anonspark.sharing.selection.request import open_query
 from anonspark.sharing.selection.settings import parse_selection

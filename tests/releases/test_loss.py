@@ -19,7 +19,7 @@ from helpers import command, configuration_file, summary, write_table
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.run import run
-from anonspark.reporting.making import report_release
+from anonspark.reporting.build_report import report_release
 from anonspark.verification.audit import audit_release
 
 ATTRIBUTES = {

@@ -11,7 +11,7 @@ import pytest
 from cases import cases
 from helpers import command, configuration_file, summary, write_table
 
-from anonspark.layers.publish import division
+from anonspark.layers.publish import file_assignment
 
 ATTRIBUTES = {"age": "quasi_identifier", "exact_age": "sensitive"}
 
@@ -19,7 +19,7 @@ ATTRIBUTES = {"age": "quasi_identifier", "exact_age": "sensitive"}
 def test_no_file_ends_where_raw_values_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(division, "_FILE_BYTES", 200_000)
+    monkeypatch.setattr(file_assignment, "_FILE_BYTES", 200_000)
     random = np.random.default_rng(0)
     ages = random.permutation(4_000)
     notes = [random.bytes(100).hex() for _ in ages]

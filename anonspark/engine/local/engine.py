@@ -18,11 +18,11 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.files import Files, FilesError
 from anonspark.engine.local import staged_files
 from anonspark.engine.local.files import LocalFiles
-from anonspark.engine.local.given import schema_of_given, sources_of_given
 from anonspark.engine.local.identifiers import with_texts_of_identifiers
+from anonspark.engine.local.memory_tables import schema_of_given, sources_of_given
 from anonspark.engine.local.opening import open_files
 from anonspark.engine.local.running import Runner
-from anonspark.engine.local.storage import Memory
+from anonspark.engine.local.spill import Memory
 from anonspark.engine.local.table import LocalTable, Resources
 from anonspark.engine.local.writing import require_format
 from anonspark.engine.memory import available_memory
@@ -38,7 +38,7 @@ from anonspark.engine.values.column_plans import (
     require_columns,
     require_types,
 )
-from anonspark.engine.values.orders import with_orders
+from anonspark.engine.values.dictionary_orders import with_orders
 from anonspark.engine.values.record_input import RecordInput
 from anonspark.engine.values.value_validation import MOST_DISTINCT
 from anonspark.errors import (

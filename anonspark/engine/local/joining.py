@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.local.stages import Stage
+from anonspark.engine.local.materialized import Stage
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.hashing import xxhash64
 

@@ -15,10 +15,10 @@ from anonspark.engine.files import PublishedFile
 from anonspark.engine.local import staged_files
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.local.joining import JoinRows
+from anonspark.engine.local.materialized import Stage
 from anonspark.engine.local.opening import Opened
 from anonspark.engine.local.running import Runner, Source
-from anonspark.engine.local.stages import Stage
-from anonspark.engine.local.storage import Memory
+from anonspark.engine.local.spill import Memory
 from anonspark.engine.local.writing import publish_tasks
 from anonspark.engine.protocol import TASK, Engine, OnBatches, Table
 from anonspark.engine.table import BatchTable

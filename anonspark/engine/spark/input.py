@@ -24,7 +24,7 @@ from anonspark.engine.spark.settings import batches_of_rows, one_row_at_a_time
 from anonspark.engine.spark.table import SparkTable
 from anonspark.engine.struct_fields import whole_columns
 from anonspark.engine.values.column_plans import PlannedColumn, plan_columns, require_types
-from anonspark.engine.values.orders import with_orders
+from anonspark.engine.values.dictionary_orders import with_orders
 from anonspark.engine.values.record_input import RecordInput
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from anonspark.config.gates import Gate
 from anonspark.core.figure_text import k_of
 from anonspark.errors import GuaranteeError
-from anonspark.layers.evaluate.withholding import least_count
+from anonspark.layers.evaluate.small_counts import least_count
 from anonspark.release.derived_manifest import figures_of_gates
 
 

@@ -26,7 +26,7 @@ from anonspark.layers.partition.cut_tree import (
     Descent,
     positions_for,
 )
-from anonspark.layers.partition.people import (
+from anonspark.layers.partition.unit_criteria import (
     MatchedValues,
     PeopleOfSides,
     PeopleSplit,

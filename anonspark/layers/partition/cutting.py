@@ -15,7 +15,7 @@ from anonspark.kernels.vantage_points import UNITS
 from anonspark.layers.partition.counting import Histogram, Question, Request, UnitCount
 from anonspark.layers.partition.cut_tree import Boundary
 from anonspark.layers.partition.node import Asking, Node
-from anonspark.layers.partition.people import (
+from anonspark.layers.partition.unit_criteria import (
     MatchedValues,
     PeopleOfSides,
     PeopleSplit,

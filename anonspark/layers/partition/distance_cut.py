@@ -16,6 +16,7 @@ from anonspark.kernels.canon import CANDIDATE_SIDE, CANDIDATES, SAMPLE_SIDE, SAM
 from anonspark.kernels.descent import DISTANCE
 from anonspark.kernels.paths import child_path
 from anonspark.kernels.vantage_points import order_by_spread
+from anonspark.layers.partition.bracket_pass import Outlook
 from anonspark.layers.partition.brackets import (
     Bracket,
     distance_bracket,
@@ -30,11 +31,10 @@ from anonspark.layers.partition.cutting import (
     interval_of_distances,
     sides_satisfy,
 )
-from anonspark.layers.partition.evidence import Evidence
 from anonspark.layers.partition.forest import Forest
 from anonspark.layers.partition.growing import Waiting
 from anonspark.layers.partition.node import Asking, Cut, Node, Questions
-from anonspark.layers.partition.one_pass import Outlook
+from anonspark.layers.partition.node_counts import Evidence
 from anonspark.layers.partition.predicting import (
     FEWEST_SAMPLED,
     MOST_HANDED_BACK,

@@ -13,20 +13,25 @@ from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.protocol import TASK, Table
 from anonspark.engine.tasks import Batches
+from anonspark.layers.partition.bracket_pass import (
+    FOREST_COUNTS,
+    CountedForest,
+    CountForest,
+    Outlook,
+)
 from anonspark.layers.partition.counting import Answer, Counter, Draw, Question
 from anonspark.layers.partition.cut_tree import CutTree, Descent
 from anonspark.layers.partition.forest import Forest
 from anonspark.layers.partition.growing import CutRule, grow
 from anonspark.layers.partition.node import Leaf, Node
-from anonspark.layers.partition.one_pass import FOREST_COUNTS, CountedForest, CountForest, Outlook
 from anonspark.layers.partition.packing import PACKED_KEYS, SAMPLE, PackedKeys, Sampling
-from anonspark.layers.partition.people import (
+from anonspark.layers.partition.predicting import FEWEST_SAMPLED
+from anonspark.layers.partition.unit_criteria import (
     MatchedValues,
     PeopleSplit,
     count_sides,
     match_sides,
 )
-from anonspark.layers.partition.predicting import FEWEST_SAMPLED
 from anonspark.staged.dictionaries import put_together, worth_dividing
 from anonspark.staged.keys import is_coded, key_matrix, with_codes
 from anonspark.staged.records import (

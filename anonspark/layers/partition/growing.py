@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from anonspark.kernels.paths import child_path
+from anonspark.layers.partition.bracket_pass import Outlook
 from anonspark.layers.partition.counting import (
     Answer,
     Draw,
@@ -20,7 +21,6 @@ from anonspark.layers.partition.counting import (
 )
 from anonspark.layers.partition.cut_tree import Boundary, CutTree
 from anonspark.layers.partition.node import Cut, Leaf, Node, Questions
-from anonspark.layers.partition.one_pass import Outlook
 
 
 class CutRule(Protocol):

@@ -12,6 +12,7 @@ from anonspark.core.arrays import Integers
 from anonspark.core.criteria import Counts, Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.kernels.mondrian import choose_boundaries, further_ranks
+from anonspark.layers.partition.bracket_pass import CountedForest, Outlook
 from anonspark.layers.partition.brackets import goes_left
 from anonspark.layers.partition.counting import Histogram, Question, Request
 from anonspark.layers.partition.cut_tree import Boundary, CutTree
@@ -26,10 +27,9 @@ from anonspark.layers.partition.cutting import (
     sides_satisfy,
     value_requests,
 )
-from anonspark.layers.partition.evidence import Evidence
 from anonspark.layers.partition.growing import Waiting
 from anonspark.layers.partition.node import Asking, Cut, Node, Questions
-from anonspark.layers.partition.one_pass import CountedForest, Outlook
+from anonspark.layers.partition.node_counts import Evidence
 from anonspark.layers.partition.predicting import Predictor
 
 

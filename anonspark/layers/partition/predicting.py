@@ -13,10 +13,10 @@ import numpy as np
 from anonspark.core.arrays import Integers
 from anonspark.layers.partition.brackets import Bracket, bracket_around
 from anonspark.layers.partition.counting import Answer
-from anonspark.layers.partition.evidence import SampleEvidence
 from anonspark.layers.partition.forest import Forest
 from anonspark.layers.partition.growing import CutRule
 from anonspark.layers.partition.node import Cut, Node
+from anonspark.layers.partition.node_counts import SampleEvidence
 
 MOST_HANDED_BACK = 2**21
 """Records that the driver gets of one pass, more or less."""

@@ -27,8 +27,8 @@ from anonspark.layers.prepare.inspection import (
     require_fitting_ranges,
     require_sound_values,
 )
-from anonspark.layers.prepare.people import count_units, require_countable, with_people
 from anonspark.layers.prepare.sensitive import describe_criteria, require_satisfiable
+from anonspark.layers.prepare.unit_counts import count_units, require_countable, with_people
 from anonspark.progress import tell
 from anonspark.staged.records import PACKED, PackRecords, Records, Rows
 
@@ -295,8 +295,8 @@ def require_criteria(snapshot: Snapshot, configuration: Configuration) -> Snapsh
     Notes
     -----
     One job and one shuffle of counts for each sensitive attribute of a criterion, and one where
-    people are counted (:func:`anonspark.layers.prepare.people.count_units`). Where criteria count
-    them, :func:`anonspark.layers.prepare.people.count_people`.
+    people are counted (:func:`anonspark.layers.prepare.unit_counts.count_units`). Where criteria
+    count them, :func:`anonspark.layers.prepare.unit_counts.count_people`.
     """
     if snapshot.origin != configuration.input_fingerprint():
         raise ConfigurationError(

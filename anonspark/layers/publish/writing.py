@@ -29,7 +29,7 @@ from anonspark.layers.partition.distribution import (
     pack_by_task,
     received_tables,
 )
-from anonspark.layers.publish.division import Division
+from anonspark.layers.publish.file_assignment import Division
 from anonspark.layers.publish.staging import Staging
 from anonspark.release.derived_manifest import columns_section
 from anonspark.staged.dictionaries import put_together, without_dictionaries

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from anonspark.config.attributes import Attribute
 from anonspark.config.coding import CodingKey
-from anonspark.config.copying import copy_document
 from anonspark.config.models import DEFAULT_MODEL
+from anonspark.config.plain_copy import copy_document
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import found, key_path, validated
 from anonspark.config.reading import TextReader, read_named_text, sibling

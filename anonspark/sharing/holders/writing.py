@@ -27,7 +27,7 @@ from anonspark.layers.partition.distribution import (
     pack_by_task,
     received_tables,
 )
-from anonspark.layers.publish.division import Division, MoreThan, files_for
+from anonspark.layers.publish.file_assignment import Division, MoreThan, files_for
 from anonspark.layers.publish.staging import Staging
 from anonspark.staged.dictionaries import put_together, with_dictionaries, without_dictionaries
 from anonspark.staged.records import bytes_of

@@ -13,7 +13,7 @@ from anonspark.engine.files import Files, sync_local
 from anonspark.errors import DataError, PublishingError
 from anonspark.ownership import fault_at, write_aside
 from anonspark.sharing.ledger.chain import Link, append_link, read_chain
-from anonspark.sharing.ledger.creating import text_of
+from anonspark.sharing.ledger.exclusive_files import text_of
 from anonspark.sharing.ledger.key import Key
 from anonspark.sharing.ledger.layout import Layout
 

@@ -12,7 +12,6 @@ from typing import Any
 from anonspark.engine.files import Files, require_ours
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.sharing.ledger.chain import Link, now
-from anonspark.sharing.ledger.creating import digest_of, text_of
 from anonspark.sharing.ledger.events import (
     BASE,
     CREATED,
@@ -24,6 +23,7 @@ from anonspark.sharing.ledger.events import (
     remember,
     remembered,
 )
+from anonspark.sharing.ledger.exclusive_files import digest_of, text_of
 from anonspark.sharing.ledger.key import Key, read_key
 from anonspark.sharing.ledger.layout import FORMAT, Layout
 from anonspark.sharing.ledger.lock import locked

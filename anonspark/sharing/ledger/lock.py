@@ -13,7 +13,7 @@ from typing import Any
 from anonspark.engine.files import Files
 from anonspark.engine.processes import process_identity
 from anonspark.errors import PublishingError
-from anonspark.sharing.ledger.creating import create_whole
+from anonspark.sharing.ledger.exclusive_files import create_whole
 from anonspark.sharing.ledger.layout import Layout
 
 

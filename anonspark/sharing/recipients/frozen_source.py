@@ -23,7 +23,7 @@ from anonspark.engine.values.record_input import RecordInput
 from anonspark.engine.values.text_forms import FORMS, Forms
 from anonspark.engine.values.text_reader import Reader, reader_of_texts
 from anonspark.errors import DataError
-from anonspark.sharing.recipients.freezing import PATTERN, FreezeRows, column_of, type_family
+from anonspark.sharing.recipients.source_snapshot import PATTERN, FreezeRows, column_of, type_family
 from anonspark.staged.records import PACKED, PackRecords, Records
 
 MOST_PATTERNS = 100_000

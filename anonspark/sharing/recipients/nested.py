@@ -45,10 +45,10 @@ from anonspark.sharing.ledger.key import SUBJECT_BYTES, Key
 from anonspark.sharing.ledger.ledger import Ledger
 from anonspark.sharing.ledger.members import read_kept
 from anonspark.sharing.recipients.base_partition import ATOMS, NameAtoms, PartitionMaker, strata_of
-from anonspark.sharing.recipients.freezing import PATTERN, column_of
 from anonspark.sharing.recipients.frozen_source import FrozenSource, OpenFrozen, rows_of
 from anonspark.sharing.recipients.plan import Plan
 from anonspark.sharing.recipients.preparation import too_few_left
+from anonspark.sharing.recipients.source_snapshot import PATTERN, column_of
 from anonspark.sharing.recipients.strategy import ReleaseSource
 from anonspark.staged.records import PACKED, PackRecords, Records
 

@@ -12,9 +12,9 @@ from anonspark.layers.prepare.hierarchies import read_hierarchies
 from anonspark.layers.prepare.inspection import require_enough_rows
 from anonspark.layers.publish.paths import require_apart, require_target
 from anonspark.sharing.ledger.key import Key
-from anonspark.sharing.recipients.freezing import RowsOf, plan_freezing
 from anonspark.sharing.recipients.frozen_source import FrozenSource, freeze, require_subjects
 from anonspark.sharing.recipients.plan import Plan, Recipient
+from anonspark.sharing.recipients.source_snapshot import RowsOf, plan_freezing
 
 
 def read_source(

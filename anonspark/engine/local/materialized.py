@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anonspark.engine.local.running import Runner, Source
-from anonspark.engine.local.storage import Memory, Shelf, Waiting
+from anonspark.engine.local.spill import Memory, Shelf, Waiting
 from anonspark.engine.tasks import Batches
 
 Owners = Callable[[pa.RecordBatch], npt.NDArray[np.integer]]

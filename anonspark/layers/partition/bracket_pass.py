@@ -17,15 +17,15 @@ from anonspark.layers.partition.brackets import with_distances
 from anonspark.layers.partition.counting import Draw, draw_among
 from anonspark.layers.partition.cut_tree import CutTree, Descent, positions_for
 from anonspark.layers.partition.cutting import interval_of_distances
-from anonspark.layers.partition.evidence import (
+from anonspark.layers.partition.forest import Forest, ForestArrays
+from anonspark.layers.partition.node import Node
+from anonspark.layers.partition.node_counts import (
     Counted,
     EqualRecords,
     Evidence,
     Outside,
     PassEvidence,
 )
-from anonspark.layers.partition.forest import Forest, ForestArrays
-from anonspark.layers.partition.node import Node
 from anonspark.layers.partition.packing import PackedKeys
 
 _SMALLEST, _LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
