@@ -234,9 +234,9 @@ def finished_schema(records: pa.Schema) -> pa.Schema:
         The name of the record's class and the payload's keyed hash, which decide its place in the
         release and reveal nothing that is not published (see
         :mod:`anonspark.layers.publish.file_assignment`), the payload, and the person that it is
-        about, where people are counted or a ledger is kept, which is not published, and its sampling
-        weight, where that is not published. In any order. What a
-        class has in common is staged with the class.
+        about, where people are counted or a ledger is kept, which is not published, and its
+        sampling weight, where that is not published. In any order. What a class has in common is
+        staged with the class.
     """
     kept = (UNIT, SUBJECT, WEIGHT)
     own = (field for field in records if is_payload(field.name) or field.name in kept)

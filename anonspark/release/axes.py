@@ -7,7 +7,8 @@ Numbers, days and microseconds are their own positions. A text is its place amon
 their order (codes that a rule masks: in the order in which a mask covers neighbours). A label reads
 as a region. A region covers runs of positions, and perhaps missing, which is one more value where
 values are counted. Its mass is spread evenly over them
-(:class:`~anonspark.core.uniform_mass.Spread`), which answers for shares of ranges, shares of sets of texts, and centers.
+(:class:`~anonspark.core.uniform_mass.Spread`), which answers for shares of ranges, shares of sets
+of texts, and centers.
 """
 
 from __future__ import annotations
