@@ -167,7 +167,7 @@ def test_rounds_are_undone_once_more(
     works = RunState.finish_round
 
     def fail(self: RunState, finished: Any) -> None:
-        if finished.path.endswith("-last"):
+        if finished.path.endswith("-again"):
             if killed_at == "after the state":
                 works(self, finished)
             raise OSError("the machine is gone")
