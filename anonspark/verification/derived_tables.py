@@ -138,9 +138,10 @@ class Derivation:
         records.
         """
         model, plain = self.model, isinstance(self.model, models.FullDomainOptions)
-        if isinstance(model, models.MondrianOptions) and (model.split, model.refine) == (
-            "strict",
-            0,
+        if (
+            isinstance(model, models.MondrianOptions)
+            and model.split == "strict"
+            and not model.passes
         ):
             plain = not any(one.has_hierarchy or one.content == "mean" for one in self.readers)
         return plain and len(self.classes.rounds) == 1
