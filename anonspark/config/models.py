@@ -359,9 +359,9 @@ class AutoOptions(ModelOptions):
     """Options of ``auto``, which tries models on a sample and takes the best one."""
 
     name: Literal["auto"]
-    """Which model makes the classes: auto tries smondrian, su-mondrian, u-canon and
-    microaggregation on a sample. It takes the fastest one whose loss is at most 1% above the
-    smallest. The manifest says which and why."""
+    """Which model makes the classes: auto tries smondrian, su-mondrian and microaggregation
+    on a sample. It takes the fastest one whose loss is at most 1% above the smallest. The manifest
+    says which and why."""
 
     objective: Literal["loss", "queries"] = "loss"
     """What is to be small: loss is the share of its column that a value spans. Queries the median

@@ -132,7 +132,7 @@ def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
             f"    - {_flow({'attribute': one.attribute, 'l': one.l})}  # {_comment(one.reason)}"
             for one in draft.criteria
         ]
-    model = "auto  # tries five models for some seconds. Takes the fastest that loses least"
+    model = "auto  # tries three models for some seconds. Takes the fastest that loses least"
     if draft.rows > _TRIES_MODELS:
         model = "su-mondrian"
     lines += [

@@ -92,7 +92,7 @@ def test_refined_releases_hold_lose_less_and_do_not_depend_on_tasks(
 
 
 def test_refined_rounds_hold_and_published_settings_have_no_passes(people: pd.DataFrame) -> None:
-    rounds, _ = figures(people, {"name": "su-mondrian"})
+    rounds, _ = figures(people, {"name": "su-mondrian", "refine": 0})
     refined, _ = figures(people, {"name": "su-mondrian", "refine": 2})
     assert refined < 0.9 * rounds
     with pytest.raises(ConfigurationError, match=r"model\.refine"):
