@@ -47,13 +47,14 @@ def test_no_file_ends_where_raw_values_end(
             assert not apart
 
 
+@pytest.mark.parametrize("passes", [0, 1])
 def test_baseline_of_relaxed_models_counts_duplicates(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], passes: int
 ) -> None:
     ages = [7] * 150 + list(range(100, 350))
     write_table(tmp_path / "input.parquet", {"age": ages, "exact_age": [1] * 400})
     common = {"attributes": ATTRIBUTES, "execution": {"task_rows": 60}}
-    relaxed = {"split": "relaxed"}
+    relaxed = {"split": "relaxed", "refine": passes}
     configuration = configuration_file(
         tmp_path,
         **common,
