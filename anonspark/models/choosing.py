@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from anonspark.config.models import (
     AutoOptions,
+    CanonOptions,
     MicroaggregationOptions,
     ModelOptions,
     MondrianOptions,
@@ -140,6 +141,8 @@ def _penalty(model: BlockwiseModel, contents: Contents, classes: Classes | Group
 _CANDIDATES: tuple[ModelOptions, ...] = (
     MondrianOptions(name="smondrian"),
     MondrianOptions(name="su-mondrian"),
+    MondrianOptions(name="su-mondrian", split="relaxed"),
+    CanonOptions(name="u-canon"),
 )
 """The models that are tried, and after them microaggregation: the fastest first."""
 
