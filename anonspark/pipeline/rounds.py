@@ -315,8 +315,11 @@ class _Rounds:
         results = self.results
         best = results.index(self._best)
         if best and self.tables[0].trial:
+            others = results[1:]
+            results.clear()
             again = self._run_again(replace(self.tables[0], trial=False), undone=[1])
-            results[0], self.paths[0] = again.result, self._path(self.tables[0], again.path)
+            results += [again.result, *others]
+            self.paths[0] = self._path(self.tables[0], again.path)
         if not self.model.undoes_rounds or not self._best.left_over:
             return
         table = replace(self.tables[best], last=True)
