@@ -257,7 +257,7 @@ def _axes(chart: Lines, frame: _Frame, places: Sequence[float], up: Sequence[flo
         texts.sort(key=lambda one: one[1].strip("0.,") not in ("1", "2", "5"))
     for middle, text in texts:
         if all(
-            abs(middle - other) >= (text_width(text) + text_width(own)) / 2 + 3
+            abs(middle - other) >= (text_width(text) + text_width(own)) / 2 + 6
             for other, own in shown
         ):
             shown.append((middle, text))
