@@ -37,7 +37,8 @@ from anonspark.sharing.ledger.budget import (
     require_limit,
 )
 from anonspark.sharing.selection.counting import count_tables
-from anonspark.sharing.selection.mechanisms import Ranked, choose, rank, with_noise
+from anonspark.sharing.selection.domains import Domain
+from anonspark.sharing.selection.mechanisms import Ranked, choose, draw_cuts, rank, with_noise
 from anonspark.sharing.selection.request import Wanted, open_wanted
 from anonspark.sharing.selection.settings import SelectionSettings
 
@@ -56,11 +57,14 @@ class Drawn:
         Noisy tables, by the place of their candidate.
     ranked : list of Ranked
         By the scores of noisy tables.
+    candidates : list of Domain
+        With the bins that were drawn.
     """
 
     chosen: list[int]
     noisy: Mapping[int, Integers]
     ranked: Sequence[Ranked]
+    candidates: Sequence[Domain]
 
 
 @dataclass(frozen=True)
@@ -171,11 +175,17 @@ def publish_selection(
     aside = f"{above}/{entry.number}"
     files, selection = engine.files, wanted.settings.selection
     names = [wanted.candidates[place].name for place in drawn.chosen]
+    drawn_bins = {
+        candidate.name: list(candidate.edges)
+        for candidate in drawn.candidates
+        if candidate.name in wanted.of_bins
+    }
     document = {
         "run_id": entry.content["run_id"],
         "attributes": names,
         "selection": asked_for(wanted.settings),
         "domains": wanted.domains,
+        **({"bins": drawn_bins} if drawn_bins else {}),
         "asked": fingerprint_of_asked(wanted.settings),
         "settings": wanted.fingerprint(),
         "epsilon": str(wanted.charged),
@@ -194,7 +204,7 @@ def publish_selection(
     try:
         files.make_private_directory(aside)
         if drawn.noisy:
-            _write(engine, aside, TABLES, _rows_of(wanted, drawn.noisy))
+            _write(engine, aside, TABLES, _rows_of(wanted, drawn))
         if drawn.ranked:
             scores = [
                 {"attribute": wanted.candidates[one.place].name, "rank": index, "score": one.score}
@@ -262,17 +272,17 @@ def guarantee(wanted: Wanted, entry: Entry) -> str:
     )
 
 
-def _rows_of(wanted: Wanted, noisy: Mapping[int, Integers]) -> pa.Table:
+def _rows_of(wanted: Wanted, drawn: Drawn) -> pa.Table:
     rows = [
         {
-            "attribute": wanted.candidates[place].name,
+            "attribute": drawn.candidates[place].name,
             "position": row,
             "value": label,
             "class": name,
             "records": int(table[row, t]),
         }
-        for place, table in noisy.items()
-        for row, label in enumerate((*wanted.candidates[place].labels, "other", "missing"))
+        for place, table in drawn.noisy.items()
+        for row, label in enumerate((*drawn.candidates[place].labels, "other", "missing"))
         for t, name in enumerate(wanted.target.labels)
     ]
     return pa.Table.from_pylist(rows, schema=TABLE_SCHEMA)
@@ -503,16 +513,17 @@ def _told_there(engine: Engine, place: str) -> dict[str, Any]:
 
 
 def _draw(wanted: Wanted, counts: Sequence[Integers], below: Below) -> Drawn:
-    """Draw what is chosen, and the noisy tables that are published, with their ranks."""
+    """Draw bins, what is chosen, and the noisy tables that are published, with their ranks."""
     selection = wanted.settings.selection
     scale = wanted.scale
+    candidates, counts = _draw_bins(wanted, counts, below)
     if selection.mechanism == "tables":
         if scale is None:
             raise ValueError("tables without a scale")
         noisy = with_noise(counts, scale, below)
         ranked = rank(noisy, scale, selection.score)
         chosen = [one.place for one in ranked[: selection.count]]
-        return Drawn(chosen, dict(enumerate(noisy)), ranked)
+        return Drawn(chosen, dict(enumerate(noisy)), ranked, candidates)
     chosen = choose(
         counts,
         selection.count,
@@ -522,6 +533,24 @@ def _draw(wanted: Wanted, counts: Sequence[Integers], below: Below) -> Drawn:
         wanted.records_at_most,
     )
     if scale is None:
-        return Drawn(chosen, {}, [])
+        return Drawn(chosen, {}, [], candidates)
     noisy = with_noise([counts[place] for place in chosen], scale, below)
-    return Drawn(chosen, dict(zip(chosen, noisy, strict=True)), [])
+    return Drawn(chosen, dict(zip(chosen, noisy, strict=True)), [], candidates)
+
+
+def _draw_bins(
+    wanted: Wanted, counts: Sequence[Integers], below: Below
+) -> tuple[list[Domain], list[Integers]]:
+    """Draw the bins at private quantiles, and join the counts of the grid into them."""
+    candidates, tables = [], []
+    bins_by_name = wanted.settings.selection.drawn_bins
+    for candidate, table in zip(wanted.candidates, counts, strict=True):
+        domain, joined = candidate, table
+        if candidate.name in bins_by_name:
+            records = table[: candidate.other].sum(axis=1)
+            loss = wanted.loss_of_a_record(wanted.of_bins[candidate.name])
+            cuts = draw_cuts(records, bins_by_name[candidate.name].quantiles, loss, below)
+            domain, joined = candidate.merged(cuts, table)
+        candidates.append(domain)
+        tables.append(joined)
+    return candidates, tables
