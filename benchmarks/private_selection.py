@@ -32,7 +32,7 @@ from anonspark.engine.protocol import Engine
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.session import open_session
 from anonspark.sharing.selection.counting import count_tables
-from anonspark.sharing.selection.request import open_wanted
+from anonspark.sharing.selection.request import open_query
 from anonspark.sharing.selection.settings import load_selection
 
 ROWS_PER_FILE = 500_000
@@ -130,7 +130,7 @@ def select_in_a_process(folder: Path, path: Path, words: list[str]) -> tuple[flo
 def passes(engine: Engine, path: Path) -> tuple[float, float]:
     """Return the seconds of the counting pass and of the one that hashes the same columns."""
     settings = load_selection(path)
-    table, wanted = open_wanted(engine, settings)
+    table, wanted = open_query(engine, settings)
     names = [*settings.candidates, TARGET]
     markers = settings.configuration.input.missing_markers
 

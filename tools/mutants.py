@@ -370,8 +370,8 @@ MUTANTS = [
     Mutant(
         "bins of a person as of a record",
         SELECTING,
-        "wanted.loss_of_a_record(wanted.of_bins[candidate.name])",
-        "wanted.of_bins[candidate.name]",
+        "query.loss_of_a_record(query.of_bins[candidate.name])",
+        "query.of_bins[candidate.name]",
         COMMAND,
     ),
     # Counting.
@@ -577,14 +577,14 @@ MUTANTS = [
     ),
     Mutant(
         "missing values beside few",
-        "layers/evaluate/withholding.py",
+        "layers/evaluate/small_counts.py",
         "*(dropped - own for own in missing), ",
         "",
         FEW,
     ),
     Mutant(
         "k people with the most records",
-        "layers/prepare/people.py",
+        "layers/prepare/unit_counts.py",
         "int(largest[: k - 1].sum())",
         "int(largest[:k].sum())",
         FEW,
@@ -653,7 +653,7 @@ def some(file: str, *names: str) -> str:
 
 BOUNDARIES = [
     # Small counts.
-    Boundaries("layers/evaluate/withholding.py", FEW),
+    Boundaries("layers/evaluate/small_counts.py", FEW),
     Boundaries("core/rounded_shares.py", FEW),
     Boundaries("core/figure_text.py", FEW, "^share_of_records: .*k$"),
     Boundaries("reporting/disclosure.py", f"{FEW} {REPORTS}test_report_figures.py"),
@@ -674,7 +674,7 @@ BOUNDARIES = [
     # Gates, and what a run refuses.
     Boundaries("layers/evaluate/gates.py", f"{FEW} {LAYERS}test_gates.py -k 'not groups_of_11'"),
     Boundaries("pipeline/verifying.py", COUNTED),
-    Boundaries("layers/prepare/people.py", FEW),
+    Boundaries("layers/prepare/unit_counts.py", FEW),
     Boundaries("layers/prepare/inspection.py", FEW, "^require_enough_rows"),
     Boundaries("sharing/recipients/preparation.py", FEW),
     Boundaries("sharing/recipients/joint_check.py", FEW),
@@ -750,7 +750,7 @@ BOUNDARIES = [
     Boundaries(
         "verification/measures.py", f"{FEW} {PROOFS}test_measures.py {KERNELS}test_criteria.py"
     ),
-    Boundaries("verification/people.py", FEW),
+    Boundaries("verification/unit_criteria.py", FEW),
     Boundaries("verification/linkage.py", f"{FEW} {REPORTS}test_first_page.py"),
     Boundaries("verification/population.py", FEW),
     Boundaries("verification/homogeneity.py", FEW),
@@ -760,7 +760,7 @@ BOUNDARIES = [
     Boundaries("sharing/pairs/figures.py", f"{FEW} {PAIRS}test_pair_bounds.py"),
     Boundaries("sharing/pairs/original.py", f"{FEW} {PAIRS}test_pair_bounds.py"),
     # Publishing.
-    Boundaries("layers/publish/division.py", f"{FEW} {LAYERS}test_division.py"),
+    Boundaries("layers/publish/file_assignment.py", f"{FEW} {LAYERS}test_division.py"),
     Boundaries("layers/publish/staging.py", "tests/guarantees/test_resume.py"),
 ]
 
@@ -769,13 +769,15 @@ EQUIVALENT: dict[str, str] = {
     "sharing/pairs/classes.py compatible_pairs: pairs > _MOST_VISITED -> >=": (
         "a limit of effort: one pair more or less is of no account"
     ),
-    "layers/evaluate/gates.py GateResult._needed_k: found < 1.02 * bound -> <=": (
+    "layers/evaluate/gates.py GateResult._needed_k: risk < 1.02 * bound -> <=": (
         "what counts as rounded: no figure is 1.02 times a bound"
     ),
     "sharing/pairs/original.py count_pair_candidates: bounded.second < counts[1] -> <=": (
         "of two pairs with one number that of people in both releases is the last, and is taken"
     ),
-    "layers/publish/division.py divide: largest <= most -> <": "no class is found to be larger",
+    "layers/publish/file_assignment.py divide: largest <= most -> <": (
+        "no class is found to be larger"
+    ),
     "sharing/pairs/original.py _type_of_labels: table.num_rows > _MOST_LABELS -> >=": (
         "a limit of effort: one label more or less is of no account"
     ),
@@ -791,7 +793,7 @@ EQUIVALENT: dict[str, str] = {
     "layers/generalize/classes.py _mean: np.abs(whole) < 2 ** 53 -> <=": (
         "2^53 and less than 1 more are one float"
     ),
-    "layers/generalize/classes.py _exact_means: np.abs(own).max(initial=0.0) > 2.0 ** 900 -> >=": (
+    "layers/generalize/classes.py _exact_means: np.abs(members).max(initial=0.0) > 2.0 ** 900 -> >=": (
         "a factor that is a power of two changes no digit"
     ),
     "release/class_bounds.py Bounds.fine: ends[1] - ends[0] > _SMALLEST_GAP -> >=": ROUNDING,

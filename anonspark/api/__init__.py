@@ -58,4 +58,4 @@ __all__ = [
 ]
 
 # Here, where they become public, because examples in their docstrings run in their modules.
-globals().update({name: suggesting(one) for name, one in globals().items() if isfunction(one)})
+globals().update({name: suggesting(f) for name, f in globals().items() if isfunction(f)})

@@ -62,7 +62,7 @@ class Adapter(Protocol):
         """Return a table of Arrow as one of the kind that was passed."""
 
 
-def adapter_for(*given: object, written: tuple[str, ...] = ()) -> AbstractContextManager[Adapter]:
+def adapter_for(*inputs: object, written: tuple[str, ...] = ()) -> AbstractContextManager[Adapter]:
     """Open the adapter for what is given. Spark is imported only if it is used.
 
     Parameters
@@ -77,7 +77,7 @@ def adapter_for(*given: object, written: tuple[str, ...] = ()) -> AbstractContex
     ConfigurationError
         If tables of Spark and others are given together.
     """
-    tables = [one for one in given if one is not None and not isinstance(one, str)]
+    tables = [table for table in inputs if table is not None and not isinstance(table, str)]
     of_spark = [is_of_spark(table) for table in tables]
     if any(of_spark) and not all(of_spark):
         raise ConfigurationError(
@@ -87,7 +87,7 @@ def adapter_for(*given: object, written: tuple[str, ...] = ()) -> AbstractContex
     if tables:
         name = "spark" if of_spark[0] else "local"
     else:
-        paths = tuple(one for one in given if isinstance(one, str))
+        paths = tuple(path for path in inputs if isinstance(path, str))
         name = choose_engine("auto", Work(paths, written), None).name
     module: Any = importlib.import_module(f"anonspark.api.{name}")
     opened: AbstractContextManager[Adapter] = module.adapted(tables[0] if tables else None)
@@ -108,7 +108,7 @@ def adapter_for_table(table: object) -> AbstractContextManager[Adapter]:
 
 
 @contextmanager
-def opened(*given: object, written: tuple[str, ...] = ()) -> Iterator[tuple[Engine, list[Any]]]:
+def opened(*inputs: object, written: tuple[str, ...] = ()) -> Iterator[tuple[Engine, list[Any]]]:
     """Open the engine for what is given. See :func:`adapter_for`.
 
     Yields
@@ -117,16 +117,16 @@ def opened(*given: object, written: tuple[str, ...] = ()) -> Iterator[tuple[Engi
     opened : list of (Table, str or None)
         Tables as the engine has them, and paths as texts.
     """
-    texts = [as_text(one) for one in given]
+    texts = [as_text(value) for value in inputs]
     frames = [None if isinstance(text, str) else text for text in texts]
     with (
         adapter_for(*texts, written=written) as adapter,
         adapter.tables(*frames) as tables,
     ):
-        found = [
+        contents = [
             text if table is None else table for text, table in zip(texts, tables, strict=True)
         ]
-        yield adapter.engine, found
+        yield adapter.engine, contents
 
 
 def remove_files(adapter: Adapter, path: str, temporary: str | None = None) -> None:
@@ -170,6 +170,6 @@ def staged(
         raise
 
 
-def as_text(given: Any) -> Any:
+def as_text(value: Any) -> Any:
     """Return a path as a text, and everything else as it is."""
-    return os.fspath(given) if isinstance(given, os.PathLike) else given
+    return os.fspath(value) if isinstance(value, os.PathLike) else value

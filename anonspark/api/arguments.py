@@ -113,52 +113,52 @@ def roles_of(**columns: Names) -> dict[str, str]:
     return roles
 
 
-def names_of(argument: str, given: object) -> tuple[str, ...]:
+def names_of(argument: str, value: object) -> tuple[str, ...]:
     """Return names of columns, which whatever hands them out is asked for once.
 
     Parameters
     ----------
     argument : str
         What it is called.
-    given : iterable of str
+    value : iterable of str
 
     Raises
     ------
     ConfigurationError
         If it is a text, a set, or holds something else than texts.
     """
-    if isinstance(given, set | frozenset):
+    if isinstance(value, set | frozenset):
         # Releases depend on the order of the attributes.
         raise ConfigurationError(
             f"{argument}: found a set, whose order is another one in each process. Expected a list "
             "of names of columns"
         )
-    if isinstance(given, str):
-        found = "a text"
-    elif not isinstance(given, Iterable):
-        found = type(given).__name__
+    if isinstance(value, str):
+        kind = "a text"
+    elif not isinstance(value, Iterable):
+        kind = type(value).__name__
     else:
-        names = tuple(given)
+        names = tuple(value)
         if all(isinstance(name, str) for name in names):
             return tuple(map(str, names))
-        found = "something else than texts in it"
-    raise ConfigurationError(f"{argument}: found {found}. Expected a list of names of columns")
+        kind = "something else than texts in it"
+    raise ConfigurationError(f"{argument}: found {kind}. Expected a list of names of columns")
 
 
-def as_integer(given: Any) -> Any:
+def as_integer(value: Any) -> Any:
     """Return a whole number, of numpy as well, as one of Python, and everything else as it is."""
-    is_one = isinstance(given, numbers.Integral) and not isinstance(given, bool)
-    return int(given) if is_one else given
+    is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return int(value) if is_integer else value
 
 
-def whole_number(argument: str, given: object, least: int, most: int | None = None) -> int:
+def whole_number(argument: str, value: object, least: int, most: int | None = None) -> int:
     """Return a whole number.
 
     Parameters
     ----------
     argument : str
         What it is called.
-    given : object
+    value : object
     least : int
     most : int or None
         None where any larger one will do.
@@ -168,15 +168,15 @@ def whole_number(argument: str, given: object, least: int, most: int | None = No
     ConfigurationError
         If it is something else, less or more.
     """
-    number = as_integer(given)
+    number = as_integer(value)
     if type(number) is int and least <= number and (most is None or number <= most):
         return number
-    found = str(number) if type(number) in (int, float) else type(given).__name__
+    kind = str(number) if type(number) in (int, float) else type(value).__name__
     bound = f"of at least {least}" if most is None else f"from {least} to {most}"
-    raise ConfigurationError(f"{argument}: found {found}. Expected a whole number {bound}")
+    raise ConfigurationError(f"{argument}: found {kind}. Expected a whole number {bound}")
 
 
-def real_number(argument: str, given: object) -> float:
+def real_number(argument: str, value: object) -> float:
     """Return a number as one of Python.
 
     Raises
@@ -184,12 +184,12 @@ def real_number(argument: str, given: object) -> float:
     ConfigurationError
         If it is something else.
     """
-    if isinstance(given, numbers.Real):
-        return float(given)
-    raise ConfigurationError(f"{argument}: found {type(given).__name__}. Expected a number")
+    if isinstance(value, numbers.Real):
+        return float(value)
+    raise ConfigurationError(f"{argument}: found {type(value).__name__}. Expected a number")
 
 
-def text_of(argument: str, given: object) -> str:
+def text_of(argument: str, value: object) -> str:
     """Return a text.
 
     Raises
@@ -197,12 +197,12 @@ def text_of(argument: str, given: object) -> str:
     ConfigurationError
         If it is something else.
     """
-    if isinstance(given, str):
-        return given
-    raise ConfigurationError(f"{argument}: found {type(given).__name__}. Expected a text")
+    if isinstance(value, str):
+        return value
+    raise ConfigurationError(f"{argument}: found {type(value).__name__}. Expected a text")
 
 
-def as_place(argument: str, given: object) -> str | None:
+def as_path(argument: str, value: object) -> str | None:
     """Return a path as a text, and None as None.
 
     Raises
@@ -210,16 +210,16 @@ def as_place(argument: str, given: object) -> str | None:
     ConfigurationError
         If it is something else.
     """
-    if given is None:
+    if value is None:
         return None
-    if isinstance(given, str | os.PathLike):
-        return os.fspath(given)
+    if isinstance(value, str | os.PathLike):
+        return os.fspath(value)
     raise ConfigurationError(
-        f"{argument}: found {type(given).__name__}. Expected the path of a directory"
+        f"{argument}: found {type(value).__name__}. Expected the path of a directory"
     )
 
 
-def require_mapping(argument: str, given: object) -> None:
+def require_mapping(argument: str, value: object) -> None:
     """Check that a document is what the YAML file holds, not where that is.
 
     Raises
@@ -227,15 +227,15 @@ def require_mapping(argument: str, given: object) -> None:
     ConfigurationError
         If it is something else than a mapping.
     """
-    if isinstance(given, Mapping):
+    if isinstance(value, Mapping):
         return
     hint = "Expected a mapping, as the YAML file holds it"
-    if isinstance(given, str | os.PathLike):
+    if isinstance(value, str | os.PathLike):
         hint += ". Read the file first: yaml.safe_load(open(path))"
-    raise ConfigurationError(f"{argument}: found {type(given).__name__}. {hint}")
+    raise ConfigurationError(f"{argument}: found {type(value).__name__}. {hint}")
 
 
-def require_configuration(given: object) -> None:
+def require_configuration(value: object) -> None:
     """Check that a configuration is one, not where one is.
 
     Raises
@@ -243,13 +243,13 @@ def require_configuration(given: object) -> None:
     ConfigurationError
         If it is something else than a mapping or a Configuration.
     """
-    if isinstance(given, str | os.PathLike):
+    if isinstance(value, str | os.PathLike):
         raise ConfigurationError(
-            f"config: found {type(given).__name__}. Expected a mapping or a Configuration. Load a "
+            f"config: found {type(value).__name__}. Expected a mapping or a Configuration. Load a "
             "file with anonspark.config.load_configuration(path)"
         )
-    if not isinstance(given, Configuration):
-        require_mapping("config", given)
+    if not isinstance(value, Configuration):
+        require_mapping("config", value)
 
 
 def wanted_configuration(
@@ -309,11 +309,10 @@ def wanted_configuration(
         attributes[name] = {"role": roles[name], "hierarchy": path}
     privacy: dict[str, object] = {"k": as_integer(k)}
     if (t := others.get("t")) is not None:
-        bounds = [
+        privacy["t_closeness"] = [
             {"attribute": name, "t": real_number("t", t)} for name in sensitive_of(roles, "t")
         ]
-        privacy["t_closeness"] = bounds
-    wanted: dict[str, Any] = {
+    document: dict[str, Any] = {
         "attributes": attributes,
         "privacy": privacy,
         # The default of a configuration is known to everybody.
@@ -325,13 +324,13 @@ def wanted_configuration(
                 f"model: found {type(model).__name__}. Expected the name of a model, or a mapping "
                 "with its name and options"
             )
-        wanted["model"] = {"name": model} if isinstance(model, str) else dict(model)
+        document["model"] = {"name": model} if isinstance(model, str) else dict(model)
     if (limit := others.get("suppression_limit")) is not None:
-        section = wanted.setdefault("model", {})
+        section = document.setdefault("model", {})
         if "suppression_limit" in section:
             require_alone({}, "the key of model", suppression_limit=limit)
         section["suppression_limit"] = real_number("suppression_limit", limit)
-    return wanted
+    return document
 
 
 def sensitive_of(roles: Mapping[str, str], argument: str) -> list[str]:
@@ -368,11 +367,11 @@ def require_alone(roles: Mapping[str, str], document: str, **others: object) -> 
     ConfigurationError
         Naming those that are given.
     """
-    given = [name for name, one in others.items() if one is not None]
-    given += [name for name, role in ROLE_LISTS.items() if role in roles.values()]
-    if given:
+    names = [name for name, value in others.items() if value is not None]
+    names += [name for name, role in ROLE_LISTS.items() if role in roles.values()]
+    if names:
         raise ConfigurationError(
-            f"{', '.join(given)}: found together with {document}, which says the same. Leave one "
+            f"{', '.join(names)}: found together with {document}, which says the same. Leave one "
             "of the two out"
         )
 

@@ -83,7 +83,7 @@ class Picture(Showing):
 
 
 def picture(chart: Chart | None) -> Picture | None:
-    """Return a chart for a program, None if there is nothing to draw."""
+    """Return a chart for a program, or None if there is nothing to draw."""
     return None if chart is None else Picture(chart)
 
 
@@ -104,8 +104,8 @@ class Page(Showing):
     def __repr__(self) -> str:
         """Return where it is."""
         size = f"{len(self.html.encode()) / 1000:,.0f} kB of HTML"
-        place = "not written yet: .save(path) writes it" if self.path is None else f"at {self.path}"
-        return f"Page: {size}, {place}"
+        where = "not written yet: .save(path) writes it" if self.path is None else f"at {self.path}"
+        return f"Page: {size}, {where}"
 
     def _repr_html_(self) -> str:
         style = "width:100%;height:70vh;min-height:30rem;border:1px solid #8888;border-radius:6px"

@@ -15,7 +15,7 @@ import pyarrow as pa
 from anonspark.api.adapters import adapter_for_table, as_text, opened, remove_files, staged
 from anonspark.api.arguments import (
     as_integer,
-    as_place,
+    as_path,
     given_configuration,
     given_input,
     named_as_arguments,
@@ -202,19 +202,19 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
         identifiers=identifiers,
         insensitive=insensitive,
     )
-    asked = None if l == PROPOSED else l
+    bound = None if l == PROPOSED else l
     options = {"t": t, "suppression_limit": suppression_limit, "hierarchies": hierarchies}
-    wanted = wanted_configuration(config, roles, k, model, seed, l=asked, **options)
-    staging, shown = as_place("staging", staging), progress_for(progress)
+    document = wanted_configuration(config, roles, k, model, seed, l=bound, **options)
+    staging, shown = as_path("staging", staging), progress_for(progress)
     with adapter_for_table(table) as adapter:
-        if config is None and not isinstance(wanted, Configuration):
-            wanted = with_diversity(wanted, roles, l, table, adapter)
+        if config is None and not isinstance(document, Configuration):
+            document = with_diversity(document, roles, l, table, adapter)
         with staged(adapter, staging, "release") as (path, remove):
             read = adapter.engine.files.read_document
-            configuration = given_configuration(wanted, path, read)
-            with adapter.input(table, configuration, f"{path}-given") as given:
-                made = run(adapter.engine, configuration, progress=shown, table=given)
-                return Release(made, adapter, remove)
+            configuration = given_configuration(document, path, read)
+            with adapter.input(table, configuration, f"{path}-given") as source:
+                result = run(adapter.engine, configuration, progress=shown, table=source)
+                return Release(result, adapter, remove)
 
 
 def distribute(
@@ -286,7 +286,7 @@ def distribute(
     """
     opening = adapter_for_table(table)
     require_mapping("plan", plan)
-    staging, shown = as_place("staging", staging), progress_for(progress)
+    staging, shown = as_path("staging", staging), progress_for(progress)
     with opening as adapter, staged(adapter, staging, "releases") as (path, remove):
         parsed = parse_plan(given_plan(plan, path), adapter.engine.files.read_document)
         conditions = [
@@ -295,14 +295,14 @@ def distribute(
             for condition in recipient.conditions
         ]
         names = {*parsed.source.attributes, *parsed.file.subject, *conditions}
-        with adapter.source(with_texts(table), parsed.base, names) as given:
-            made = carry_out(adapter.engine, parsed, run_id=run_id, table=given, progress=shown)
+        with adapter.source(with_texts(table), parsed.base, names) as source:
+            result = carry_out(adapter.engine, parsed, run_id=run_id, table=source, progress=shown)
             releases: dict[str, Release[Frame]] = {
                 name: Release(release, adapter, partial(remove_files, adapter, release.path))
-                for name, release in made.releases.items()
+                for name, release in result.releases.items()
             }
-        rows = pa.Table.from_pylist(made.coalitions, schema=COALITIONS)
-        return Distribution(releases, adapter.convert(rows), made.other_strategy, rows, remove)
+        rows = pa.Table.from_pylist(result.coalitions, schema=COALITIONS)
+        return Distribution(releases, adapter.convert(rows), result.other_strategy, rows, remove)
 
 
 def select(table: Frame, config: Mapping[str, Any], *, run_id: str | None = None) -> Selection:
@@ -343,9 +343,9 @@ def select(table: Frame, config: Mapping[str, Any], *, run_id: str | None = None
     with opening as adapter:
         settings = parse_selection(given_input(config), read=adapter.engine.files.read_document)
         names = {*settings.candidates, settings.selection.target, settings.selection.person}
-        with adapter.source(with_texts(table), None, names) as given:
-            found = choose_attributes(adapter.engine, settings, run_id=run_id, table=given)
-    return as_result(Selection, found)
+        with adapter.source(with_texts(table), None, names) as source:
+            result = choose_attributes(adapter.engine, settings, run_id=run_id, table=source)
+    return as_result(Selection, result)
 
 
 def union(
@@ -391,8 +391,7 @@ def union(
     """
     paths = list(map(place_of, releases))
     with opened(*paths, written=(out,)) as (engine, _):
-        made = unite(engine, paths, out, holder_column=holder_column, seed=seed)
-    return as_result(Union, made)
+        return as_result(Union, unite(engine, paths, out, holder_column=holder_column, seed=seed))
 
 
 def evaluate(
@@ -451,11 +450,10 @@ def evaluate(
     shown = progress_for(progress)
     with (
         named_as_arguments(),
-        opened(path, original, holdout) as (engine, (_, beside, tested)),
+        opened(path, original, holdout) as (engine, (_, source, tested)),
         shown.stage("evaluate"),
     ):
-        found = measure_utility(engine, path, beside, target, tested)
-    return as_result(Utility, found)
+        return as_result(Utility, measure_utility(engine, path, source, target, tested))
 
 
 def compare(  # noqa: PLR0913 - keywords instead of a file
@@ -529,30 +527,30 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
         identifiers=identifiers,
         insensitive=insensitive,
     )
-    staging, shown = as_place("staging", staging), progress_for(progress)
-    asked = None if l == PROPOSED else l
-    document = _document(config, roles, k, model, rank_by, l=asked)
+    staging, shown = as_path("staging", staging), progress_for(progress)
+    bound = None if l == PROPOSED else l
+    document = _document(config, roles, k, model, rank_by, l=bound)
     with adapter_for_table(table) as adapter:
         if config is None:
             base = with_diversity(document["base"], roles, l, table, adapter)
             document = {**document, "base": base}
         files = adapter.engine.files
-        with adapter.tables(table) as (given,), staged(adapter, staging, "cells") as (path, remove):
+        with adapter.tables(table) as (data,), staged(adapter, staging, "cells") as (path, remove):
             is_grid = "base" in document
             output = path if is_grid else {**document.get("output", {}), "path": path}
             text = configuration_yaml({**document, "output": output})
 
-            def read(place: str) -> str:
-                return text if place == _GRID else str(files.read_document(place))
+            def read(name: str) -> str:
+                return text if name == _GRID else str(files.read_document(name))
 
             try:
                 grid = load_comparison(_GRID, (), read)
-                found = run_cells(adapter.engine, grid, shown, table=given)
+                result = run_cells(adapter.engine, grid, shown, table=data)
             finally:
                 # Figures of a configuration go beside its output.
                 files.delete(f"{path}{BESIDE}")
                 remove()
-    return as_result(Comparison, found, grid=grid)
+    return as_result(Comparison, result, grid=grid)
 
 
 def _document(
@@ -577,10 +575,10 @@ def _document(
             return given_input(config)
         base = config.get("base", {})
         return {**config, "base": given_input(base) if isinstance(base, Mapping) else base}
-    given: Any = () if k is None else k
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        given = [given]
-    values = list(map(as_integer, given))
+    listed: Any = () if k is None else k
+    if isinstance(listed, str) or not isinstance(listed, Iterable):
+        listed = [listed]
+    values = list(map(as_integer, listed))
     base = wanted_configuration(None, roles, values[0] if values else None, None)
     axes: dict[str, list[Any]] = {"privacy.k": values}
     if model is not None:
@@ -644,17 +642,17 @@ def report(
     ...     "Class sizes" in anonspark.report(release, original=people).html
     True
     """
-    place = place_of(release)
+    directory = place_of(release)
     shown = progress_for(progress)
     with (
-        opened(place, original, holdout) as (engine, (_, beside, tested)),
+        opened(directory, original, holdout) as (engine, (_, source, tested)),
         shown.stage("report"),
     ):
-        return made_report(engine, place, beside, path, target=target, holdout=tested)
+        return made_report(engine, directory, source, path, target=target, holdout=tested)
 
 
 @dataclass(frozen=True)
-class _Given(Source):
+class _TableInMemory(Source):
     """A table that is there already."""
 
     table: Table | None = None
@@ -717,17 +715,17 @@ def profile(
     seed = whole_number("seed", seed, -(2**63), 2**63 - 1)
     if table is None:
         raise no_table(table)
-    with named_as_arguments({"DATA": "table"}), opened(table) as (engine, (given,)):
+    with named_as_arguments({"DATA": "table"}), opened(table) as (engine, (data,)):
         source = (
-            find_source(given)
-            if isinstance(given, str)
-            else _Given(GIVEN, "DataFrame", table=given)
+            find_source(data)
+            if isinstance(data, str)
+            else _TableInMemory(GIVEN, "DataFrame", table=data)
         )
         shown = progress_for(progress)
-        found = profile_table(
+        result = profile_table(
             engine, source, shown, k=k, sample=sample, seed=seed, show_values=show_values
         )
-    return as_result(Profile, found)
+    return as_result(Profile, result)
 
 
 def convert(  # noqa: PLR0913 - each keyword says something else
@@ -796,8 +794,8 @@ def convert(  # noqa: PLR0913 - each keyword says something else
     labels = None if catalog is None else str(catalog)
     options = Options(sheet, header_row, hidden, encoding, labels, types or {})
     with named_as_arguments({"--type": "types"}):
-        found = convert_files(list(map(str, named)), str(out), options, overwrite=overwrite)
-    return as_result(Conversion, found)
+        result = convert_files(list(map(str, named)), str(out), options, overwrite=overwrite)
+    return as_result(Conversion, result)
 
 
 def verify(  # noqa: PLR0913 - each keyword says something else
@@ -869,7 +867,7 @@ def verify(  # noqa: PLR0913 - each keyword says something else
     >>> proof.holds, proof.published.smallest
     (False, 1)
     """
-    said = Roles(
+    stated = Roles(
         names_of("quasi_identifiers", quasi_identifiers),
         names_of("sensitive", sensitive),
         None if k is None else whole_number("k", k, 2),
@@ -879,7 +877,7 @@ def verify(  # noqa: PLR0913 - each keyword says something else
         None if suppressed is None else text_of("suppressed", suppressed),
     )
     with named_as_arguments(_NAMES):
-        roles = required_roles(said, None if config is None else "a configuration")
+        roles = required_roles(stated, None if config is None else "a configuration")
     if config is not None:
         require_configuration(config)
     original, population = as_text(original), as_text(population)
@@ -897,12 +895,12 @@ def verify(  # noqa: PLR0913 - each keyword says something else
     if table is None:
         raise no_table(table)
     opening = opened(table, original, population)
-    with opening as (engine, (given, beside, attackers)):
+    with opening as (engine, (data, source, attackers)):
         matched = original is not None or population is not None
-        claim = claim_of(engine, config, roles, given.schema, matched=matched)
-        records, claim = leave_out_suppressed(given, claim, roles)
-        found = audit_table(records, claim, original=beside, population=attackers)
-    return as_result(Verification, found)
+        claim = claim_of(engine, config, roles, data.schema, matched=matched)
+        records, claim = leave_out_suppressed(data, claim, roles)
+        result = audit_table(records, claim, original=source, population=attackers)
+    return as_result(Verification, result)
 
 
 def _verify_files(
@@ -919,22 +917,22 @@ def _verify_files(
     ConfigurationError
         If tables in memory are given beside it.
     """
-    beside = [one for one in (original, population) if one is not None]
-    if not all(isinstance(one, str) for one in beside):
+    tables = [table for table in (original, population) if table is not None]
+    if not all(isinstance(table, str) for table in tables):
         raise ConfigurationError(
             "original, population: found a table together with the directory of a release. "
             "Expected paths. For a table in memory give what anonymize returned, and nothing else"
         )
-    with named_as_arguments(_NAMES), opened(path, *beside) as (engine, _):
+    with named_as_arguments(_NAMES), opened(path, *tables) as (engine, _):
         configuration = None
         if config is not None:
             configuration = given_configuration(
                 config, GIVEN, engine.files.read_document, needs_seed=False
             )
-        found = audit_release(
+        result = audit_release(
             engine, path, configuration, roles=roles, original=original, population=population
         )
-    return as_result(Verification, found)
+    return as_result(Verification, result)
 
 
 def verify_together(
@@ -991,21 +989,21 @@ def verify_together(
     (True, 0)
     """
     with named_as_arguments():
-        said = statement_of(same_people=same_people, inside=inside)
+        statement = statement_of(same_people=same_people, inside=inside)
     if joint_k is not None:
         joint_k = whole_number("joint_k", joint_k, 2)
     paths = list(map(place_of, releases))
     # Of the table's kind where it is one in memory.
     with (
         named_as_arguments(_NAMES),
-        opened(original, *paths) as (engine, (beside, *_)),
+        opened(original, *paths) as (engine, (source, *_)),
     ):
-        found = audit_releases(engine, paths, attack=Attack(said, joint_k, beside))
+        result = audit_releases(engine, paths, attack=Attack(statement, joint_k, source))
     pairs = [
         replace(pair, warnings=[with_arguments(text, _NAMES) for text in pair.warnings])
-        for pair in found.pairs
+        for pair in result.pairs
     ]
-    return JointVerification(found.releases, pairs)
+    return JointVerification(result.releases, pairs)
 
 
 def read(
@@ -1057,11 +1055,11 @@ def read(
     7.5 (certain: 5 to 10)
     ['age', 'age_min', 'age_max', 'age_mid', 'visits']
     """
-    place = place_of(path)
+    directory = place_of(path)
 
     @contextmanager
     def open_engine() -> Iterator[Engine]:
-        with opened(place) as (engine, _):
+        with opened(directory) as (engine, _):
             yield engine
 
-    return open_published(place, hierarchies, open_engine)
+    return open_published(directory, hierarchies, open_engine)

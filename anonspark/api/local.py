@@ -13,8 +13,8 @@ import pyarrow as pa
 from anonspark.api.tables import as_arrow, as_given
 from anonspark.config import Configuration
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.engine.local.given import with_days
 from anonspark.engine.local.identifiers import with_texts_of_identifiers
+from anonspark.engine.local.memory_tables import with_days
 from anonspark.engine.protocol import Table
 from anonspark.errors import ConfigurationError
 

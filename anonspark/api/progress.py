@@ -19,12 +19,12 @@ from anonspark.progress import Progress
 _SECONDS_BETWEEN_UPDATES = 0.5
 
 
-def progress_for(wanted: bool) -> Progress:
+def progress_for(shows: bool) -> Progress:
     """Return the progress that work reports to.
 
     Parameters
     ----------
-    wanted : bool
+    shows : bool
         False keeps it to itself.
 
     Returns
@@ -33,9 +33,9 @@ def progress_for(wanted: bool) -> Progress:
         A live line in a notebook, the display of the command line on a terminal, otherwise lines of
         the logger ``anonspark``, of the level INFO.
     """
-    if wanted and in_notebook():
+    if shows and in_notebook():
         return NotebookProgress()
-    if wanted and sys.stderr.isatty():
+    if shows and sys.stderr.isatty():
         return Progress(Console(stderr=True, soft_wrap=True))
     return Progress()
 
@@ -80,10 +80,10 @@ class NotebookProgress(Progress):
             self._write("")
 
     def _tell_of(self, title: str) -> Callable[[str], None]:
-        def tell(detail: str) -> None:
+        def report(detail: str) -> None:
             self._text = f"{title}: {detail}"
 
-        return tell
+        return report
 
     def _say(self, done: str) -> None:
         """Say nothing: what was done is not left below the cell."""

@@ -51,8 +51,8 @@ def with_diversity(
         return dict(document)
     names = sensitive_of(roles, "l")
     if l == PROPOSED:
-        with adapter.tables(table) as (given,):
-            bounds = _proposed(given, names)
+        with adapter.tables(table) as (data,):
+            bounds = _proposed(data, names)
     else:
         bounds = dict.fromkeys(names, whole_number("l", l, 2))
     criteria = [{"attribute": name, "l": bound} for name, bound in bounds.items()]
@@ -68,5 +68,7 @@ def _proposed(table: Table, names: list[str]) -> dict[str, int]:
         for name in names
         if schema.names.count(name) == 1 and is_plain(schema.field(name).type)
     ]
-    found = {name: homogeneity_of(describe_values(table, name), 0, None) for name in sound}
-    return {name: one.proposed_l for name, one in found.items() if one.proposed_l is not None}
+    l_of = {
+        name: homogeneity_of(describe_values(table, name), 0, None).proposed_l for name in sound
+    }
+    return {name: bound for name, bound in l_of.items() if bound is not None}

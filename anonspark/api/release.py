@@ -25,8 +25,8 @@ from anonspark.reading.frames import as_pandas
 from anonspark.release.manifest import read_manifest
 from anonspark.release.originals import open_original
 from anonspark.release.regions import distinct_rows, published_attributes
-from anonspark.reporting.making import make_report
-from anonspark.reporting.placing import place_report, report_place
+from anonspark.reporting.build_report import make_report
+from anonspark.reporting.report_path import place_report, report_place
 from anonspark.verification.audit import audit_table
 from anonspark.verification.claims import Claim, claim_of_configuration, claim_of_manifest
 from anonspark.verification.roles import Roles, claim_of_roles
@@ -53,18 +53,18 @@ def made_report(
     path : str or None
     target : str or None
     holdout : Table, str or None
-        As of :func:`anonspark.reporting.making.make_report`.
+        As of :func:`anonspark.reporting.build_report.make_report`.
     """
     files = engine.files
     with named_as_arguments({"--out": "path"}):
-        place = None if path is None else report_place(files, release, os.fspath(path))
+        page = None if path is None else report_place(files, release, os.fspath(path))
         source = original if isinstance(original, str) else None
         if isinstance(original, str):
             original = open_original(engine, original, read_manifest(files, release))
         html, _ = make_report(engine, release, original, source, target=target, holdout=holdout)
-        if place is not None:
-            place_report(files, release, place, html)
-    return Page(html, place)
+        if page is not None:
+            place_report(files, release, page, html)
+    return Page(html, page)
 
 
 def claim_of(
@@ -160,8 +160,8 @@ class Release(Shown, Closing, Generic[Frame]):
             self.require_open()
         if name not in self._tables:
             self._tables[name] = self._adapter.read(*self._file(name))
-        found: Frame = self._tables[name]
-        return found
+        frame: Frame = self._tables[name]
+        return frame
 
     def require_open(self) -> None:
         """Raise an error if the files are gone, or the session that reads them has ended.
@@ -264,13 +264,13 @@ class Release(Shown, Closing, Generic[Frame]):
         self.require_open()
         matched = original is not None or population is not None
         engine = self._adapter.engine
-        with self._adapter.tables(original, population) as (beside, attackers):
+        with self._adapter.tables(original, population) as (source, attackers):
             claim = claim_of_manifest(engine, self.path, self._manifest, matched=matched)
             published = engine.published(*self._file(DATA))
-            found = audit_table(
-                published, claim, original=beside, population=attackers, name=self.path
+            result = audit_table(
+                published, claim, original=source, population=attackers, name=self.path
             )
-        return as_result(Verification, found)
+        return as_result(Verification, result)
 
     @suggesting
     def report(self, path: str | None = None, *, original: Frame | None = None) -> Page:
@@ -284,8 +284,8 @@ class Release(Shown, Closing, Generic[Frame]):
             The table that was anonymized. Also shows before and after.
         """
         self.require_open()
-        with self._adapter.tables(original) as (beside,):
-            return made_report(self._adapter.engine, self.path, beside, path)
+        with self._adapter.tables(original) as (source,):
+            return made_report(self._adapter.engine, self.path, source, path)
 
     def plot_loss(self) -> Picture | None:
         """Draw the loss of each quasi-identifier. None without such figures."""

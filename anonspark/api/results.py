@@ -40,20 +40,20 @@ _MOST_BARS = 12
 _MOST_COLUMNS = 24
 
 
-def as_result(kind: Callable[..., _Result], found: Any, **more: Any) -> _Result:
+def as_result(kind: Callable[..., _Result], content: Any, **more: Any) -> _Result:
     """Return what a room found as what shows itself.
 
     Parameters
     ----------
     kind : type
         A class of this module.
-    found : object
+    content : object
         A dataclass that it is one of.
     **more : object
         What the room does not say.
     """
-    said = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
-    return kind(**said, **more)
+    fields = {field.name: getattr(content, field.name) for field in dataclasses.fields(content)}
+    return kind(**fields, **more)
 
 
 def _drawn(*charts: Chart | None) -> list[Chart]:
@@ -108,16 +108,16 @@ class Utility(Shown, evaluation.Utility):
         return picture(self._models())
 
     def _errors(self) -> Chart | None:
-        found = self.workload
+        workload = self.workload
         return figures_chart(
             "Errors of counts",
             {
-                "a quarter are off by less than": 100 * found.first_quartile,
-                "half": 100 * found.median,
-                "three quarters": 100 * found.third_quartile,
+                "a quarter are off by less than": 100 * workload.first_quartile,
+                "half": 100 * workload.median,
+                "three quarters": 100 * workload.third_quartile,
             },
             axis="relative error (%)",
-            rows="of 1,000 counting queries" if found.queries == 1000 else "of the queries",
+            rows="of 1,000 counting queries" if workload.queries == 1000 else "of the queries",
         )
 
     def _scores(self) -> tuple[str, dict[str, float]]:
@@ -126,11 +126,11 @@ class Utility(Shown, evaluation.Utility):
         if learning is None:
             return "", {}
         shown = [score for score in learning.scores if score.trained_on in ("original", "release")]
-        areas = {f"{one.learner}, {one.trained_on}": one.roc_auc for one in shown}
+        areas = {f"{score.learner}, {score.trained_on}": score.roc_auc for score in shown}
         if None not in areas.values():
-            found = {name: float(area) for name, area in areas.items() if area is not None}
-            return "ROC AUC", found | {"guessing": 0.5}
-        accuracies = {f"{one.learner}, {one.trained_on}": one.accuracy for one in shown}
+            numbers = {name: float(area) for name, area in areas.items() if area is not None}
+            return "ROC AUC", numbers | {"guessing": 0.5}
+        accuracies = {f"{score.learner}, {score.trained_on}": score.accuracy for score in shown}
         return "accuracy", accuracies | {"always the most frequent value": learning.majority}
 
     def _models(self) -> Chart | None:
@@ -158,8 +158,8 @@ class Comparison(Shown, runner.Comparison):
     **found : object
     """
 
-    def __init__(self, *, grid: Grid, **found: Any) -> None:
-        super().__init__(**found)
+    def __init__(self, *, grid: Grid, **fields: Any) -> None:
+        super().__init__(**fields)
         object.__setattr__(self, "grid", grid)
 
     grid: Grid
@@ -253,9 +253,9 @@ class Profile(Shown, profile.Profile):
         return figures_chart(
             "Columns together that single records out",
             {
-                " + ".join(one.columns): 100 * one.unique / number
+                " + ".join(combined.columns): 100 * combined.unique / number
                 for size in (2, 3)
-                for one in self.uniqueness.of_size(size)[:4]
+                for combined in self.uniqueness.of_size(size)[:4]
             },
             axis="unique records (%)",
             rows="columns",

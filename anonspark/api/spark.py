@@ -82,7 +82,7 @@ class SparkAdapter:
         with _TURN:
             computed = [_computed(frame) for frame in frames]
             with our_settings(self.session):
-                yield [None if one is None else self._table(one) for one in computed]
+                yield [None if frame is None else self._table(frame) for frame in computed]
 
     @contextmanager
     def input(self, frame: DataFrame, configuration: Configuration, path: str) -> Iterator[Table]:
@@ -163,15 +163,15 @@ def _written(
             selected.write.parquet(f"{path}/records")
 
         def read() -> DataFrame:
-            place = f"{literal(path)}/records"
-            records = spark.read.schema(schema).parquet(place).toDF(*names)
+            directory = f"{literal(path)}/records"
+            records = spark.read.schema(schema).parquet(directory).toDF(*names)
             # Those that nobody asks for are named, so that they are counted, and not computed.
             nothing = functions.lit(None).cast("string")
-            asked = tuple(f"{name.lower()}." for name in names)
+            prefixes = tuple(f"{name.lower()}." for name in names)
             others = [
                 name
                 for name in table.columns
-                if not any(one.startswith(f"{name.lower()}.") for one in asked)
+                if not any(prefix.startswith(f"{name.lower()}.") for prefix in prefixes)
             ]
             # By place: some may have one name, to our settings at least.
             return records.select("*", *[nothing] * len(others)).toDF(*names, *others)

@@ -59,11 +59,11 @@ def as_arrow(table: Any, configuration: Configuration | None = None) -> pa.Table
         return table
     if kinds.is_pandas_dataframe(table):
         return _of_pandas(table, configuration)
-    known = nw.from_native(table, pass_through=True)
-    if isinstance(known, nw.LazyFrame):
-        known = _computed(known)
-    if isinstance(known, nw.DataFrame):
-        return _of_narwhals(known)
+    frame = nw.from_native(table, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        frame = _computed(frame)
+    if isinstance(frame, nw.DataFrame):
+        return _of_narwhals(frame)
     if hasattr(table, "__arrow_c_stream__"):
         try:
             return pa.table(table)
@@ -73,18 +73,18 @@ def as_arrow(table: Any, configuration: Configuration | None = None) -> pa.Table
     raise no_table(table)
 
 
-def no_table(found: object, name: str = "table") -> ConfigurationError:
+def no_table(value: object, name: str = "table") -> ConfigurationError:
     """Return the error of something that is no table.
 
     Parameters
     ----------
-    found : object
+    value : object
     name : str
         Of the argument.
     """
-    hint = ". A file is read first" if isinstance(found, str | os.PathLike) else ""
+    hint = ". A file is read first" if isinstance(value, str | os.PathLike) else ""
     return ConfigurationError(
-        f"{name}: found {type(found).__name__}. Expected a DataFrame of Spark, pandas or polars, "
+        f"{name}: found {type(value).__name__}. Expected a DataFrame of Spark, pandas or polars, "
         f"or a table of Arrow{hint}"
     )
 
@@ -165,9 +165,9 @@ def _kind_of(values: Any, error: Exception) -> str:
         return "texts that are no Unicode"
     if values.dtype != object:
         return f"values of the type {_type_alone(values.dtype)}"
-    found = sorted({type(value).__name__ for value in values.dropna()})
-    several = len(found) > 1
-    types = ", ".join(found[:_MOST_TYPES]) + (" and others" if len(found) > _MOST_TYPES else "")
+    names = sorted({type(value).__name__ for value in values.dropna()})
+    several = len(names) > 1
+    types = ", ".join(names[:_MOST_TYPES]) + (" and others" if len(names) > _MOST_TYPES else "")
     return f"objects of the type{'s' if several else ''} {types}"
 
 
@@ -186,14 +186,14 @@ def _of_narwhals(table: nw.DataFrame[Any]) -> pa.Table:
             # Of one column, which the loop below finds.
             pass
     columns = []
-    for name, own in table.schema.items():
+    for name, dtype in table.schema.items():
         try:
             if name not in objects:
                 columns.append(table.get_column(name).to_arrow())
                 continue
         except _NOT_CONVERTED:
             pass
-        columns.append(unread_column(f"values of the type {_type_alone(own)}", len(table)))
+        columns.append(unread_column(f"values of the type {_type_alone(dtype)}", len(table)))
     return pa.Table.from_arrays(columns, names=table.columns)
 
 
@@ -222,31 +222,31 @@ def _computed(table: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
     )
 
 
-def as_given(found: pa.Table, like: Any) -> Any:
+def as_given(table: pa.Table, like: Any) -> Any:
     """Return a table of Arrow as one of the kind that was given.
 
     Parameters
     ----------
-    found : pyarrow.Table
+    table : pyarrow.Table
     like : DataFrame
         What was given. A lazy one of polars comes back as a table in memory, and what has no
         tables in memory, such as DuckDB, gets Arrow's.
     """
     if kinds.is_pandas_dataframe(like):
-        return as_pandas(found)
+        return as_pandas(table)
     if kinds.is_pyarrow_table(like):
         # Narwhals takes no table with a name twice.
-        return found
-    known = nw.from_native(like, pass_through=True)
-    if not isinstance(known, nw.DataFrame | nw.LazyFrame):
-        return found
-    library = known.implementation
-    if isinstance(known, nw.LazyFrame) and not library.is_polars():
-        return found
-    return nw.from_arrow(found, backend=library).to_native()
+        return table
+    frame = nw.from_native(like, pass_through=True)
+    if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
+        return table
+    library = frame.implementation
+    if isinstance(frame, nw.LazyFrame) and not library.is_polars():
+        return table
+    return nw.from_arrow(table, backend=library).to_native()
 
 
-def as_polars(found: pa.Table) -> Any:
+def as_polars(table: pa.Table) -> Any:
     """Return a table of Arrow as a DataFrame of polars.
 
     Raises
@@ -255,7 +255,7 @@ def as_polars(found: pa.Table) -> Any:
         If polars is not installed.
     """
     try:
-        return nw.from_arrow(found, backend="polars").to_native()
+        return nw.from_arrow(table, backend="polars").to_native()
     except ImportError:
         raise EnvironmentProblem(
             "polars: it is not installed. Install it, or ask for .to_pandas() or .to_arrow()"

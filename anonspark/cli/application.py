@@ -31,6 +31,7 @@ from anonspark.cli.commands.run import run
 from anonspark.cli.commands.schema import schema, verifier
 from anonspark.cli.commands.show import show
 from anonspark.cli.commands.verify import verify
+from anonspark.cli.engine_runner import EndedError, ended_by_signals
 from anonspark.cli.logs import LOG, LOG_FORMATS, CommandLog, LogFormat
 from anonspark.cli.sharing.clean import clean
 from anonspark.cli.sharing.distribute import distribute, union
@@ -38,7 +39,6 @@ from anonspark.cli.sharing.ledger import ledger
 from anonspark.cli.sharing.select import select_attributes
 from anonspark.cli.terminal import ERR
 from anonspark.cli.usage import help_without_command, usage_problem
-from anonspark.cli.working import EndedError, ended_by_signals
 from anonspark.core.run_dates import RUN_DATE_VARIABLE
 from anonspark.errors import (
     AnonsparkError,

@@ -144,7 +144,7 @@ class CellEvaluation:
         self._markers = tuple(configuration.input.missing_markers)
         attributes = configuration.attributes.items()
         # Identifiers are not published, and held-out records need have none.
-        self._columns = [name for name, one in attributes if one.role != "identifier"]
+        self._columns = [name for name, attribute in attributes if attribute.role != "identifier"]
         self._wanted = WantedColumns(
             dict.fromkeys(self._columns, True),
             configuration.input.missing_columns,
@@ -180,13 +180,13 @@ class CellEvaluation:
             )
         with self._reading():
             hashed = self._holdout.select(self._columns).with_hashes({_HASH: self._columns})
-            (found,) = hashed.aggregate([], count="rows", hashes=_HASH).collect().to_pylist() or [
+            (totals,) = hashed.aggregate([], count="rows", hashes=_HASH).collect().to_pylist() or [
                 {}
             ]
         of_holdout = table_fingerprint(
-            found.get("rows") or 0,
-            int(found.get(f"{_HASH}_sum") or 0),
-            found.get(f"{_HASH}_xor") or 0,
+            totals.get("rows") or 0,
+            int(totals.get(f"{_HASH}_sum") or 0),
+            totals.get(f"{_HASH}_xor") or 0,
         )
         content = json.dumps([of_input, of_holdout, self._options.target, self._options.queries])
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
@@ -200,7 +200,7 @@ class CellEvaluation:
                 self._engine, original, self._holdout, self._options.target, self._markers
             )
 
-    def measure(self, beside: SideBySide, release: str) -> dict[str, Any]:
+    def measure(self, side_by_side: SideBySide, release: str) -> dict[str, Any]:
         """Measure a release.
 
         Returns
@@ -210,7 +210,7 @@ class CellEvaluation:
             ``anonspark evaluate --json`` prints them.
         """
         with self._reading(release), _named_as_in_a_grid():
-            return asdict(beside.measure(release, queries=self._options.queries))
+            return asdict(side_by_side.measure(release, queries=self._options.queries))
 
     def _open_holdout(self) -> Table:
         holdout = self._options.holdout
@@ -250,22 +250,22 @@ def _named_as_in_a_grid() -> Iterator[None]:
         raise type(error)(*problems) from error
 
 
-def evaluation_row(found: Mapping[str, Any]) -> dict[str, Any]:
+def evaluation_row(measured: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns that an evaluation adds to a cell's row.
 
     Parameters
     ----------
-    found : mapping
+    measured : mapping
         Of :meth:`CellEvaluation.measure`. Empty for a cell that published nothing.
     """
-    if not found:
+    if not measured:
         return {}
-    workload, learning = found["workload"] or {}, found["learning"]
+    workload, learning = measured["workload"] or {}, measured["learning"]
     loss = learning["loss"] or {}
     row = {
         "median_query_error": workload.get("median"),
         "mean_query_error": workload.get("mean"),
-        "association_loss": found["association"]["loss"],
+        "association_loss": measured["association"]["loss"],
         "model_loss": loss.get("loss"),
         "model_loss_error": loss.get("standard_error"),
         "accuracy_majority": learning["majority"],
@@ -279,10 +279,10 @@ def evaluation_row(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def evaluation_columns(rows: Sequence[Mapping[str, Any]], others: Sequence[Figure]) -> list[Figure]:
     """Return the columns of some rows that evaluations added to others."""
-    known = {figure.name: figure for figure in FIGURES}
+    figures = {figure.name: figure for figure in FIGURES}
     names = dict.fromkeys(name for row in rows for name in row)
     added = [name for name in names if name not in {figure.name for figure in others}]
-    return [known.get(name) or Figure(name, "double") for name in added]
+    return [figures.get(name) or Figure(name, "double") for name in added]
 
 
 def evaluation_notes(results: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -295,12 +295,12 @@ def evaluation_notes(results: Sequence[Mapping[str, Any]]) -> list[str]:
     """
     learned = [result["learning"] for result in results if result]
     notes = []
-    left_out = max((one["test_left_out"] for one in learned), default=0)
+    left_out = max((entry["test_left_out"] for entry in learned), default=0)
     if left_out:
         notes.append(
             f"{left_out:,} held-out records are of a class that the input has not. They were left "
             "out"
         )
-    reasons = {one["without_area"] for one in learned if one["loss"] is None} - {None}
+    reasons = {entry["without_area"] for entry in learned if entry["loss"] is None} - {None}
     notes += [f"model_loss is not measured: {reason}" for reason in sorted(reasons)]
     return notes

@@ -24,10 +24,10 @@ from anonspark.config.documents import Document
 from anonspark.config.gates import unmeasured
 from anonspark.config.models import AutoOptions, MappingOptions
 from anonspark.config.overrides import written_overrides
-from anonspark.config.places import Places
 from anonspark.config.problems import did_you_mean, found, key_path, one_of, validated
-from anonspark.config.reading import TextReader, beside, read_local_text
+from anonspark.config.reading import TextReader, read_local_text, sibling
 from anonspark.config.section import Section
+from anonspark.config.source_positions import Places
 from anonspark.config.yaml_reading import read_base, read_document
 from anonspark.core.figures import Need
 from anonspark.errors import ConfigurationError, SparkNeededError
@@ -81,7 +81,7 @@ class _GridFile(Section):
     """Directory of the figures. Any Hadoop URI."""
 
 
-_ALWAYS_TOLD = ("model.name", "privacy.k")
+_ALWAYS_SHOWN = ("model.name", "privacy.k")
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,7 +112,7 @@ class Cell(Redacted):
     @property
     def words(self) -> str:
         """Model and k, whether or not they are varied, and all other settings in short."""
-        others = {key: one for key, one in self.settings.items() if key not in _ALWAYS_TOLD}
+        others = {key: value for key, value in self.settings.items() if key not in _ALWAYS_SHOWN}
         model, k = self.configuration.model.name, self.configuration.privacy.k
         return ", ".join(filter(None, [model, f"k = {k:,}", settings_label(others)]))
 
@@ -186,7 +186,7 @@ def public_setting(key: str, value: Any) -> Any:
     if "options" in _steps(key) and is_secret_option(key):
         return REDACTED
     if _steps(key)[-1:] == ["options"] and isinstance(value, Mapping):
-        value = redact_options({name: str(one) for name, one in value.items()})
+        value = redact_options({name: str(option) for name, option in value.items()})
     return redact_values(value)
 
 
@@ -196,12 +196,12 @@ def _writable(value: Any) -> Any:
         # Other keys than texts have no order among them.
         return {
             key if isinstance(key, str) else f"{type(key).__name__} {_writable(key)}": _writable(
-                one
+                item
             )
-            for key, one in value.items()
+            for key, item in value.items()
         }
     if isinstance(value, list | tuple):
-        return [_writable(one) for one in value]
+        return [_writable(item) for item in value]
     if isinstance(value, bool | float | str | None):
         return value
     # Python writes no number of thousands of digits, but in other digits.
@@ -239,10 +239,6 @@ def load_grid(
     read : callable
         Reads the file, and that of the base.
 
-    Returns
-    -------
-    Grid
-
     Raises
     ------
     ConfigurationError
@@ -274,7 +270,7 @@ def _grid(
     base: Mapping[str, Any] | None
     if isinstance(file.base, str):
         expected = "a mapping with 'input', 'attributes', 'privacy' and 'output'"
-        base = read_base(beside(path, file.base), expected, read, problems)
+        base = read_base(sibling(path, file.base), expected, read, problems)
     else:
         base = file.base
     if base is None or problems:
@@ -311,9 +307,9 @@ def _steps(key: str) -> list[str]:
 def _unusable_axes(blocks: Sequence[Mapping[str, Sequence[Any]]]) -> list[str]:
     """Say which axes would change what all cells share, or name no single key."""
     problems = []
-    for place, block in enumerate(blocks):
+    for index, block in enumerate(blocks):
         for key, values in block.items():
-            where = key_path(("axes", place, key))
+            where = key_path(("axes", index, key))
             steps = _steps(key) or [key]
             if steps[0] in _FIXED or steps in _SEEDS:
                 reason = _FIXED.get(steps[0], "it is mixed into the prepared records")
@@ -354,14 +350,14 @@ def _cells(
     for settings in combinations:
         # What the base says of its own output does not matter, but for the style; cells are no
         # runs of its job.
-        own = [
+        overrides = [
             *written_overrides(settings),
             f"output.path={NOWHERE!r}",
             "output.mode=error",
             "metrics={}",
         ]
         try:
-            parsed = parse_configuration(base, [*shared, *own], read, with_tops=False)
+            parsed = parse_configuration(base, [*shared, *overrides], read, with_tops=False)
             cell = Cell(settings, parsed)
         except SparkNeededError:
             raise
@@ -447,10 +443,10 @@ def trial_grid(
         Figures go beside the configuration's output. Models that refuse the configuration are no
         cells. The trial says why.
     """
-    own = configuration.model.name
+    model = configuration.model.name
     # Their rivals are what they would choose from, or need no earlier release.
     chooses = isinstance(configuration.model, AutoOptions | MappingOptions)
-    names = list(MODELS) if chooses or own in MODELS else [own, *MODELS]
+    names = list(MODELS) if chooses or model in MODELS else [model, *MODELS]
     cells: list[Cell] = []
     refused: dict[str, str] = {}
     for name in names:
@@ -474,7 +470,7 @@ def trial_grid(
         rank_by="loss",
         output=f"{configuration.output.path.rstrip('/')}{BESIDE}",
         trial=Trial(
-            model=None if chooses else own,
+            model=None if chooses else model,
             has_options=bool(
                 configuration.model.model_dump(exclude_defaults=True).keys() - {"name"}
             ),
@@ -495,14 +491,14 @@ def _cell(
     read: TextReader,
 ) -> Cell:
     """Return a cell. The configuration's own model keeps its options."""
-    wanted = {"privacy.k": settings["privacy.k"]}
+    changed = {"privacy.k": settings["privacy.k"]}
     if settings["model.name"] != configuration.model.name:
-        wanted["model"] = {"name": settings["model.name"]}
-    own = [
-        *written_overrides(wanted),
+        changed["model"] = {"name": settings["model.name"]}
+    forced = [
+        *written_overrides(changed),
         f"output.path={NOWHERE!r}",
         "output.mode=error",
         "metrics={}",
     ]
-    parsed = parse_configuration(document, [*overrides, *own], read, with_tops=False)
+    parsed = parse_configuration(document, [*overrides, *forced], read, with_tops=False)
     return Cell(dict(settings), parsed)

@@ -41,10 +41,10 @@ def places(contestants: Sequence[Contestant]) -> list[int | None]:
 
     Equal figures share the better place. Cells that published nothing have none.
     """
-    found: list[int | None] = []
+    ranks: list[int | None] = []
     for contestant in contestants:
         if contestant.value is None:
-            found.append(None)
+            ranks.append(None)
             continue
         better = sum(
             other.value is not None
@@ -52,8 +52,8 @@ def places(contestants: Sequence[Contestant]) -> list[int | None]:
             and other.value < contestant.value
             for other in contestants
         )
-        found.append(better + 1)
-    return found
+        ranks.append(better + 1)
+    return ranks
 
 
 def dominated(contestants: Sequence[Contestant]) -> list[bool | None]:
@@ -70,10 +70,10 @@ def dominated(contestants: Sequence[Contestant]) -> list[bool | None]:
     ]
 
 
-def _dominates(other: Contestant, own: Contestant) -> bool:
-    if other.value is None or own.value is None or other.protection != own.protection:
+def _dominates(other: Contestant, rival: Contestant) -> bool:
+    if other.value is None or rival.value is None or other.protection != rival.protection:
         return False
-    pairs = ((-other.k, -own.k), (other.suppressed, own.suppressed), (other.value, own.value))
+    pairs = ((-other.k, -rival.k), (other.suppressed, rival.suppressed), (other.value, rival.value))
     return all(left <= right for left, right in pairs) and any(
         left < right for left, right in pairs
     )

@@ -141,25 +141,25 @@ def charts(grid: Grid, rows: Sequence[Row]) -> list[Block]:
         if not lines:
             continue
         words = METRICS[metric].axis
-        places = [x for line in lines for x, _ in line.points]
+        values = [x for line in lines for x, _ in line.points]
         chart = Lines(
             f"{metric} against {short}",
             lines,
             short,
             words,
-            logarithmic=min(places) > 0 and max(places) / min(places) >= 5,
+            logarithmic=min(values) > 0 and max(values) / min(values) >= 5,
             words={
-                place: [
-                    f"{short} = {figure_text(place)}",
-                    *(f"{line.name}: {text}" for line in lines if (text := _at(line, place))),
+                value: [
+                    f"{short} = {figure_text(value)}",
+                    *(f"{line.name}: {text}" for line in lines if (text := _at(line, value))),
                 ]
-                for place in sorted(set(places))
+                for value in sorted(set(values))
             },
         )
         table = Table(
             f"{words[0].upper()}{words[1:]}, for each {across}",
-            ["line", *(figure_text(number) for number in _numbers(places))],
-            [[line.name, *(_at(line, place) for place in sorted(set(places)))] for line in lines],
+            ["line", *(figure_text(number) for number in _numbers(values))],
+            [[line.name, *(_at(line, value) for value in sorted(set(values)))] for line in lines],
         )
         names = ", ".join(line.name for line in lines)
         description = f"{metric} against {short}: one line for each of {names}"
@@ -178,11 +178,11 @@ _ABOUT_MODEL_LOSS = (
 
 def _line(name: str, rows: Sequence[Row], across: str, metric: str) -> Line:
     """Return the line of some cells, without those that lack the figure."""
-    known = [row for row in rows if row.get(metric) is not None]
-    points = [(float(row[across]), float(row[metric])) for row in known]
+    measured = [row for row in rows if row.get(metric) is not None]
+    points = [(float(row[across]), float(row[metric])) for row in measured]
     if metric != MODEL_LOSS.name:
         return Line(name, points)
-    errors = [row["model_loss_error"] for row in known]
+    errors = [row["model_loss_error"] for row in measured]
     return Line(
         name,
         points,
@@ -213,15 +213,15 @@ def _mean_place(groups: Mapping[str, Sequence[Row]]) -> Callable[[str], float]:
     return lambda name: sum(row["place"] for row in groups[name]) / len(groups[name])
 
 
-def _numbers(places: Sequence[float]) -> list[float | int]:
-    return [int(place) if place.is_integer() else place for place in sorted(set(places))]
+def _numbers(values: Sequence[float]) -> list[float | int]:
+    return [int(value) if value.is_integer() else value for value in sorted(set(values))]
 
 
-def _at(line: Line, place: float) -> str:
+def _at(line: Line, value: float) -> str:
     intervals = line.intervals or [None] * len(line.points)
-    found = []
+    texts = []
     for (x, y), interval in zip(line.points, intervals, strict=True):
-        if x == place:
+        if x == value:
             text, *ends = figure_texts([y, *(interval or ())])
-            found.append(f"{text} ({' to '.join(ends)})" if ends else text)
-    return ", ".join(found)
+            texts.append(f"{text} ({' to '.join(ends)})" if ends else text)
+    return ", ".join(texts)

@@ -61,7 +61,7 @@ class Advice:
         return " ".join(f"--set {shlex.quote(override)}" for override in self.overrides)
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return the fields as JSON values."""
         return {"sentence": self.sentence, "set": list(self.overrides)}
 
 
@@ -87,12 +87,12 @@ def advise(trial: Trial, results: Sequence[CellResult]) -> Advice:
         )
     best = min(at_k, key=lambda name: float(at_k[name]["loss"]))
     least = float(at_k[best]["loss"])
-    own = trial.model if trial.model in at_k else None
-    if own is not None and least > _WORTH * float(at_k[own]["loss"]):
-        best = own
+    current = trial.model if trial.model in at_k else None
+    if current is not None and least > _WORTH * float(at_k[current]["loss"]):
+        best = current
     lost = float(at_k[best]["loss"])
     named = f"at k = {trial.k:,} {best}"
-    if best == own:
+    if best == current:
         named += (
             ", which the configuration has," if trial.names_model else ", which is the default,"
         )
@@ -100,10 +100,10 @@ def advise(trial: Trial, results: Sequence[CellResult]) -> Advice:
     sentence = f"{named} loses {'least' if is_least else 'about as little as any'} (loss {lost:.4f}"
     if not is_least:
         sentence += f", the least is {least:.4f}"
-    if own is not None and best != own:
-        before = float(at_k[own]["loss"])
-        sentence += f", {lost / before:.2f} of {own}'s {before:.4f}"
-    elif trial.model is not None and own is None:
+    if current is not None and best != current:
+        before = float(at_k[current]["loss"])
+        sentence += f", {lost / before:.2f} of {current}'s {before:.4f}"
+    elif trial.model is not None and current is None:
         sentence += f". {trial.model} is refused"
     sentence += f"){_left_out(at_k[best])}"
     more = [
@@ -113,7 +113,7 @@ def advise(trial: Trial, results: Sequence[CellResult]) -> Advice:
     ]
     if more:
         sentence += f". It would lose {' and '.join(more)}"
-    if best == own:
+    if best == current:
         return Advice(sentence)
     override = f"model={{name: {best}}}" if trial.has_options else f"model.name={best}"
     return Advice(sentence, (override,))
@@ -183,10 +183,6 @@ def compare(
     table : Table or None
         The input. None opens what the base names.
 
-    Returns
-    -------
-    Comparison
-
     Raises
     ------
     ConfigurationError
@@ -211,7 +207,7 @@ def compare(
     files = engine.files
     # If there are rows enough for the largest k, there are for all; of a trial some may fail.
     choose = max if grid.trial is None else min
-    shared = choose((cell.configuration for cell in grid.cells), key=lambda one: one.privacy.k)
+    shared = choose(grid.cells, key=lambda cell: cell.configuration.privacy.k).configuration
     output = files.qualified(grid.output).rstrip("/")
     _require_own_output(files, shared, output)
     results: dict[str, CellResult] = {}
@@ -221,8 +217,8 @@ def compare(
     opening = open_staging(files, output, _STAGING, staging_path=staging_path, resume=True)
     with opening as staging, engine.running(_STAGING, progress):
         with progress.stage("prepare"):
-            given = None if table is None else partial(engine.open_input, given=table)
-            snapshot = prepare(engine, shared, staging.records, given)
+            source = None if table is None else partial(engine.open_input, source=table)
+            snapshot = prepare(engine, shared, staging.records, source)
         # Before any work.
         require_enough_rows(snapshot.rows_read, snapshot.rows, shared.privacy.k)
         fingerprint = snapshot.content_fingerprint()
@@ -230,22 +226,22 @@ def compare(
         if grid.evaluation is not None:
             evaluation = CellEvaluation(engine, grid.evaluation, shared)
             fingerprint = evaluation.fingerprint(fingerprint)
-        there = {
+        earlier = {
             cell.id: read_result(files, output, cell, fingerprint)
             # A population may have changed since, and nothing would tell.
             if cell.configuration.privacy.delta_presence is None
             else None
             for cell in grid.cells
         }
-        missing = sum(result is None for result in there.values())
+        missing = sum(result is None for result in earlier.values())
         files.make_directory(cells_directory(output))
         with ExitStack() as stack:
             measure = None
             if evaluation is not None and missing:
-                beside = stack.enter_context(closing(evaluation.open()))
-                measure = partial(evaluation.measure, beside)
+                opened = stack.enter_context(closing(evaluation.open()))
+                measure = partial(evaluation.measure, opened)
             for cell in grid.cells:
-                result = there[cell.id]
+                result = earlier[cell.id]
                 if result is None:
                     ran += 1
                     with progress.stage(f"setting {ran} of {missing}: {cell.words}"):
@@ -283,16 +279,15 @@ def _require_own_output(files: Files, configuration: Configuration, output: str)
     require_usable_output(files, _placed(configuration, output, "overwrite"))
     require_ours(files, "output", cells_directory(output))
     entries = files.tree(output)
-    own = {entry.path for entry in entries if _OWN_FILES.fullmatch(entry.path)}
-    has_cells = any(path.startswith("cells/") for path in own)
+    ours = {entry.path for entry in entries if _OWN_FILES.fullmatch(entry.path)}
+    has_cells = any(path.startswith("cells/") for path in ours)
     if not has_cells and [entry.path for entry in entries] not in ([], ["cells"]):
         raise ConfigurationError(
             f"output: what is at {output} is not a comparison (it has no folder 'cells' with "
             "figures of cells). Choose another path or remove it yourself"
         )
-    foreign = [
-        one for one in foreign_entries(files, output, entries, own) if one != "cells/ (a directory)"
-    ]
+    foreign = foreign_entries(files, output, entries, ours)
+    foreign = [name for name in foreign if name != "cells/ (a directory)"]
     if foreign:
         raise ConfigurationError(
             f"output: what is at {output} is not only a comparison, because it also has files "

@@ -17,7 +17,7 @@ from anonspark.comparison.grid import Grid, public_setting
 from anonspark.comparison.ranking import METRICS, Contestant, dominated, places
 from anonspark.core.figures import SUMMARY, Figure, arrow_schema
 from anonspark.engine.files import Files
-from anonspark.layers.evaluate.withholding import least_count
+from anonspark.layers.evaluate.small_counts import least_count
 from anonspark.layers.publish.tables import write_rows
 
 # Those of a run that is not there any more, and what the cell's own name says.
@@ -47,8 +47,8 @@ def comparison_rows(grid: Grid, results: Sequence[CellResult]) -> list[dict[str,
     contestants = []
     for result in results:
         evaluated = evaluation_row(result.evaluation)
-        found = least_count(result.summary, grid.rank_by)
-        value = None if result.refused else evaluated.get(grid.rank_by, found)
+        measured = least_count(result.summary, grid.rank_by)
+        value = None if result.refused else evaluated.get(grid.rank_by, measured)
         if value is not None:
             value = -float(value) if metric.better == "larger" else float(value)
         privacy = {
@@ -64,7 +64,7 @@ def comparison_rows(grid: Grid, results: Sequence[CellResult]) -> list[dict[str,
         )
     rows = []
     ranked = zip(results, contestants, places(contestants), dominated(contestants), strict=True)
-    for result, contestant, place, worse in ranked:
+    for result, contestant, rank, worse in ranked:
         row: dict[str, Any] = {
             "cell": result.cell,
             "status": "refused" if result.refused else "done",
@@ -73,15 +73,15 @@ def comparison_rows(grid: Grid, results: Sequence[CellResult]) -> list[dict[str,
                 axis_column(key): _scalar(public_setting(key, result.settings.get(key)))
                 for key in grid.axes
             },
-            "place": place,
+            "place": rank,
             "dominated": worse,
             "model": result.configuration["model"]["name"],
             "k": contestant.k,
         }
         row |= {name: value for name, value in result.summary.items() if name not in _LEFT_OUT}
         row |= evaluation_row(result.evaluation)
-        rows.append((contestant.protection, contestant.k, place is None, place or 0, row))
-    return [row for *_, row in sorted(rows, key=lambda one: one[:4])]
+        rows.append((contestant.protection, contestant.k, rank is None, rank or 0, row))
+    return [row for *_, row in sorted(rows, key=lambda entry: entry[:4])]
 
 
 def write_tables(files: Files, grid: Grid, rows: Sequence[dict[str, Any]]) -> None:
@@ -118,8 +118,8 @@ def _schema(grid: Grid, rows: Sequence[dict[str, Any]]) -> pa.Schema:
     first = [Figure(name, "string") for name in ("cell", "status", "reason")]
     ranks = [Figure("place", "int"), Figure("dominated", "boolean")]
     summary = [figure for figure in SUMMARY if figure.name not in _LEFT_OUT]
-    known = [*first, *axes, *ranks, *summary]
-    return arrow_schema([*known, *evaluation_columns(rows, known)])
+    figures = [*first, *axes, *ranks, *summary]
+    return arrow_schema([*figures, *evaluation_columns(rows, figures)])
 
 
 def _text(value: Any) -> str:

@@ -36,7 +36,7 @@ def _plain(value: Any) -> Any:
 
 
 def _unfit_bound(bound: object) -> str | None:
-    """Return why a value is no bound, None where it is one."""
+    """Return why a value is no bound, or None if it is a bound."""
     if isinstance(bound, str):
         try:
             moment_of(bound)
@@ -59,7 +59,7 @@ def _two_bounds(value: object) -> object:
         what = f"a list of {len(value)}" if isinstance(value, list) else found(value)
         raise impossible([Finding((), f"found {what}. {_EXPECTED}. Correct it")])
     unfit = {index: _unfit_bound(bound) for index, bound in enumerate(value)}
-    findings = [Finding((place,), text) for place, text in unfit.items() if text]
+    findings = [Finding((index,), text) for index, text in unfit.items() if text]
     if findings:
         raise impossible(findings)
     low, high = value
@@ -125,7 +125,7 @@ def unfit_range(
     bounds: list[Bound],
     value_type: Literal["number", "date", "timestamp", "boolean", "text"] | None,
 ) -> str | None:
-    """Return why values of a declared type cannot have such bounds, None where they can."""
+    """Return why values of a declared type cannot have such bounds, or None if they can."""
     if value_type is None:
         return None
     is_number = not isinstance(bounds[0], str)
@@ -187,19 +187,19 @@ class HierarchyRule(Section):
         return next(rule for rule in _HIERARCHY_RULES if getattr(self, rule) is not None)
 
     def _problems(self) -> Iterator[Finding]:
-        given = [key for key in _HIERARCHY_RULES if getattr(self, key) is not None]
-        if len(given) != 1:
+        rules = [key for key in _HIERARCHY_RULES if getattr(self, key) is not None]
+        if len(rules) != 1:
             yield Finding(
                 (),
-                f"found {' and '.join(map(repr, given)) or 'no rule'}. Expected exactly one "
+                f"found {' and '.join(map(repr, rules)) or 'no rule'}. Expected exactly one "
                 f"of {one_of(_HIERARCHY_RULES)}. "
-                + ("Keep one of them" if given else "Add one, or give the path of a file"),
+                + ("Keep one of them" if rules else "Add one, or give the path of a file"),
             )
         elif self.intervals is None:
             yield from (
                 Finding(
                     (key,),
-                    f"found {key!r} together with {given[0]!r}. Expected it with 'intervals' "
+                    f"found {key!r} together with {rules[0]!r}. Expected it with 'intervals' "
                     "only. Remove it",
                 )
                 for key in ("origin", "top")
@@ -329,7 +329,7 @@ class Attribute(Section):
         # As configurations were before there were the keys: so fingerprints stay.
         document: dict[str, Any] = write(self)
         unset = [key for key in ("grid", "bottom", "top") if document.get(key, 0) is None]
-        return {key: one for key, one in document.items() if key not in unset}
+        return {key: value for key, value in document.items() if key not in unset}
 
     def _problems(self) -> Iterator[Finding]:
         if self.role != "quasi_identifier":
@@ -369,7 +369,7 @@ class Attribute(Section):
 
     @property
     def hierarchy_kind(self) -> Literal["file"] | Rule | None:
-        """Return the source of the hierarchy, None where there is none."""
+        """Return the source of the hierarchy, or None if there is none."""
         if self.hierarchy is None:
             return None
         return "file" if isinstance(self.hierarchy, str) else self.hierarchy.kind
@@ -380,8 +380,8 @@ class Attribute(Section):
             return
         kind = self.hierarchy_kind
         if self.order is not None or kind in ("file", "prefix", "keep"):
-            beside = "an order" if self.order is not None else f"a hierarchy of the kind '{kind}'"
-            text = f"found a range together with {beside}. Expected it of numbers and dates only"
+            other = "an order" if self.order is not None else f"a hierarchy of the kind '{kind}'"
+            text = f"found a range together with {other}. Expected it of numbers and dates only"
         else:
             needed = None if kind is None else _TYPE_FOR_HIERARCHY[kind][0]
             text = unfit_range(self.range, needed or self.type) or ""
@@ -392,15 +392,15 @@ class Attribute(Section):
         """Find what does not go together with where ranges may end."""
         kind = self.hierarchy_kind
         if self.grid not in (None, "auto", "none") and (kind or self.order):
-            beside = f"a hierarchy of the kind '{kind}'" if kind else "an order"
+            other = f"a hierarchy of the kind '{kind}'" if kind else "an order"
             yield Finding(
                 ("grid",),
-                f"found a grid together with {beside}. Expected it of numbers and days without "
+                f"found a grid together with {other}. Expected it of numbers and days without "
                 "one, whose ranges would end anywhere. Remove it",
             )
         ends = {key: getattr(self, key) for key in ("bottom", "top")}
-        given = {key: end for key, end in ends.items() if end is not None}
-        for key, end in given.items():
+        bounds = {key: end for key, end in ends.items() if end is not None}
+        for key, end in bounds.items():
             text = unfit_range([end], _TYPE_FOR_HIERARCHY[kind][0] if kind else self.type)
             if self.order is not None or kind in ("file", "prefix", "keep"):
                 text = "found it of texts. Expected it of numbers and days only"
@@ -410,7 +410,7 @@ class Attribute(Section):
                 yield Finding((key,), f"{text}. Remove it, or correct it")
         low, high = ends.values()
         is_mixed = isinstance(low, str) != isinstance(high, str)
-        if len(given) == 2 and (is_mixed or not low < high):
+        if len(bounds) == 2 and (is_mixed or not low < high):
             yield Finding(("bottom",), "found it at or above 'top'. Expected it below. Correct one")
 
     def _hierarchy_findings(self) -> Iterator[Finding]:

@@ -39,7 +39,7 @@ Number = Annotated[
 
 
 def as_fraction(text: str) -> Fraction | None:
-    """Return a decimal text as a fraction. None where it is none, or has more than 6 decimals."""
+    """Return a decimal text as a fraction, or None if it is no number of at most 6 decimals."""
     # Python would take 1_0 for ten, and the digits of any script.
     if _DECIMAL.fullmatch(text) is None:
         return None

@@ -56,7 +56,7 @@ def unusable_criteria(
                 f"found {found(name)}, which {role}. Expected the name of an attribute with "
                 f"the role 'sensitive'. {hint}",
             )
-    ordered = {one.attribute for one in privacy.t_closeness if one.distance == "ordered"}
+    ordered = {entry.attribute for entry in privacy.t_closeness if entry.distance == "ordered"}
     for index, closeness in enumerate(privacy.t_closeness):
         if closeness.distance == "hierarchical" and closeness.attribute in ordered:
             yield Finding(
@@ -96,7 +96,7 @@ def unusable_unit(
 
 
 def labels_of_records(model: Mapping[str, Any], missing: str) -> str | None:
-    """Return why presence cannot be bounded. None where no label depends on other records."""
+    """Return why presence cannot be bounded, or None if no label depends on other records."""
     # Records left out are in the table. The top of a hierarchy shows whether a value is missing.
     is_whole = model.get("suppression_limit") == 0 and missing != "category"
     if model["name"] == "full-domain" and model["levels"] and is_whole:
@@ -179,11 +179,11 @@ def unusable_published(
 ) -> Iterator[Finding]:
     """Find a target that is not published as it is, and weights that are quasi-identifiers."""
     published = [
-        own
-        for own, attribute in attributes.items()
+        name
+        for name, attribute in attributes.items()
         if attribute.role in ("sensitive", "insensitive")
     ]
-    identifiers = [own for own, attribute in attributes.items() if attribute.role == "identifier"]
+    identifiers = [name for name, attribute in attributes.items() if attribute.role == "identifier"]
     target = None if evaluate.association is None else evaluate.association.target
     expected = "one that is published as it is, with the role 'sensitive' or 'insensitive'"
     for key, name, usable, kinds in (

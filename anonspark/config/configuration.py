@@ -36,11 +36,11 @@ from anonspark.config.input import InputOptions, MissingPolicy
 from anonspark.config.metrics import MetricsOptions, unusable_drift
 from anonspark.config.models import CuttingOptions, ModelOptions, default_model, model_options
 from anonspark.config.output import OutputOptions
-from anonspark.config.places import Places
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import Finding
 from anonspark.config.report import ReportOptions
 from anonspark.config.section import Section
+from anonspark.config.source_positions import Places
 from anonspark.core.figures import ENDS, Need
 from anonspark.redaction import redact_options, redact_values
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from anonspark.config.places import Places, Positions, is_within
 from anonspark.config.problems import Location, key_path
+from anonspark.config.source_positions import Places, Positions, is_within
 from anonspark.errors import ConfigurationError
 
 
@@ -79,8 +79,8 @@ class Document(dict[str, Any]):
         replaced = [key_path(location) for location in overridden]
         unneeded = {
             problem
-            for place, said in self.unset.items()
-            for problem in said
-            if any(is_within(place, path) for path in replaced)
+            for key, messages in self.unset.items()
+            for problem in messages
+            if any(is_within(key, path) for path in replaced)
         }
         return [problem for problem in problems if problem not in unneeded]

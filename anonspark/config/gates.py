@@ -62,11 +62,11 @@ def unusable_gates(
     measured : set of str
         As of :func:`unmeasured`.
     """
-    known = tuple(_metrics(quasi_identifiers))
+    figures = tuple(_metrics(quasi_identifiers))
     for name in gates:
         missing = unmeasured(name, measured)
-        if name not in known:
-            hint = did_you_mean(name, known, "See docs/output.md")
+        if name not in figures:
+            hint = did_you_mean(name, figures, "See docs/output.md")
             text = (
                 f"found {found(name)}, which is no figure of a release. Expected a number of the "
                 "table summary, attributes.<quasi-identifier>.<figure> or "
@@ -80,7 +80,7 @@ def unusable_gates(
 
 
 def unmeasured(name: str, measured: AbstractSet[Need]) -> str | None:
-    """Return the setting with which a figure is measured, None where it is measured.
+    """Return the setting with which a figure is measured, or None if it is measured.
 
     Parameters
     ----------

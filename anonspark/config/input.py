@@ -99,12 +99,12 @@ def uncompressed(path: str) -> str:
 
 
 def format_of_name(path: str) -> str | None:
-    """Return the format by a file's name, compressed or not. None where it shows none."""
+    """Return the format by a file's name, compressed or not, or None if it shows none."""
     return _FORMATS.get(PurePosixPath(uncompressed(path)).suffix)
 
 
 def format_of_names(paths: Iterable[str]) -> str | None:
-    """Return the format by all names. None where they show several, or one shows none."""
+    """Return the format by all names, or None if they show several, or one shows none."""
     formats = {format_of_name(path) for path in paths}
     return formats.pop() if len(formats) == 1 else None
 
@@ -177,15 +177,15 @@ class InputOptions(Section):
         """Return whether nothing is to be looked up in the files any more."""
         return self._is_settled
 
-    def settled(self, found: Mapping[str, str]) -> InputOptions:
+    def settled(self, recognized: Mapping[str, str]) -> InputOptions:
         """Return it with options that were found in its files, and with nothing else to be found.
 
         Parameters
         ----------
-        found : mapping of str to str
+        recognized : mapping of str to str
             Options, and perhaps ``format``.
         """
-        options = dict(found)
+        options = dict(recognized)
         update = {"format": options.pop("format")} if "format" in options else {}
         copied = self.model_copy(update={**update, "options": {**self.options, **options}})
         copied._is_settled = True
@@ -198,5 +198,5 @@ class InputOptions(Section):
 
     @property
     def paths_of_files(self) -> list[str]:
-        """The same where they lie in a file system. None of a database or catalog."""
+        """Return the paths in a file system: none for a database or a catalog."""
         return [] if self.format.lower() in NOT_IN_FILES else list(self.paths)

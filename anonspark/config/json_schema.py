@@ -28,14 +28,14 @@ def _hierarchy_type(rule: JsonObject, value_type: str) -> JsonObject:
     }
 
 
-def _given(key: str, kind: str = "array") -> JsonObject:
+def _needs(key: str, kind: str = "array") -> JsonObject:
     return {"type": "object", "required": [key], "properties": {key: {"type": kind}}}
 
 
 # The rules between the keys of a hierarchy's rule.
 _HIERARCHY_RULES: list[JsonObject] = [
-    {"oneOf": [_given(rule) for rule in get_args(Rule)]},
-    *({"if": _given(key, "number"), "then": _given("intervals")} for key in ("origin", "top")),
+    {"oneOf": [_needs(rule) for rule in get_args(Rule)]},
+    *({"if": _needs(key, "number"), "then": _needs("intervals")} for key in ("origin", "top")),
 ]
 
 # The rules between the keys of one attribute, which the fields alone do not say.
@@ -60,7 +60,7 @@ _ATTRIBUTE_RULES: list[JsonObject] = [
                 "role": {"const": "quasi_identifier"},
                 "type": {"enum": ["number", "date", "timestamp", None]},
                 "order": {"type": "null"},
-                "hierarchy": {"anyOf": [{"type": "null"}, _given("intervals"), _given("calendar")]},
+                "hierarchy": {"anyOf": [{"type": "null"}, _needs("intervals"), _needs("calendar")]},
             }
         },
     },
@@ -85,10 +85,10 @@ _ATTRIBUTE_RULES: list[JsonObject] = [
         "then": {"properties": {"role": {"const": "quasi_identifier"}}},
     },
     _hierarchy_type({"type": "string"}, "text"),
-    _hierarchy_type(_given("prefix"), "text"),
-    _hierarchy_type(_given("keep"), "text"),
-    _hierarchy_type(_given("intervals"), "number"),
-    _hierarchy_type(_given("calendar"), "date"),
+    _hierarchy_type(_needs("prefix"), "text"),
+    _hierarchy_type(_needs("keep"), "text"),
+    _hierarchy_type(_needs("intervals"), "number"),
+    _hierarchy_type(_needs("calendar"), "date"),
 ]
 
 

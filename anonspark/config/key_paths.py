@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 _DEEPEST = 5
-_MOST_TOLD = 3
+_MOST_LISTED = 3
 
 # What is meant by a section alone.
 _OF_SECTIONS = {
@@ -35,21 +35,21 @@ def places_of(name: str, schema: Mapping[str, Any], section: Sequence[str] = ())
         The nearest ones, at most three. A key of the entries of a list stands for the list:
         ``l`` for ``privacy.l_diversity``.
     """
-    wanted = name.replace("-", "_")
-    if not section and wanted in _OF_SECTIONS:
-        return [_OF_SECTIONS[wanted]]
-    found = {
+    spelled = name.replace("-", "_")
+    if not section and spelled in _OF_SECTIONS:
+        return [_OF_SECTIONS[spelled]]
+    depth = {
         path: steps
         for key, path, steps in _keys(schema, schema, (), None, 0)
-        if key == wanted and path != (*section, name)
+        if key == spelled and path != (*section, name)
     }
-    below = {path: steps for path, steps in found.items() if path[: len(section)] == (*section,)}
-    best = (below if section and below else found) or {}
+    below = {path: steps for path, steps in depth.items() if path[: len(section)] == (*section,)}
+    best = (below if section and below else depth) or {}
     if not best:
         return []
     nearest = min(best.values())
     paths = [".".join(path) for path, steps in best.items() if steps == nearest]
-    return paths if len(paths) <= _MOST_TOLD else []
+    return paths if len(paths) <= _MOST_LISTED else []
 
 
 def _keys(
@@ -70,6 +70,6 @@ def _keys(
         yield from _keys(node["items"], schema, path, of_list or path, depth)
     is_entry = "attribute" in node.get("properties", {})
     for key, inner in node.get("properties", {}).items():
-        place = of_list or (path if is_entry else (*path, key))
-        yield key, place, depth
+        target = of_list or (path if is_entry else (*path, key))
+        yield key, target, depth
         yield from _keys(inner, schema, (*path, key), of_list, depth + 1)

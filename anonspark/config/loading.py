@@ -8,11 +8,11 @@ from typing import Any
 
 from anonspark.config.coding import CODING, CodingReader
 from anonspark.config.configuration import Configuration
-from anonspark.config.copying import copy_document
 from anonspark.config.documents import Document
 from anonspark.config.input import format_of_name
 from anonspark.config.json_schema import known_schema
 from anonspark.config.overrides import Assignment, assign, parse_overrides
+from anonspark.config.plain_copy import copy_document
 from anonspark.config.problems import validated
 from anonspark.config.reading import TextReader, read_local_text
 from anonspark.config.seed import fill_in_seed
@@ -169,13 +169,13 @@ def _build(
         If there are no problems at all.
     """
     document = copy_document(
-        {name: one for name, one in mapping.items() if name != SELECTION}, (), problems
+        {name: value for name, value in mapping.items() if name != SELECTION}, (), problems
     )
-    for one in assignments:
-        if one.keys[0] == "attributes" and len(one.keys) > 1:
-            take_out_of_lists(document, one.keys[1])
-        copied = copy_document(one.value, one.keys, problems)
-        assign(document, one._replace(value=copied), problems)
+    for assignment in assignments:
+        if assignment.keys[0] == "attributes" and len(assignment.keys) > 1:
+            take_out_of_lists(document, assignment.keys[1])
+        copied = copy_document(assignment.value, assignment.keys, problems)
+        assign(document, assignment._replace(value=copied), problems)
     write_out(document, problems, with_tops=with_tops)
     coding = None
     if document.get(CODING) is not None:

@@ -48,13 +48,13 @@ def unusable_drift(metrics: MetricsOptions, measured: AbstractSet[Need]) -> Iter
             "found bounds, but no earlier runs to compare with. Expected metrics.append_to "
             "as well. Add it, or remove the bounds",
         )
-    known = summary_figures()
+    figures = summary_figures()
     for name in metrics.drift:
         text = unmeasured(name, measured)
-        if name not in known:
+        if name not in figures:
             text = (
                 f"found {found(name)}, which is no figure of a release. Expected a number of the "
-                f"table summary. {did_you_mean(name, known, 'See docs/output.md#summary')}"
+                f"table summary. {did_you_mean(name, figures, 'See docs/output.md#summary')}"
             )
         if text is not None:
             yield Finding(("metrics", "drift", name), text)

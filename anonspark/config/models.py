@@ -71,11 +71,6 @@ class CuttingOptions(ModelOptions):
     """Largest share of the records that may be suppressed: after the last round whole classes are
     left out, first those whose records lose most. 0 leaves none out."""
 
-    @property
-    def largest_share(self) -> float:
-        """Share of the records that may be suppressed."""
-        return self.suppression_limit
-
 
 PUBLISHED = "canbay-2019"
 

@@ -227,10 +227,10 @@ class PrivacyOptions(_WithOneBound):
                 "compare"
             )
             yield Finding(("k",), text)
-        for key, place, section in self._sections() if self.unit else ():
+        for key, index, section in self._sections() if self.unit else ():
             if section.criterion().kind != "distinct":
                 yield Finding(
-                    (key, place),
+                    (key, index),
                     "found together with privacy.unit. Expected k and distinct l-diversity only, "
                     "because other criteria count records and would promise more than they keep. "
                     "Remove it, or bring the input to one record a person and remove privacy.unit",
@@ -248,8 +248,8 @@ class PrivacyOptions(_WithOneBound):
     def locations(self) -> list[tuple[tuple[str | int, ...], str]]:
         """Return where a sensitive attribute is named, and its name."""
         return [
-            ((key, place, "attribute"), section.attribute)
-            for key, place, section in self._sections()
+            ((key, index, "attribute"), section.attribute)
+            for key, index, section in self._sections()
         ]
 
     def _sections(self) -> Iterator[tuple[str, int, Any]]:

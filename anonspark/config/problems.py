@@ -247,14 +247,14 @@ def explain(
     for detail in details:
         location: Location = detail["loc"]
         if detail["type"] == "extra_forbidden":
-            known = _keys_at(schema, location[:-1], document)
+            keys = _keys_at(schema, location[:-1], document)
             name = str(location[-1])
             elsewhere = places_of(name, schema, [str(step) for step in location[:-1]])
-            remedy = f"Expected {one_of(known)}. Remove it" if known else "Remove it"
+            remedy = f"Expected {one_of(keys)}. Remove it" if keys else "Remove it"
             if elsewhere:
                 remedy = f"Did you mean {one_of(elsewhere)}?"
-            remedy = did_you_mean(name, known, remedy)
-            meant.add((*location[:-1], nearest(name, known) or ""))
+            remedy = did_you_mean(name, keys, remedy)
+            meant.add((*location[:-1], nearest(name, keys) or ""))
             findings.append(Finding(location, f"unknown key. {remedy}"))
         elif detail["type"] == "missing":
             expected = _SHORT_FORMS.get(location) or _expectation(
@@ -284,7 +284,7 @@ def validated(
     problems: list[str],
     schema: Callable[[], Mapping[str, Any]] | None = None,
 ) -> _Section | None:
-    """Return a document as a section. None where it is none, and what is wrong is added.
+    """Return a document as a section, or None after adding its problems to the list.
 
     Parameters
     ----------
@@ -401,8 +401,8 @@ def _best_first(branches: Sequence[Mapping[str, Any]], value: object) -> list[Ma
 
     def rank(branch: Mapping[str, Any]) -> tuple[bool, bool]:
         name = branch.get("properties", {}).get("name", {})
-        given = value.get("name", name.get("default")) if isinstance(value, Mapping) else None
-        return given not in _names(name), "properties" not in branch
+        chosen = value.get("name", name.get("default")) if isinstance(value, Mapping) else None
+        return chosen not in _names(name), "properties" not in branch
 
     return sorted(branches, key=rank)
 

@@ -26,14 +26,6 @@ def is_address(path: str | Path) -> bool:
 def read_local_text(path: str) -> str:
     """Read a UTF-8 file of the local disk.
 
-    Parameters
-    ----------
-    path : str
-
-    Returns
-    -------
-    str
-
     Raises
     ------
     OSError, UnicodeDecodeError
@@ -51,7 +43,7 @@ def read_local_text(path: str) -> str:
 
 
 def local_path(path: str) -> str | None:
-    """Return the local path of an address such as ``file:///etc/seed``. None where it is none."""
+    """Return the local path of an address such as ``file:///etc/seed``, or None if it is remote."""
     if not path.startswith("file:"):
         return None
     parts = urlsplit(path)
@@ -101,8 +93,8 @@ def read_or_explain(path: str, read: TextReader, where: str, expected: str) -> s
     raise ConfigurationError(f"{where}: {reason}")
 
 
-def beside(path: str | Path, named: str) -> str:
-    """Return where a file is that another file names, relative to its own directory."""
+def sibling(path: str | Path, named: str) -> str:
+    """Return the path of a file that another file names, relative to that file's directory."""
     if is_address(path):
         return named if is_address(named) else posixpath.join(posixpath.dirname(str(path)), named)
     return str(Path(path).parent / named)

@@ -33,7 +33,7 @@ NonEmptyText = Annotated[str, Field(min_length=1)]
 
 @cache
 def _field_docstrings(module: str) -> dict[str, dict[str, str]]:
-    """Return the docstrings of the fields of a module's classes. None where it has no source."""
+    """Return the docstrings of the fields of a module's classes, or None if it has no source."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except (KeyError, OSError, TypeError):

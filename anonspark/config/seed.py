@@ -37,8 +37,8 @@ def fill_in_seed(
     problems : list of str
         What is wrong is added.
     needed : bool
-        Whether the seed is asked for at all. If not, neither file nor variable is looked at, so
-        that readers of a release need no secret.
+        Whether the seed is asked for at all. If not, neither file nor variable is read, so that
+        readers of a release need no secret.
 
     Returns
     -------
@@ -50,12 +50,12 @@ def fill_in_seed(
         # Reported with everything else that has the wrong type.
         return None
     path = execution.get("seed_file")
-    given = [f"execution.{key}" for key in ("seed", "seed_file") if execution.get(key) is not None]
+    keys = [f"execution.{key}" for key in ("seed", "seed_file") if execution.get(key) is not None]
     if needed and SEED_VARIABLE in os.environ:
-        given.append(f"the environment variable {SEED_VARIABLE}")
-    if len(given) > 1:
+        keys.append(f"the environment variable {SEED_VARIABLE}")
+    if len(keys) > 1:
         problems.append(
-            f"{' and '.join(given)}: found the seed in {len(given)} places. Expected it in one of "
+            f"{' and '.join(keys)}: found the seed in {len(keys)} places. Expected it in one of "
             f"execution.seed, execution.seed_file and {SEED_VARIABLE}. Keep one of them"
         )
         execution.pop("seed_file", None)
@@ -65,14 +65,14 @@ def fill_in_seed(
         if path is None or isinstance(path, str):
             execution.pop("seed_file", None)
         if needed and SEED_VARIABLE in os.environ:
-            found = _number(os.environ[SEED_VARIABLE])
-            if found is None:
+            seed = _number(os.environ[SEED_VARIABLE])
+            if seed is None:
                 problems.append(
                     f"{SEED_VARIABLE}: the environment variable holds something else. {_EXPECTED}. "
                     "Correct it, or unset it"
                 )
             else:
-                document["execution"] = execution | {"seed": found}
+                document["execution"] = execution | {"seed": seed}
         return None
     if not isinstance(path, str) or not path:
         return None
@@ -89,7 +89,7 @@ def fill_in_seed(
 
 
 def _number(text: str) -> int | None:
-    """Return the one number that a text holds, None where it holds anything else."""
+    """Return the number that a text holds, or None if it holds anything else."""
     if not _NUMBER.fullmatch(text.strip()):
         return None
     number = int(text)
@@ -108,13 +108,13 @@ def _read_seed(path: str, read: TextReader) -> int:
     # A message is one line, whatever the path.
     where = f"execution.seed_file: {shown if shown.isprintable() else repr(shown)}"
     expected = "a file that holds the seed"
-    text = read_or_explain(path, lambda place: read_named_text(place, read), where, expected)
-    found = _number(text)
-    if found is None:
+    text = read_or_explain(path, lambda name: read_named_text(name, read), where, expected)
+    seed = _number(text)
+    if seed is None:
         raise ConfigurationError(
             f"{where}: the file holds something else. {_EXPECTED} and nothing else. Correct it"
         )
-    return found
+    return seed
 
 
 def is_readable_by_others(path: str) -> bool:

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from anonspark.config.attributes import Role
 from anonspark.config.input import CATALOG_TABLE
-from anonspark.config.places import Positions
 from anonspark.config.problems import found, key_path
+from anonspark.config.source_positions import Positions
 from anonspark.core.criterion import CRITERIA, foreign_criterion
 
 ROLE_LISTS: dict[str, Role] = {
@@ -72,16 +72,16 @@ def write_out(document: dict[str, Any], problems: list[str], *, with_tops: bool 
                 f"input.{key}: found it together with input.table, which is the name of a table in "
                 "a catalog. Expected one of them. Remove the other"
             )
-        others = {key: one for key, one in source.items() if key != "table"}
+        others = {key: value for key, value in source.items() if key != "table"}
         document["input"] = {"path": source["table"], "format": CATALOG_TABLE} | others
     if isinstance(document.get("model"), str):
         document["model"] = {"name": document["model"]}
     model, attributes = document.get("model"), cast(Any, document.get("attributes"))
     is_levelled = isinstance(model, dict) and model.get("name") in _LEVELLED and with_tops
-    for name, own in attributes.items() if is_levelled and isinstance(attributes, dict) else ():
-        entry = own if isinstance(own, dict) else {"role": own}
-        given = [key for key in ("order", "hierarchy") if entry.get(key) is not None]
-        is_text = entry.get("type") in (None, "text") and not given
+    for name, value in attributes.items() if is_levelled and isinstance(attributes, dict) else ():
+        entry = value if isinstance(value, dict) else {"role": value}
+        rules = [key for key in ("order", "hierarchy") if entry.get(key) is not None]
+        is_text = entry.get("type") in (None, "text") and not rules
         if entry.get("role") == "quasi_identifier" and is_text:
             attributes[name] = {**entry, "hierarchy": {"keep": []}}
     privacy = document.get("privacy")
@@ -104,13 +104,13 @@ def take_out_of_lists(document: dict[str, Any], name: str) -> None:
     name : str
     """
     holding = [key for key in ROLE_LISTS if name in _entries(document.get(key))]
-    own = document.get("attributes")
-    own = {} if own is None else own
-    if len(holding) != 1 or not isinstance(own, dict) or name in own:
+    attributes = document.get("attributes")
+    attributes = {} if attributes is None else attributes
+    if len(holding) != 1 or not isinstance(attributes, dict) or name in attributes:
         return
     (key,) = holding
     document[key] = [entry for entry in _entries(document[key]) if entry != name]
-    document["attributes"] = {**own, name: listed_attribute(ROLE_LISTS[key])}
+    document["attributes"] = {**attributes, name: listed_attribute(ROLE_LISTS[key])}
 
 
 def _entries(listed: Any) -> list[Any]:
@@ -131,37 +131,37 @@ def positions_of_listed(document: Mapping[str, Any], positions: Positions) -> Po
     """
     found_at: dict[str, tuple[int, int]] = {}
     for key in ROLE_LISTS:
-        for place, name in _names(key, document.get(key), []):
-            if place in positions:
-                found_at.setdefault(key_path(("attributes", name)), positions[place])
+        for path, name in _names(key, document.get(key), []):
+            if path in positions:
+                found_at.setdefault(key_path(("attributes", name)), positions[path])
     return found_at
 
 
 def _write_out_attributes(document: dict[str, Any], problems: list[str]) -> None:
-    given = [key for key in document if key in ROLE_LISTS]
-    if not given:
+    lists = [key for key in document if key in ROLE_LISTS]
+    if not lists:
         return
     attributes = document.get("attributes")
     if attributes is not None and not isinstance(attributes, dict):
-        for key in given:
+        for key in lists:
             del document[key]
         return  # reported with everything else
-    own = attributes or {}
+    written = attributes or {}
     merged: dict[str, Any] = {}
-    places: dict[str, str] = {}
+    list_of: dict[str, str] = {}
     for key in list(document):
         if key == "attributes":
-            merged |= {name: one for name, one in own.items() if name not in merged}
+            merged |= {name: attribute for name, attribute in written.items() if name not in merged}
         elif key in ROLE_LISTS:
-            for place, name in _names(key, document.pop(key), problems):
-                other = "attributes" if name in own else places.get(name)
+            for path, name in _names(key, document.pop(key), problems):
+                other = "attributes" if name in written else list_of.get(name)
                 if other is not None:
                     problems.append(
-                        f"{place}: found {found(name)}, which stands under {other!r}, too. "
+                        f"{path}: found {found(name)}, which stands under {other!r}, too. "
                         "Expected each attribute once. Remove one of them"
                     )
                     continue
-                places[name] = key
+                list_of[name] = key
                 merged[name] = listed_attribute(ROLE_LISTS[key])
     document["attributes"] = merged
 
@@ -203,19 +203,19 @@ def _criterion(
     """Return a criterion in its long form. What is no short form stays as it is."""
     if isinstance(value, list):
         return [
-            _criterion(key, bound, one, sensitive, problems) if isinstance(one, dict) else one
-            for one in value
+            _criterion(key, bound, entry, sensitive, problems) if isinstance(entry, dict) else entry
+            for entry in value
         ]
     if isinstance(value, dict):
-        known = {"attribute", bound, *_OTHERS.get(key, ())}
+        keys = {"attribute", bound, *_OTHERS.get(key, ())}
         if "attribute" in value or not value:
             return value
-        if known.isdisjoint(value):
-            if not all(_is_number(one) for one in value.values()):
+        if keys.isdisjoint(value):
+            if not all(_is_number(number) for number in value.values()):
                 return value
-            of_each = [{"attribute": name, bound: one} for name, one in value.items()]
+            of_each = [{"attribute": name, bound: number} for name, number in value.items()]
             return of_each[0] if len(of_each) == 1 else of_each
-        if not known.issuperset(value):
+        if not keys.issuperset(value):
             return value
         rest = value
     elif _is_number(value):

@@ -120,13 +120,13 @@ def run_date(environment: Mapping[str, str] = os.environ) -> date:
     ValueError
         If the variable holds something else.
     """
-    given = environment.get(RUN_DATE_VARIABLE)
-    if not given:
+    text = environment.get(RUN_DATE_VARIABLE)
+    if not text:
         return datetime.now(UTC).date()
     try:
-        return date.fromisoformat(given)
+        return date.fromisoformat(text)
     except ValueError:
         raise ValueError(
-            f"the day of the run (--run-date, {RUN_DATE_VARIABLE}) is {found(given)}. Expected a "
+            f"the day of the run (--run-date, {RUN_DATE_VARIABLE}) is {found(text)}. Expected a "
             "day as 2026-01-31. Correct it"
         ) from None

@@ -65,8 +65,8 @@ class UnreadableError(Exception):
 
     def at(self, path: str) -> str:
         """Return the message of a file."""
-        place = ":".join(str(one) for one in (path, self.line, self.column) if one is not None)
-        return f"{place}: not valid YAML: {self.reason}. Correct it"
+        start = ":".join(str(part) for part in (path, self.line, self.column) if part is not None)
+        return f"{start}: not valid YAML: {self.reason}. Correct it"
 
 
 def read_document(
@@ -297,10 +297,10 @@ def _duplicates(
     for key, on_lines in lines.items():
         if len(on_lines) == 1:
             continue
-        place = (*location, str(key))
+        inner = (*location, str(key))
         count = _COUNTS.get(len(on_lines), str(len(on_lines)))
         where = _on_lines(on_lines)
-        if place[:1] == ("attributes",) and len(place) == 2:
+        if inner[:1] == ("attributes",) and len(inner) == 2:
             text = (
                 f"found {count} roles for one attribute, {where}. Expected one role for each "
                 "attribute. Keep one of them"
@@ -308,7 +308,7 @@ def _duplicates(
         else:
             times = "twice" if len(on_lines) == 2 else f"{count} times"
             text = f"found the key {times}, {where}. Expected each key once. Keep one of them"
-        yield Finding(place, text)
+        yield Finding(inner, text)
 
 
 def _on_lines(lines: Sequence[int]) -> str:

@@ -74,16 +74,16 @@ def _first_axis(counts: Integers, classes: Sequence[str], least: int) -> list[fl
     frequent = of_value >= least
     places = np.zeros(len(counts))
     if frequent.any():
-        own = of_value[frequent]
+        records = of_value[frequent]
         # In whole numbers the products of many records would be beyond 64 bits.
-        both = np.outer(own.astype(np.float64), of_class.astype(np.float64))
+        both = np.outer(records.astype(np.float64), of_class.astype(np.float64))
         deviations = (counts[frequent] - both / total) / np.sqrt(both)
         left, _, right = np.linalg.svd(deviations, full_matrices=False)
         most = min(range(len(classes)), key=lambda t: (-of_class[t], classes[t]))
         sign = -1.0 if right[0, most] > 0 else 1.0
-        places[frequent] = sign * left[:, 0] / np.sqrt(own / total)
+        places[frequent] = sign * left[:, 0] / np.sqrt(records / total)
     # Adding 0 makes one zero of two.
-    return [round(one, _DECIMALS) + 0.0 for one in places.tolist()]
+    return [round(position, _DECIMALS) + 0.0 for position in places.tolist()]
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,8 @@ class _Groups:
     def cost(self, left: int) -> float:
         """Return the bits lost if a group and the next one become one."""
         right = self.after[left]
-        own, other = self.counts[left], self.counts[right]
-        return round(_bits(own + other) - _bits(own) - _bits(other), _DECIMALS)
+        first, second = self.counts[left], self.counts[right]
+        return round(_bits(first + second) - _bits(first) - _bits(second), _DECIMALS)
 
     def join(self, left: int) -> None:
         """Make a group and the next one the first of them."""
@@ -151,8 +151,8 @@ class _Groups:
         self.number -= 1
         self.joined.append(Joined(list(range(self.first[left], self.last[left] + 1)), cost))
 
-    def size(self, one: int) -> int:
-        return int(self.counts[one].sum())
+    def size(self, group: int) -> int:
+        return int(self.counts[group].sum())
 
     def groups(self) -> list[list[int]]:
         """Return the places of the values of all groups."""
@@ -166,8 +166,8 @@ class _Groups:
 def _bits(counts: Integers) -> float:
     """Return records times the entropy of their classes."""
     total = int(counts.sum())
-    own = math.fsum(count * math.log2(count) for count in counts.tolist() if count)
-    return total * math.log2(total) - own if total else 0.0
+    bits = math.fsum(count * math.log2(count) for count in counts.tolist() if count)
+    return total * math.log2(total) - bits if total else 0.0
 
 
 def learned_hierarchy(counts: Integers, least: int) -> LearnedHierarchy:
@@ -192,11 +192,11 @@ def learned_hierarchy(counts: Integers, least: int) -> LearnedHierarchy:
     groups = _Groups(counts)
     _join_small(groups, least)
     levels = [groups.groups()] if groups.joined and groups.number > 1 else []
-    wanted = set()
+    halves = set()
     half = groups.number
     while half > _TWO:
         half = -(-half // 2)
-        wanted.add(half)
+        halves.add(half)
     waiting = [
         (groups.cost(index), groups.first[index], index, groups.last[groups.after[index]])
         for index in range(len(counts))
@@ -212,12 +212,12 @@ def learned_hierarchy(counts: Integers, least: int) -> LearnedHierarchy:
         if cost != groups.cost(left):
             continue
         groups.join(left)
-        if groups.number in wanted:
+        if groups.number in halves:
             levels.append(groups.groups())
-        for one in (groups.before[left], left):
-            if one >= 0 and groups.after[one] >= 0:
-                following = groups.last[groups.after[one]]
-                heapq.heappush(waiting, (groups.cost(one), groups.first[one], one, following))
+        for index in (groups.before[left], left):
+            if index >= 0 and groups.after[index] >= 0:
+                following = groups.last[groups.after[index]]
+                heapq.heappush(waiting, (groups.cost(index), groups.first[index], index, following))
     return LearnedHierarchy(levels, groups.joined)
 
 
@@ -226,14 +226,14 @@ def _join_small(groups: _Groups, least: int) -> None:
     waiting = [(groups.size(index), index) for index in range(len(groups.counts))]
     heapq.heapify(waiting)
     while groups.number > 1:
-        size, one = heapq.heappop(waiting)
+        size, index = heapq.heappop(waiting)
         if size >= least:
             return
-        if not groups.alive[one] or groups.size(one) != size:
+        if not groups.alive[index] or groups.size(index) != size:
             continue
-        before, after = groups.before[one], groups.after[one]
-        takes_left = before >= 0 and (after < 0 or groups.cost(before) <= groups.cost(one))
-        left = before if takes_left else one
+        before, after = groups.before[index], groups.after[index]
+        takes_left = before >= 0 and (after < 0 or groups.cost(before) <= groups.cost(index))
+        left = before if takes_left else index
         groups.join(left)
         heapq.heappush(waiting, (groups.size(left), left))
 

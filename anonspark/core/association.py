@@ -71,7 +71,7 @@ def association_loss(before: Sequence[float | None], after: Sequence[float | Non
         0 for a release that is its original, about 1 where it holds no information. More where it
         misleads. None where the original holds no information, or the target is constant.
     """
-    total = math.fsum(one for one in before if one is not None)
+    total = math.fsum(value for value in before if value is not None)
     if total <= LEAST_ASSOCIATION:
         return None
-    return 1 - math.fsum(one for one in after if one is not None) / total
+    return 1 - math.fsum(value for value in after if value is not None) / total

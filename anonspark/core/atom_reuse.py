@@ -99,24 +99,24 @@ def join_strata(
     becomes = {pattern: pattern for pattern in parts}
     order = {pattern: reading_order(pattern, recipients) for pattern in [0, *parts]}
     while True:
-        unsound = [one for one, part in parts.items() if not soundness.holds(part)]
+        unsound = [pattern for pattern, part in parts.items() if not soundness.holds(part)]
         if not unsound:
             return becomes
-        s = min(unsound, key=lambda one: (parts[one].persons, order[one]))
-        own = parts.pop(s)
+        s = min(unsound, key=lambda pattern: (parts[pattern].persons, order[pattern]))
+        stratum = parts.pop(s)
         others: dict[int, Stratum] = {**parts, 0: Stratum(0)}
 
         t = min(
             others,
-            key=lambda one: (
-                _withheld(s, own, one, others[one]),
-                -others[one].persons,
-                order[one],
+            key=lambda pattern: (
+                _withheld(s, stratum, pattern, others[pattern]),
+                -others[pattern].persons,
+                order[pattern],
             ),
         )
         meet = s & t
         order.setdefault(meet, reading_order(meet, recipients))
-        together = own + parts.pop(t) if t else own
+        together = stratum + parts.pop(t) if t else stratum
         for before, now in becomes.items():
             if now in (s, t) and now:
                 becomes[before] = meet
@@ -124,11 +124,11 @@ def join_strata(
             parts[meet] = parts[meet] + together if meet in parts else together
 
 
-def _withheld(s: int, own: Stratum, t: int, other: Stratum) -> int:
+def _withheld(s: int, first: Stratum, t: int, second: Stratum) -> int:
     """Return the records that are withheld if two strata become one, summed over recipients."""
     common = (s & t).bit_count()
-    lost = own.persons * (s.bit_count() - common)
-    return lost + other.persons * (t.bit_count() - common)
+    lost = first.persons * (s.bit_count() - common)
+    return lost + second.persons * (t.bit_count() - common)
 
 
 OUTSIDE = 0
@@ -197,7 +197,7 @@ def divide_atom(
     if not (patterns != OUTSIDE).any():
         return new
     # An atom is in an earlier release as a whole or not at all.
-    then = {name: own for name, own in demand.then.items() if values[name][0] is not None}
+    then = {name: bound for name, bound in demand.then.items() if values[name][0] is not None}
     numbers: dict[bytes, int] = {}
     if people is not None:
         then = {**then, PEOPLE: demand.k}
@@ -206,23 +206,23 @@ def divide_atom(
     outside = Soundness(demand.k, then)
 
     def stratum(persons: Integers, names: Mapping[str, int]) -> Stratum:
-        own = persons.tolist()
-        found = {
-            name: frozenset(number for one in own if (number := values[name][one]) is not None)
+        rows = persons.tolist()
+        numbers_by_name = {
+            name: frozenset(number for row in rows if (number := values[name][row]) is not None)
             for name in names
         }
-        return Stratum(len(own), found)
+        return Stratum(len(rows), numbers_by_name)
 
-    def enough_of(gone: Integers, own: Integers) -> int:
+    def enough_of(gone: Integers, rows: Integers) -> int:
         """Return how many of some persons make k with those who are gone, one at least."""
         if people is None:
             return max(1, demand.k - len(gone))
-        known = {people[one] for one in gone.tolist()}
-        for number, one in enumerate(own.tolist(), start=1):
-            known.add(people[one])
-            if len(known) >= demand.k:
+        counted = {people[row] for row in gone.tolist()}
+        for number, row in enumerate(rows.tolist(), start=1):
+            counted.add(people[row])
+            if len(counted) >= demand.k:
                 return number
-        return len(own)
+        return len(rows)
 
     parts = {
         int(pattern): stratum(np.flatnonzero(patterns == pattern), inside.diversity)
@@ -233,17 +233,17 @@ def divide_atom(
         new[patterns == before] = now
     while True:
         gone = np.flatnonzero(new == OUTSIDE)
-        left = [int(one) for one in np.unique(new) if one != OUTSIDE]
+        left = [int(pattern) for pattern in np.unique(new) if pattern != OUTSIDE]
         if not len(gone) or not left or outside.holds(stratum(gone, then)):
             return new
-        sizes = {one: int((new == one).sum()) for one in left}
-        largest = min(left, key=lambda one: (-sizes[one], reading_order(one, demand.recipients)))
-        own = np.flatnonzero(new == largest)
-        own = np.array(sorted(own.tolist(), key=lambda one: keys[one]), np.int64)
-        need = enough_of(gone, own)
-        taken, others = own[:need], own[need:]
-        enough = outside.holds(stratum(np.concatenate([gone, taken]), then))
-        if enough and inside.holds(stratum(others, inside.diversity)):
-            new[taken] = OUTSIDE
+        sizes = {pattern: int((new == pattern).sum()) for pattern in left}
+        largest = min(left, key=lambda bits: (-sizes[bits], reading_order(bits, demand.recipients)))
+        rows = np.flatnonzero(new == largest)
+        rows = np.array(sorted(rows.tolist(), key=lambda row: keys[row]), np.int64)
+        need = enough_of(gone, rows)
+        leaving, staying = rows[:need], rows[need:]
+        enough = outside.holds(stratum(np.concatenate([gone, leaving]), then))
+        if enough and inside.holds(stratum(staying, inside.diversity)):
+            new[leaving] = OUTSIDE
         else:
-            new[own] = OUTSIDE
+            new[rows] = OUTSIDE

@@ -33,7 +33,7 @@ def gini_score(counts: Integers) -> int:
         From 0 to 256 times the records. One record more changes it by -256 to 256.
     """
     return sum(
-        UNITS * sum(one * one for one in row) // total
+        UNITS * sum(cell * cell for cell in row) // total
         for row in counts.tolist()
         if (total := sum(row))
     )
@@ -57,7 +57,7 @@ def information_score(counts: Integers, records_at_most: int | None = None) -> i
     for row in counts.tolist():
         total = sum(row)
         if records_at_most is None or total <= records_at_most:
-            terms += [one * math.log2(one) for one in row if one]
+            terms += [cell * math.log2(cell) for cell in row if cell]
             terms += [-total * math.log2(total)] if total else []
         else:
             terms.append(-_capped_bits(row, _largest_change(records_at_most - 1)))
@@ -71,12 +71,12 @@ def _capped_bits(row: Sequence[int], most: float) -> float:
     rarest classes take as many each, the others their entropy. Of each code one record more takes
     0 to ``most`` bits more, and so does it of the best one.
     """
-    total, kept, logarithms = sum(row), 0, 0
+    total, counted, logarithms = sum(row), 0, 0
     fewest = _exact(most) * total
     for cell in sorted(filter(None, row), reverse=True):
-        kept += cell
+        counted += cell
         logarithms += _exact(cell * math.log2(cell))
-        bits = _exact(kept * math.log2(kept)) - logarithms + _exact(most) * (total - kept)
+        bits = _exact(counted * math.log2(counted)) - logarithms + _exact(most) * (total - counted)
         fewest = min(fewest, bits)
     return math.ldexp(fewest, -_BINARY_PLACES)
 

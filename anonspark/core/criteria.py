@@ -78,8 +78,8 @@ def numbered(units: Integers) -> tuple[Integers, int]:
     number : int
         Number of different people.
     """
-    found, numbers = np.unique(units, return_inverse=True)
-    return numbers.astype(np.int64, copy=False), len(found)
+    different, numbers = np.unique(units, return_inverse=True)
+    return numbers.astype(np.int64, copy=False), len(different)
 
 
 @dataclass(frozen=True)
@@ -142,17 +142,17 @@ def paired(values: Integers) -> tuple[Integers, PairedPeople]:
     O(n log n) for each attribute. No order of the records matters.
     """
     people, number = numbered(values[:, -1])
-    found = [
+    uniques = [
         np.unique(values[:, index] * max(number, 1) + people, return_inverse=True)
         for index in range(values.shape[1] - 1)
     ]
-    sizes = [*(len(pairs) for pairs, _ in found), number]
+    sizes = [*(len(pairs) for pairs, _ in uniques), number]
     first = np.cumsum([0, *sizes]).astype(np.int64)
     numbers = np.empty_like(values)
-    for position, (_, own) in enumerate(found):
-        numbers[:, position] = first[position] + own
+    for position, (_, inverse) in enumerate(uniques):
+        numbers[:, position] = first[position] + inverse
     numbers[:, -1] = first[-2] + people
-    pairs = np.concatenate([np.zeros(0, np.int64), *(pairs for pairs, _ in found)])
+    pairs = np.concatenate([np.zeros(0, np.int64), *(pairs for pairs, _ in uniques)])
     own_values, own_people = np.divmod(pairs, max(number, 1))
     return numbers, PairedPeople(first, own_values, own_people)
 
@@ -282,8 +282,8 @@ class Criteria:
         """Return the first distinct l-diversity that a group violates, if any, counting people."""
         names = [attribute.name for attribute in self.sensitive]
         for criterion in self.criteria:
-            place = names.index(criterion.attribute)
-            if people.matched[place] < criterion.bound:
+            index = names.index(criterion.attribute)
+            if people.matched[index] < criterion.bound:
                 return criterion
         return None
 
@@ -307,7 +307,7 @@ class Criteria:
             raise ValueError("the criteria count people, not records")
         flat = np.concatenate([np.asarray(part, np.int64) for part in counts])
         present = np.zeros(len(flat), np.int64)
-        found = np.flatnonzero(flat)
-        present[: len(found)] = found
-        place = kernel.first_unsatisfied(self.requirements, flat, present, len(found), rows)
-        return None if place < 0 else self.criteria[place]
+        occurring = np.flatnonzero(flat)
+        present[: len(occurring)] = occurring
+        index = kernel.first_unsatisfied(self.requirements, flat, present, len(occurring), rows)
+        return None if index < 0 else self.criteria[index]

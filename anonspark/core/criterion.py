@@ -233,27 +233,27 @@ def criterion_type(kind: str) -> CriterionType:
     ConfigurationError
         No installed package has it, or the one that has it cannot be used.
     """
-    known = CRITERIA.get(kind) or foreign_criterion(kind)
-    if known is None:
+    criterion = CRITERIA.get(kind) or foreign_criterion(kind)
+    if criterion is None:
         raise ConfigurationError(
             f"privacy.{kind}: no criterion of anonspark, nor of an installed package. Install the "
             "package that has it, also where the tasks run"
         )
-    return known
+    return criterion
 
 
 def foreign_criterion(key: str) -> CriterionType | None:
-    """Return the criterion that another package has, under its key. None where none has it.
+    """Return the criterion of another package by its key, or None if no package has it.
 
     Raises
     ------
     ConfigurationError
         The package cannot be used.
     """
-    known = extensions.extension(extensions.CRITERIA, key)
-    if known is None:
+    plugin = extensions.extension(extensions.CRITERIA, key)
+    if plugin is None:
         return None
-    row, problem = known.value, None
+    row, problem = plugin.value, None
     if not isinstance(row, CriterionType):
         problem = f"expected a CriterionType, found {type(row).__name__}"
     elif row.key != key:
@@ -263,7 +263,7 @@ def foreign_criterion(key: str) -> CriterionType | None:
     elif row.bound == "below" or row.needs is not None:
         problem = "only built-in criteria are bounded below, or need an order"
     if problem is not None:
-        raise known.refused(extensions.CRITERIA, key, problem)
+        raise plugin.refused(extensions.CRITERIA, key, problem)
     return row  # type: ignore[no-any-return]
 
 

@@ -91,8 +91,8 @@ def find_dependencies(
         all would be right for, and of a column whose values repeat in at least half of the records.
     """
     by_name = dict(zip(names, codes, strict=True))
-    known = numbers or {}
-    found = []
+    numeric = numbers or {}
+    dependencies = []
     for first in determinants:
         sizes = np.bincount(by_name[first])
         repeated = sizes[by_name[first]] > 1
@@ -102,17 +102,17 @@ def find_dependencies(
         for second in names if determined is None else determined:
             if second == first:
                 continue
-            own: Dependency | None = None
+            dependency: Dependency | None = None
             if repeats:
-                own = _exactly(first, second, groups, by_name[second][repeated])
-            if own is None and second in known:
+                dependency = _exactly(first, second, groups, by_name[second][repeated])
+            if dependency is None and second in numeric:
                 if repeats:
-                    own = _nearly(first, second, groups, known[second][repeated])
-                elif first in known:
-                    own = _by_neighbors(first, second, known, by_name[second])
-            if own is not None:
-                found.append(own)
-    return found
+                    dependency = _nearly(first, second, groups, numeric[second][repeated])
+                elif first in numeric:
+                    dependency = _by_neighbors(first, second, numeric, by_name[second])
+            if dependency is not None:
+                dependencies.append(dependency)
+    return dependencies
 
 
 def _exactly(first: str, second: str, groups: Integers, values: Integers) -> Dependency | None:
@@ -157,7 +157,7 @@ def _close(first: str, second: str, guessed: Floats, values: Floats) -> Dependen
         values, (_OUTERMOST, 0.5, 1 - _OUTERMOST), method="inverted_cdf"
     )
     most = WITHIN * (high - low)
-    right, base = (int((np.abs(own - values) <= most).sum()) for own in (guessed, middle))
+    right, base = (int((np.abs(guess - values) <= most).sum()) for guess in (guessed, middle))
     return _judged(first, second, right, base, len(values), WITHIN)
 
 

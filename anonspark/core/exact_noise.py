@@ -88,12 +88,12 @@ def permute_and_flip(
         The place of the chosen one.
     """
     best = max(scores)
-    places = list(range(len(scores)))
+    indices = list(range(len(scores)))
     while True:
         # The next of a uniformly random permutation (Fisher and Yates).
-        chosen = below(len(places))
-        places[chosen], places[-1] = places[-1], places[chosen]
-        place = places.pop()
+        chosen = below(len(indices))
+        indices[chosen], indices[-1] = indices[-1], indices[chosen]
+        index = indices.pop()
         # The best one is accepted for certain, so that no loop is without end.
-        if bernoulli_exp((best - scores[place]) * a, b, below):
-            return place
+        if bernoulli_exp((best - scores[index]) * a, b, below):
+            return index

@@ -43,12 +43,12 @@ def figure_texts(values: Sequence[object], digits: int = 4) -> list[str]:
         How many digits of the largest fraction count.
     """
     plain = [_plain(value) for value in values]
-    fractions = [one for one in plain if isinstance(one, float) and math.isfinite(one)]
+    fractions = [value for value in plain if isinstance(value, float) and math.isfinite(value)]
     largest = max(map(abs, fractions), default=0.0)
     decimals = _decimals(largest, digits) if largest >= _SMALL else 0
     while decimals and all(f"{fraction:.{decimals}f}".endswith("0") for fraction in fractions):
         decimals -= 1
-    return [f"{one:,.{decimals}f}" if isinstance(one, float) else _whole_text(one) for one in plain]
+    return [f"{x:,.{decimals}f}" if isinstance(x, float) else _whole_text(x) for x in plain]
 
 
 def figure_rows(rows: Sequence[Mapping[str, object]], names: Sequence[str]) -> list[list[str]]:

@@ -112,17 +112,19 @@ def arrow_schema(table: Sequence[Figure]) -> pa.Schema:
 
 def without_losses(table: Sequence[Figure], row: Mapping[str, Any]) -> dict[str, object]:
     """Return a row of a table whose figures of loss are null."""
-    return {**row, **{one.name: None for one in table if one.is_loss and one.name in row}}
+    losses = [figure.name for figure in table if figure.is_loss and figure.name in row]
+    return {**row, **dict.fromkeys(losses)}
 
 
 def results(table: Sequence[Figure]) -> tuple[Figure, ...]:
     """Return the columns of a table that are numbers and outcomes of a run, in its order."""
-    return tuple(one for one in table if one.is_result and one.type in _NUMBERS)
+    return tuple(figure for figure in table if figure.is_result and figure.type in _NUMBERS)
 
 
 def shown(table: Sequence[Figure]) -> tuple[Figure, ...]:
     """Return the columns of a table that the terminal shows, in the order there."""
-    return tuple(sorted((one for one in table if one.line), key=lambda one: one.line or 0))
+    figures = [figure for figure in table if figure.line]
+    return tuple(sorted(figures, key=lambda figure: figure.line or 0))
 
 
 def _configured(name: str, data_type: str) -> Figure:

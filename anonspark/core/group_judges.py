@@ -100,8 +100,8 @@ def address_of(judge: Callable[..., int], key: str) -> int:
     values, share = np.array([0, 2]), np.ones(1)
     code = values.ctypes.data
     lacks = _FUNCTION(address)(code, code + values.itemsize, 1, share.ctypes.data, 1, 2, 1.0)
-    known = extensions.extension(extensions.CRITERIA, key)
-    if lacks < 0 and known is not None:
+    plugin = extensions.extension(extensions.CRITERIA, key)
+    if lacks < 0 and plugin is not None:
         problem = "its function fails, or returns less than 0, for a class of one value"
-        raise known.refused(extensions.CRITERIA, key, problem)
+        raise plugin.refused(extensions.CRITERIA, key, problem)
     return int(address)

@@ -28,8 +28,8 @@ def read_levels(text: str, names: Sequence[str]) -> tuple[int, ...] | None:
         None if it is no text of these quasi-identifiers.
     """
     pattern = ", ".join(rf"{re.escape(name)}=(\d{{1,9}})" for name in names)
-    found = re.fullmatch(pattern, text)
-    return None if found is None else tuple(int(level) for level in found.groups())
+    match = re.fullmatch(pattern, text)
+    return None if match is None else tuple(int(level) for level in match.groups())
 
 
 def require_levels(text: str, names: Sequence[str], key: str) -> tuple[int, ...]:
@@ -47,10 +47,10 @@ def require_levels(text: str, names: Sequence[str], key: str) -> tuple[int, ...]
     DataError
         If the text is none of these quasi-identifiers.
     """
-    found = read_levels(text, names)
-    if found is None:
+    levels = read_levels(text, names)
+    if levels is None:
         raise DataError(
             f"{key}: metrics/rounds lacks the level of a quasi-identifier. Restore the release, or "
             "publish it again"
         )
-    return found
+    return levels

@@ -59,12 +59,12 @@ def matched_of_attributes(
     items, people : int64 ndarray of shape (n,)
         Pairs of a value, numbered through all attributes, and a person.
     """
-    found = []
+    matched = []
     first = first_value.tolist()
     for index, most in enumerate(most_matched):
-        own = (first[index] <= items) & (items < first[index + 1])
-        found.append(matched_values(items[own], people[own], most) if most else 0)
-    return found
+        chosen = (first[index] <= items) & (items < first[index + 1])
+        matched.append(matched_values(items[chosen], people[chosen], most) if most else 0)
+    return matched
 
 
 def _different(values: Integers, people: Integers) -> tuple[Integers, Integers]:

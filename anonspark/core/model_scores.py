@@ -191,14 +191,14 @@ def area_covariance(first: Integers, second: Integers, products: Sequence[int]) 
     Fraction or None
         None if a class has fewer than two records.
     """
-    negatives, positives = (int(one) for one in first.sum(axis=1))
+    negatives, positives = (int(number) for number in first.sum(axis=1))
     if min(negatives, positives) < 2:
         return None
     # The mean placement of either class is the area.
     total = _doubled_pairs(first) * _doubled_pairs(second)
     of_records = [
-        (Fraction(product) - Fraction(total, own)) / ((own - 1) * own * (2 * others) ** 2)
-        for product, own, others in zip(
+        (Fraction(product) - Fraction(total, size)) / ((size - 1) * size * (2 * others) ** 2)
+        for product, size, others in zip(
             products, (negatives, positives), (positives, negatives), strict=True
         )
     ]
@@ -211,7 +211,7 @@ def area_variance(steps: Integers) -> Fraction | None:
     for counts, places in zip(steps, placements(steps), strict=True):
         some = np.flatnonzero(counts)
         pairs = zip(counts[some].tolist(), places[some].tolist(), strict=True)
-        squares.append(sum(count * place**2 for count, place in pairs))
+        squares.append(sum(count * placement**2 for count, placement in pairs))
     return area_covariance(steps, steps, squares)
 
 
@@ -268,11 +268,11 @@ def _doubled_pairs(steps: Integers) -> int:
     some = np.flatnonzero(steps[1])
     # In Python's integers: pairs outgrow 64 bits.
     pairs = zip(steps[1, some].tolist(), placements(steps)[1, some].tolist(), strict=True)
-    return sum(count * place for count, place in pairs)
+    return sum(count * placement for count, placement in pairs)
 
 
 def _area(steps: Integers) -> Fraction | None:
-    negatives, positives = (int(one) for one in steps.sum(axis=1))
+    negatives, positives = (int(number) for number in steps.sum(axis=1))
     if not negatives or not positives:
         return None
     return Fraction(_doubled_pairs(steps), 2 * negatives * positives)

@@ -28,10 +28,10 @@ def release_key(seed: int, *facts: str) -> bytes:
     *facts : str
         Facts that distinguish this release from others.
     """
-    own = blake2b(key=str(seed).encode(), digest_size=32, person=b"pseudonyms")
+    digest = blake2b(key=str(seed).encode(), digest_size=32, person=b"pseudonyms")
     for fact in facts:
-        own.update(len(fact.encode()).to_bytes(8, "big") + fact.encode())
-    return own.digest()
+        digest.update(len(fact.encode()).to_bytes(8, "big") + fact.encode())
+    return digest.digest()
 
 
 def pseudonyms_of(units: Integers, key: bytes) -> pa.Array:
@@ -49,9 +49,9 @@ def pseudonyms_of(units: Integers, key: bytes) -> pa.Array:
     pyarrow.StringArray of shape (n,)
         BLAKE2b of 16 bytes under the key. About a microsecond for each different person.
     """
-    different, places = np.unique(units, return_inverse=True)
+    different, inverse = np.unique(units, return_inverse=True)
     texts = [
-        blake2b(one.tobytes(), key=key, digest_size=_BYTES).hexdigest()
-        for one in different.astype("<i8")
+        blake2b(unit.tobytes(), key=key, digest_size=_BYTES).hexdigest()
+        for unit in different.astype("<i8")
     ]
-    return pa.array(texts, PSEUDONYM).take(pa.array(places))
+    return pa.array(texts, PSEUDONYM).take(pa.array(inverse))

@@ -99,19 +99,19 @@ def draw_queries(
         chosen = random.choice(d, int(random.integers(1, d + 1)), replace=False).tolist()
         if filters:
             chosen.append(d + int(random.integers(len(filters))))
-        chosen.sort(key=lambda place: len(domains[place].values))
+        chosen.sort(key=lambda index: len(domains[index].values))
         reached = 1.0
-        for done, place in enumerate(chosen):
-            domain, upto = domains[place], sums[place]
-            wanted = min(1.0, (selectivity / reached) ** (1 / (len(chosen) - done)))
+        for done, index in enumerate(chosen):
+            domain, upto = domains[index], sums[index]
+            share = min(1.0, (selectivity / reached) ** (1 / (len(chosen) - done)))
             if domain.evenly:
                 first = int(random.integers(len(upto)))
             else:
                 first = int(np.searchsorted(upto, random.random() * upto[-1], "right"))
             before = upto[first] - domain.shares[first]
-            last = int(np.searchsorted(upto, before + wanted - _TOLERANCE))
+            last = int(np.searchsorted(upto, before + share - _TOLERANCE))
             last = min(max(first, last), len(upto) - 1)
             reached *= upto[last] - before
-            low[place, query], high[place, query] = domain.values[first], domain.values[last]
-            asked[place, query] = True
+            low[index, query], high[index, query] = domain.values[first], domain.values[last]
+            asked[index, query] = True
     return Queries(low, high, asked)

@@ -105,9 +105,7 @@ def places_of_range(kind: Kind, bounds: Sequence[Bound], *, single: bool = False
         raise UnfitRangeError("whole numbers, as the column's are")
     if kind == "integer" and any(not -(2**63) <= number < 2**63 for number in numbers):
         raise UnfitRangeError("whole numbers of 64 bits, as the column's are")
-    return (
-        [Fraction(_nearest(one, single=single)) for one in numbers] if kind == "float" else numbers
-    )
+    return [Fraction(_nearest(x, single=single)) for x in numbers] if kind == "float" else numbers
 
 
 def _nearest(number: Fraction, *, single: bool) -> float:

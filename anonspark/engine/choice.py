@@ -23,20 +23,20 @@ EngineName = Literal["auto", "local", "spark"]
 """As a user names it. ``auto`` for what :func:`choose_engine` says."""
 
 
-def engine_name(found: str) -> EngineName:
-    """Return what a user said on the command line.
+def engine_name(name: str) -> EngineName:
+    """Return the engine that a user named on the command line.
 
     Raises
     ------
     ConfigurationError
         If there is no such engine.
     """
-    match found:
+    match name:
         case "auto" | "local" | "spark":
-            return found
+            return name
         case _:
             raise ConfigurationError(
-                f"--engine: found {found!r}. Expected one of auto, local, spark"
+                f"--engine: found {name!r}. Expected one of auto, local, spark"
             )
 
 
@@ -97,12 +97,12 @@ class Choice:
     reason: str
 
 
-def choose_engine(wanted: EngineName, work: Work | None, master: str | None) -> Choice:
+def choose_engine(engine: EngineName, work: Work | None, master: str | None) -> Choice:
     """Decide who does a piece of work.
 
     Parameters
     ----------
-    wanted : str
+    engine : str
         What the user said.
     work : Work or None
         None where it is not known before Spark has started, as of a configuration on HDFS.
@@ -123,7 +123,7 @@ def choose_engine(wanted: EngineName, work: Work | None, master: str | None) -> 
     if work is not None:
         for data_format in work.formats:
             refuse_foreign(work.read, data_format)
-    if wanted == "spark":
+    if engine == "spark":
         return Choice("spark", "execution.engine says so")
     for path in () if work is None else work.read:
         if urlsplit(path).scheme in ("http", "https"):
@@ -132,7 +132,7 @@ def choose_engine(wanted: EngineName, work: Work | None, master: str | None) -> 
                 "first, and name the file"
             )
     obstacle = None if work is None else _obstacle(work)
-    if wanted == "local":
+    if engine == "local":
         if master is not None:
             raise ConfigurationError(
                 f"execution.engine: found local, together with --master {master}, which is "
@@ -145,9 +145,9 @@ def choose_engine(wanted: EngineName, work: Work | None, master: str | None) -> 
                 f"({', '.join(WRITTEN_FORMATS)}). Set it to spark or auto"
             )
         return Choice("local", "execution.engine says so")
-    given = _given_spark(master)
-    if given is not None or obstacle is not None or work is None:
-        return Choice("spark", given or obstacle or "the configuration lies where Spark reads it")
+    cause = _given_spark(master)
+    if cause is not None or obstacle is not None or work is None:
+        return Choice("spark", cause or obstacle or "the configuration lies where Spark reads it")
     size, most = _size_and_most(work)
     if size > most:
         return Choice(
@@ -204,7 +204,7 @@ def _obstacle(work: Work) -> str | None:
 
 
 def local_path(path: str) -> Path | None:
-    """Return where a path or ``file:`` address is on the local disk. None for other addresses."""
+    """Return where a path or ``file:`` address is on the local disk, or None for others."""
     parts = urlsplit(path)
     if not parts.scheme:
         return Path(path)

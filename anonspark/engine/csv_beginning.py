@@ -50,13 +50,13 @@ def rows_of(lines: Sequence[str], separator: str, quote: str, escape: str) -> li
             quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
             escapechar=escaping,
         )
-        found, read = [], 0
+        parsed, read = [], 0
         for row in reader:
             if reader.line_num - read > _LINES_OF_A_RECORD:
                 raise csv.Error
             read = reader.line_num
-            found.append(row)
-        return found
+            parsed.append(row)
+        return parsed
 
     try:
         return rows([f"{line}\n" for line in lines])
@@ -125,7 +125,7 @@ _WITH_POINT = re.compile(r"[+-]?\d+\.\d+")
 
 
 def has_header(rows: Sequence[Sequence[str]], names: Sequence[str]) -> bool | None:
-    """Return whether the first row names the columns, None where that is not sure.
+    """Return whether the first row names the columns, or None if that is not sure.
 
     Parameters
     ----------
@@ -162,10 +162,10 @@ def _answer_of_values(first: Sequence[str], columns: Sequence[Sequence[str]]) ->
         for values in columns
     ]
     below = list(zip(first, columns, measured, repeating, strict=True))
-    is_value = any(one and name in values for name, values, _, one in below)
+    is_value = any(often and name in values for name, values, _, often in below)
     # One column alone may lack a number in the first record, where a word stands for it.
     is_alone = sum(measured) == 1 and len(first) > _FEW_COLUMNS
-    is_backed = any(one > number for *_, number, one in below) or any(map(meaning_of, first))
+    is_backed = any(often > number for *_, number, often in below) or any(map(meaning_of, first))
     rules = (
         (any(number and _MEASURED.fullmatch(name) for name, _, number, _ in below), False),
         # Nobody calls a column as missing values are written: the first record may lack a number.

@@ -79,8 +79,8 @@ class DataFiles:
     def schema(self, fields: Sequence[pa.Field]) -> pa.Schema:
         """Return the columns of files, in the place of which or behind which stand the folders'."""
         folders = {folder.name.lower(): folder for folder in self.folders}
-        own = [folders.pop(one.name.lower(), one) for one in fields]
-        return pa.schema([*own, *folders.values()])
+        columns = [folders.pop(column.name.lower(), column) for column in fields]
+        return pa.schema([*columns, *folders.values()])
 
     def read(
         self,
@@ -157,7 +157,7 @@ def listed_files(files: Files, paths: Sequence[str], key: str | None = None) -> 
     """
     roots = {path: files.matches(path) for path in paths}
     if key is not None and not all(roots.values()):
-        raise DataError(*(nothing_there(path, key) for path, own in roots.items() if not own))
+        raise DataError(*(nothing_there(path, key) for path, hits in roots.items() if not hits))
     every = []
     for root in (root for path in paths for root in roots[path]):
         for inside, size in files_at(files, root):
@@ -165,11 +165,11 @@ def listed_files(files: Files, paths: Sequence[str], key: str | None = None) -> 
             folders = _folders(inside.split("/")[:-1])
             if folders is not None and not _is_hidden(address.rpartition("/")[2]):
                 every.append(DataFile(address, size, folders))
-    return sorted(every, key=lambda one: one.address)
+    return sorted(every, key=lambda file: file.address)
 
 
 def find_files(
-    files: Files, paths: Sequence[str], key: str, wanted: WantedColumns | None = None
+    files: Files, paths: Sequence[str], key: str, selection: WantedColumns | None = None
 ) -> DataFiles:
     """Find the files of a table.
 
@@ -181,7 +181,7 @@ def find_files(
         folders named like ``column=value`` at any depth. Hidden ones do not.
     key : str
         What named the paths, for messages.
-    wanted : WantedColumns or None
+    selection : WantedColumns or None
         Knows what means missing.
 
     Raises
@@ -191,34 +191,34 @@ def find_files(
         no value.
     """
     every = listed_files(files, paths, key)
-    named = [one for one in every if one.folders and one.bytes]
+    named = [file for file in every if file.folders and file.bytes]
     if not named:
-        return DataFiles(tuple(one for one in every if not one.folders), pa.schema([]))
+        return DataFiles(tuple(file for file in every if not file.folders), pa.schema([]))
     names = list(named[0].folders)
-    for one in every:
-        if list(one.folders) != names and one.bytes:
+    for file in every:
+        if list(file.folders) != names and file.bytes:
             raise DataError(
-                f"{key}: {one.address} and {named[0].address} lie in folders that name other "
+                f"{key}: {file.address} and {named[0].address} lie in folders that name other "
                 "columns. Expected the same columns (folders like column=value) in one order "
                 "everywhere. Move one of them"
             )
     # With folders that are columns each file counts once, however often it is named.
-    distinct = {one.address: one for one in every if list(one.folders) == names}
-    markers = wanted.markers if wanted is not None else ()
+    distinct = {file.address: file for file in every if list(file.folders) == names}
+    markers = selection.markers if selection is not None else ()
     schema, missing = [], {}
     for name in names:
-        own, missing[name] = typed_folders({one.folders[name] for one in named}, markers)
-        schema.append(pa.field(name, own))
-    found = [
+        data_type, missing[name] = typed_folders({file.folders[name] for file in named}, markers)
+        schema.append(pa.field(name, data_type))
+    data_files = [
         replace(
-            one,
+            file,
             folders={
-                name: None if text in missing[name] else text for name, text in one.folders.items()
+                name: None if text in missing[name] else text for name, text in file.folders.items()
             },
         )
-        for one in distinct.values()
+        for file in distinct.values()
     ]
-    return DataFiles(tuple(found), pa.schema(schema))
+    return DataFiles(tuple(data_files), pa.schema(schema))
 
 
 def typed_folders(
@@ -234,11 +234,11 @@ def typed_folders(
         Texts that mean missing. In a column of texts they stay what they are.
     """
     values = pa.array(set(texts), pa.string())
-    own, _ = type_of(forms_of(values.filter(pc.invert(mean_missing(values, markers)))))
-    if pa.types.is_string(own):
-        return own, frozenset()
+    data_type, _ = type_of(forms_of(values.filter(pc.invert(mean_missing(values, markers)))))
+    if pa.types.is_string(data_type):
+        return data_type, frozenset()
     marked = mean_missing(values, markers, numbers=True)
-    return own, frozenset(values.filter(marked).drop_null().to_pylist())
+    return data_type, frozenset(values.filter(marked).drop_null().to_pylist())
 
 
 def require_known_compressions(files: Sequence[DataFile], key: str) -> None:
@@ -250,15 +250,15 @@ def require_known_compressions(files: Sequence[DataFile], key: str) -> None:
     """
     for file in files:
         if file.address.endswith(UNKNOWN_COMPRESSIONS):
-            known = f"{', '.join(COMPRESSED[:-1])} or {COMPRESSED[-1]}"
+            readable = f"{', '.join(COMPRESSED[:-1])} or {COMPRESSED[-1]}"
             raise DataError(
                 f"{key}: {file.address} is compressed in a way that cannot be read. Expected "
-                f"a file as it is, {known}. Decompress it"
+                f"a file as it is, {readable}. Decompress it"
             )
 
 
 def folder_text(value: str) -> str | None:
-    """Return what stands behind the sign in a folder's name. None for no value.
+    """Return the value in a folder's name, or None if the name stands for no value.
 
     Raises
     ------
@@ -328,14 +328,14 @@ class FileSchemas:
 
 
 def lacking_columns(
-    found: FileSchemas, wanted: WantedColumns, *, columns: Sequence[str], path_key: str
+    listed: FileSchemas, selection: WantedColumns, *, columns: Sequence[str], path_key: str
 ) -> list[pa.Field]:
     """Check that every file has every column that is wanted, in one type.
 
     Parameters
     ----------
-    found : FileSchemas
-    wanted : WantedColumns
+    listed : FileSchemas
+    selection : WantedColumns
         A column that no file has is not looked for here.
     columns : sequence of str
         Those that the engine knows of the table, fields of structs among them.
@@ -353,47 +353,47 @@ def lacking_columns(
         Naming each column that a file lacks or has in another type, and one such file.
     """
     # Engines find columns of files whatever the case of their letters.
-    known = {name.lower() for name in (*columns, *found.folders)}
-    folders = {name.lower() for name in found.folders}
-    fields = [_by_name(schema) for schema in found.schemas]
+    known_names = {name.lower() for name in (*columns, *listed.folders)}
+    folders = {name.lower() for name in listed.folders}
+    fields = [_by_name(schema) for schema in listed.schemas]
     inner = [
-        {one.name.lower(): [one.field] for one in struct_fields(schema).values()}
-        for schema in found.schemas
+        {part.name.lower(): [part.field] for part in struct_fields(schema).values()}
+        for schema in listed.schemas
     ]
     problems: list[str] = []
     unknown: list[pa.Field] = []
-    for name, is_read in wanted.names.items():
+    for name, is_read in selection.names.items():
         if name.lower() in folders:
             continue
-        own = [one.get(name.lower(), []) for one in fields]
-        of_structs = [one.get(name.lower(), []) for one in inner]
-        if any(own) and any(of_structs):
+        hits = [by_name.get(name.lower(), []) for by_name in fields]
+        of_structs = [by_name.get(name.lower(), []) for by_name in inner]
+        if any(hits) and any(of_structs):
             problems.append(
-                f"{path_key}: {name!r} is a column in {_a_file(found, _filled(own))}, and a field "
-                f"of a struct in {_a_file(found, _filled(of_structs))}. Expected one of them in "
-                "all files. Rename one, or write the files anew"
+                f"{path_key}: {name!r} is a column in {_a_file(listed, _filled(hits))}, and a "
+                f"field of a struct in {_a_file(listed, _filled(of_structs))}. Expected one of "
+                "them in all files. Rename one, or write the files anew"
             )
             continue
-        own = own if any(own) else of_structs
+        hits = hits if any(hits) else of_structs
         # Files that have no column at all have no records; Hive's old ones number their columns.
-        exempt = [all(_NUMBERED.fullmatch(column) for column in one) for one in fields]
-        there = _filled(own)
-        lacking = [index for index, one in enumerate(own) if not one and not exempt[index]]
-        if not there:
+        exempt = [all(_NUMBERED.fullmatch(column) for column in names) for names in fields]
+        present = _filled(hits)
+        lacking = [index for index, hit in enumerate(hits) if not hit and not exempt[index]]
+        if not present:
             continue
         problems += [
-            f"{path_key}: {_a_file(found, [place])} has {len(own[place])} columns that Spark "
-            f"cannot distinguish, {', '.join(repr(field.name) for field in own[place])}. Rename one"
-            for place in there
-            if len(own[place]) > 1
+            f"{path_key}: {_a_file(listed, [schema])} has {len(hits[schema])} columns that Spark "
+            f"cannot distinguish, {', '.join(repr(hit.name) for hit in hits[schema])}. Rename one"
+            for schema in present
+            if len(hits[schema]) > 1
         ]
-        if lacking and wanted.missing == "error":
-            problems.append(_lacks(found, name, lacking, path_key, wanted.key))
+        if lacking and selection.missing == "error":
+            problems.append(_lacks(listed, name, lacking, path_key, selection.key))
         if is_read:
-            typed = {place: own[place][0] for place in there}
-            problems += _unlike(found, name, typed, path_key, is_field=own is of_structs)
-        if name.lower() not in known:
-            unknown.append(own[there[0]][0].with_name(name))
+            typed = {schema: hits[schema][0] for schema in present}
+            problems += _unlike(listed, name, typed, path_key, is_field=hits is of_structs)
+        if name.lower() not in known_names:
+            unknown.append(hits[present[0]][0].with_name(name))
     if problems:
         raise DataError(*problems)
     return unknown
@@ -432,27 +432,27 @@ def _by_name(schema: pa.Schema) -> dict[str, list[pa.Field]]:
     return fields
 
 
-def _filled(own: Sequence[Sequence[pa.Field]]) -> list[int]:
-    return [index for index, fields in enumerate(own) if fields]
+def _filled(fields_of_schemas: Sequence[Sequence[pa.Field]]) -> list[int]:
+    return [index for index, fields in enumerate(fields_of_schemas) if fields]
 
 
-def _files_of(found: FileSchemas, places: Sequence[int]) -> list[str]:
+def _files_of(listed: FileSchemas, schemas: Sequence[int]) -> list[str]:
     return sorted(
         redact(file)
-        for file, place in zip(found.files, found.places, strict=True)
-        if place in places
+        for file, schema in zip(listed.files, listed.places, strict=True)
+        if schema in schemas
     )
 
 
-def _a_file(found: FileSchemas, places: Sequence[int]) -> str:
-    return _files_of(found, places)[0]
+def _a_file(listed: FileSchemas, schemas: Sequence[int]) -> str:
+    return _files_of(listed, schemas)[0]
 
 
 def _lacks(
-    found: FileSchemas, name: str, places: Sequence[int], path_key: str, key: str | None
+    listed: FileSchemas, name: str, schemas: Sequence[int], path_key: str, key: str | None
 ) -> str:
-    files = _files_of(found, places)
-    more = f" (and {len(files) - 1:,} more of {len(found.files):,} files)" if files[1:] else ""
+    files = _files_of(listed, schemas)
+    more = f" (and {len(files) - 1:,} more of {len(listed.files):,} files)" if files[1:] else ""
     remedy = "" if key is None else f", or set {key} to null to read missing values there"
     return (
         f"{path_key}: {files[0]}{more} lacks the column {name!r}, which other files have. Expected "

@@ -30,7 +30,7 @@ _SCRIPTS = {"HANGUL": 0.2, **dict.fromkeys(("CYRILLIC", "GREEK", "HEBREW", "ARAB
 
 
 def codec_of(name: str) -> str | None:
-    """Return how Python calls an encoding of texts. None where it knows none of that name."""
+    """Return Python's name of an encoding of texts, or None if it knows none of that name."""
     named = {shown.lower(): codec for codec, shown in _COMMON.items()}
     try:
         codec = codecs.lookup(named.get(name.lower(), name))
@@ -82,7 +82,7 @@ def _strangeness(word: str) -> float:
 
 
 def encoding_without_mark(content: bytes) -> str | None:
-    """Return the form of UTF-16 that bytes without a mark are in, None for others.
+    """Return the form of UTF-16 of bytes without a byte order mark, or None if they are none.
 
     The digits, commas and line ends of a table show it: one of their two bytes is 0, always the
     same one.

@@ -103,7 +103,7 @@ def local_tree(directory: str, prefix: str = "") -> list[Entry]:
     OSError
         If a directory cannot be listed.
     """
-    found: list[Entry] = []
+    entries: list[Entry] = []
     try:
         inside = sorted(os.scandir(directory), key=lambda entry: entry.name)
     except (FileNotFoundError, NotADirectoryError):
@@ -111,15 +111,15 @@ def local_tree(directory: str, prefix: str = "") -> list[Entry]:
     for entry in inside:
         path, status = prefix + entry.name, entry.stat(follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
-            found.append(Entry(path, "link"))
+            entries.append(Entry(path, "link"))
         elif stat.S_ISDIR(status.st_mode):
-            found.append(Entry(path, "directory"))
-            found += local_tree(entry.path, f"{path}/")
+            entries.append(Entry(path, "directory"))
+            entries += local_tree(entry.path, f"{path}/")
         elif stat.S_ISREG(status.st_mode):
-            found.append(Entry(path, "file", status.st_size))
+            entries.append(Entry(path, "file", status.st_size))
         else:
-            found.append(Entry(path, "other"))
-    return found
+            entries.append(Entry(path, "other"))
+    return entries
 
 
 # What a file system says that syncs no directories, or of what is not there or not for us.
@@ -164,14 +164,14 @@ class Files(Protocol):
         ...
 
     def local_path(self, path: str) -> str | None:
-        """Return where a path is on the local disk, links not followed. None for other places.
+        """Return where a path is on the local disk, links not followed, or None for other paths.
 
         What ``viewfs`` mounts there counts, too.
         """
         ...
 
     def fault(self, path: str, access: Access = "shared") -> str | None:
-        """Return why what is at a path cannot be used, and what to do. None where it can.
+        """Return why what is at a path cannot be used, and what to do, or None if it can.
 
         See :mod:`anonspark.ownership`. Nothing is wrong where nothing is. Only local disks and
         HDFS have owners. Elsewhere only links are looked for.
@@ -206,12 +206,12 @@ class Files(Protocol):
         """
         local = self.local_path(path)
         try:
-            found = self.remote_tree(path) if local is None else local_tree(local)
+            entries = self.remote_tree(path) if local is None else local_tree(local)
         except OSError as error:
             raise ConfigurationError(
                 f"path {path}: not all of its directories can be listed. Check permissions"
             ) from error
-        return sorted(found, key=lambda entry: entry.path)
+        return sorted(entries, key=lambda entry: entry.path)
 
     def sync(self, path: str) -> None:
         """Put a file, or the names in a directory, on the local disk itself. Nothing elsewhere.
@@ -272,7 +272,7 @@ class Files(Protocol):
         ...
 
     def children(self, path: str) -> list[str]:
-        """Return the addresses of what a directory holds, sorted. None where it is not there."""
+        """Return the sorted addresses of what a directory holds, none if there is no directory."""
         ...
 
     def files_below(self, path: str) -> list[tuple[str, int]]:

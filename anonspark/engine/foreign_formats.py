@@ -47,7 +47,7 @@ def remedy_for(name: str) -> str | None:
 
     Of files that are converted it is the format, for :func:`refuse_foreign`.
     """
-    return next((remedy for own, _, remedy in _FORMATS if own == name), None)
+    return next((remedy for kind, _, remedy in _FORMATS if kind == name), None)
 
 
 def refuse_foreign(paths: Sequence[str], data_format: str) -> None:

@@ -65,10 +65,10 @@ def read_hierarchy_files(
 
 def _read_text(files: Files, path: str, key: str) -> str:
     try:
-        there = files.exists(path)
+        exists = files.exists(path)
     except ConfigurationError as error:
         raise ConfigurationError(f"{key}: {error}") from error
-    if not there:
+    if not exists:
         raise ConfigurationError(
             f"{key}: no hierarchy file is at {path}. Check the path, and that this machine can "
             "reach it"

@@ -50,12 +50,12 @@ def require_plain_files(files: Files, paths: Sequence[str], data_format: str, ke
         return
     seen: set[str] = set()
     for path in paths:
-        addresses = [one.rstrip("/") for one in files.matches(path)]
+        addresses = [match.rstrip("/") for match in files.matches(path)]
         named = literal(path) if files.exists(path) else path
         inside = files.matches(f"{named.rstrip('/')}/*") if addresses else []
-        directories = list(dict.fromkeys(one.rpartition("/")[0] for one in inside))
+        directories = list(dict.fromkeys(address.rpartition("/")[0] for address in inside))
         above = {address.rpartition("/")[0]: files.parent(address) for address in addresses}
-        links = [files.parent(files.resolved(one)) for one in (*addresses, *inside)]
+        links = [files.parent(files.resolved(address)) for address in (*addresses, *inside)]
         links += map(files.resolved, directories)
         for start in dict.fromkeys((*directories, *above.values(), *links)):
             for folder in _upwards(files, start):
@@ -70,7 +70,7 @@ def require_plain_files(files: Files, paths: Sequence[str], data_format: str, ke
 
 
 def table_format(files: Files, folder: str) -> str | None:
-    """Return the format whose table a folder is. None where it is none, or cannot be looked at.
+    """Return the format whose table a folder is, or None if it is none or cannot be read.
 
     Who may read a directory need not be allowed to look at those above it.
     """
@@ -106,11 +106,10 @@ def _tables_below(files: Files, address: str) -> Iterator[tuple[str, str]]:
     """
     below = [name for name, _ in files.files_below(address)]
     has_files = any("/" not in name and name[0] not in "._" for name in below)
-    for folder in dict.fromkeys(found[1] for name in below if (found := _BELOW.fullmatch(name))):
-        if not has_files or all("=" in part for part in folder.strip("/").split("/")):
-            kind = table_format(files, f"{address}/{folder}")
-            if kind is not None:
-                yield folder, kind
+    for folder in dict.fromkeys(match[1] for name in below if (match := _BELOW.fullmatch(name))):
+        is_read = not has_files or all("=" in part for part in folder.strip("/").split("/"))
+        if is_read and (kind := table_format(files, f"{address}/{folder}")) is not None:
+            yield folder, kind
 
 
 def _refused(path: str, folder: str, kind: str, key: str) -> ConfigurationError:

@@ -19,6 +19,9 @@ MAGIC = b"PAR1"
 """The last bytes of a Parquet file, which stand behind each row group, too: what lies between them
 has no meaning, and Spark writes it so (:mod:`anonspark.engine.spark.table`)."""
 
+WRITER = f"parquet-cpp-arrow version {pa.cpp_version}"
+"""Name that Arrow leaves in a footer. Other versions may encode the same values otherwise."""
+
 STAMPED_VERSION = "4.1.4"
 """Spark's version in every footer, whatever engine and Spark write it, so that bytes are the same.
 
@@ -55,6 +58,20 @@ class Encoding:
     columns: pa.Schema
     described: str
     codec: str
+
+    @classmethod
+    def of(cls, schema: pa.Schema, codec: str = "snappy") -> Encoding:
+        """Return the encoding of tables of a schema, whose values need not be nullable."""
+        columns = nullable(schema)
+        return cls(columns, spark_description(columns), codec)
+
+    @property
+    def notes(self) -> dict[bytes, bytes]:
+        """Return what a footer says beside the columns, for Spark."""
+        return {
+            b"org.apache.spark.version": STAMPED_VERSION.encode(),
+            b"org.apache.spark.sql.parquet.row.metadata": self.described.encode(),
+        }
 
 
 @dataclass
@@ -109,12 +126,7 @@ class EncodedFile:
             yield sink.take()
         if writer is None:
             return
-        writer.add_key_value_metadata(
-            {
-                "org.apache.spark.version": STAMPED_VERSION,
-                "org.apache.spark.sql.parquet.row.metadata": self.encoding.described,
-            }
-        )
+        writer.add_key_value_metadata(self.encoding.notes)
         writer.close()
         last = sink.take()
         self.size, self.sha256 = sink.written, sink.digest.hexdigest()
@@ -123,9 +135,8 @@ class EncodedFile:
 
 def encode_table(table: pa.Table) -> bytes:
     """Return a table as a Parquet file of one row group."""
-    columns = nullable(table.schema)
     rows = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
-    file = EncodedFile(Encoding(columns, spark_description(columns), "snappy"))
+    file = EncodedFile(Encoding.of(table.schema))
     return b"".join(file.parts(iter(rows)))
 
 
@@ -135,23 +146,23 @@ class _Sink:
     def __init__(self) -> None:
         self.digest = hashlib.sha256()
         self.written = 0
-        self._kept: list[bytes] = []
+        self._parts: list[bytes] = []
         self.closed = False
 
     def write(self, content: bytes) -> int:
-        own = bytes(content)
-        self.digest.update(own)
-        self.written += len(own)
-        self._kept.append(own)
-        return len(own)
+        written = bytes(content)
+        self.digest.update(written)
+        self.written += len(written)
+        self._parts.append(written)
+        return len(written)
 
     def take(self) -> bytes:
         """Return what was written since the last time."""
-        taken = b"".join(self._kept)
-        self._kept.clear()
-        if not taken.endswith(MAGIC):
+        encoded = b"".join(self._parts)
+        self._parts.clear()
+        if not encoded.endswith(MAGIC):
             raise ValueError("a part of a Parquet file has to end with its magic bytes")
-        return taken
+        return encoded
 
     def tell(self) -> int:
         return self.written
@@ -173,7 +184,7 @@ def _nullable_type(data_type: pa.DataType) -> pa.DataType:
         return pa.list_(pa.field("element", _nullable_type(data_type.value_type)))
     if pa.types.is_struct(data_type):
         return pa.struct(
-            [pa.field(one.name, _nullable_type(one.type)) for one in _fields(data_type)]
+            [pa.field(field.name, _nullable_type(field.type)) for field in _fields(data_type)]
         )
     return data_type
 

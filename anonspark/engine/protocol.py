@@ -469,7 +469,7 @@ class Engine(Protocol):
         self,
         configuration: Configuration,
         hierarchies: Mapping[str, Hierarchy],
-        given: Table | None = None,
+        source: Table | None = None,
     ) -> Input:
         """Open a table of people.
 
@@ -478,7 +478,7 @@ class Engine(Protocol):
         configuration : Configuration
         hierarchies : mapping of str to Hierarchy
             Of the attributes whose hierarchy comes from a file.
-        given : Table or None
+        source : Table or None
             The table. None opens what the configuration names.
 
         Raises
@@ -518,7 +518,7 @@ class Engine(Protocol):
         key: str,
         section: str | None = None,
         texts: Sequence[str] = (),
-        wanted: WantedColumns | None = None,
+        selection: WantedColumns | None = None,
     ) -> Table:
         """Open a table that lies beside a release.
 
@@ -535,7 +535,7 @@ class Engine(Protocol):
             otherwise.
         texts : sequence of str
             Columns that are read as texts, where only the values show the types.
-        wanted : WantedColumns or None
+        selection : WantedColumns or None
             What each file has to have. None asks no file.
 
         Returns

@@ -29,7 +29,7 @@ def in_order(field: pa.Field, values: Sequence[str]) -> pa.Field:
 
 
 def order_of(field: pa.Field) -> tuple[str, ...]:
-    """Return the values of a column in the order that it brings. None where it brings none."""
+    """Return the values of a column in the order that it brings, or None if it brings none."""
     return tuple(json.loads((field.metadata or {}).get(_ORDER, b"[]")))
 
 
@@ -84,8 +84,8 @@ class WantedColumns:
     def asks(self, name: str) -> bool:
         """Return whether a column, or a field of it, is looked for."""
         column = name.lower()
-        names = [one.lower() for one in self.names]
-        return column in names or any(one.startswith(f"{column}.") for one in names)
+        names = [known.lower() for known in self.names]
+        return column in names or any(known.startswith(f"{column}.") for known in names)
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ def is_hashable(data_type: pa.DataType) -> bool:
     if pa.types.is_list(data_type) or pa.types.is_large_list(data_type):
         return is_hashable(data_type.value_type)
     if pa.types.is_struct(data_type):
-        return all(is_hashable(one.type) for one in data_type)
+        return all(is_hashable(field.type) for field in data_type)
     return not (pa.types.is_map(data_type) or pa.types.is_null(data_type))
 
 
@@ -207,17 +207,17 @@ def is_publishable(data_type: pa.DataType) -> bool:
     if pa.types.is_list(data_type) or pa.types.is_large_list(data_type):
         return is_publishable(data_type.value_type)
     if pa.types.is_struct(data_type):
-        return all(is_publishable(one.type) for one in data_type)
+        return all(is_publishable(field.type) for field in data_type)
     return is_plain(data_type) or bool(pa.types.is_binary(data_type))
 
 
-def is_readable(found: pa.DataType, wanted: pa.DataType) -> bool:
+def is_readable(stored: pa.DataType, target: pa.DataType) -> bool:
     """Return whether values of one type can be read as another. See :class:`Reading`."""
-    if is_text(wanted):
-        return is_plain(found) or bool(pa.types.is_null(found))
-    if is_text(found):
-        return is_plain(wanted)
-    return any(of(found) and of(wanted) for of in (is_number, is_time, pa.types.is_boolean))
+    if is_text(target):
+        return is_plain(stored) or bool(pa.types.is_null(stored))
+    if is_text(stored):
+        return is_plain(target)
+    return any(of(stored) and of(target) for of in (is_number, is_time, pa.types.is_boolean))
 
 
 def type_name(data_type: pa.DataType) -> str:
@@ -234,7 +234,7 @@ def type_name(data_type: pa.DataType) -> str:
     if pa.types.is_map(data_type):
         return f"map<{type_name(data_type.key_type)},{type_name(data_type.item_type)}>"
     if pa.types.is_struct(data_type):
-        return f"struct<{','.join(f'{one.name}:{type_name(one.type)}' for one in data_type)}>"
+        return f"struct<{','.join(f'{field.name}:{type_name(field.type)}' for field in data_type)}>"
     return str(data_type)
 
 
@@ -278,11 +278,11 @@ def require_distinct(columns: Sequence[str], names: Iterable[str], subject: str)
         alike.setdefault(column.lower(), []).append(column)
     problems = []
     for name in dict.fromkeys(names):
-        found = alike.get(name.lower(), [])
-        if len(found) > 1:
+        forms = alike.get(name.lower(), [])
+        if len(forms) > 1:
             problems.append(
-                f"{subject}: has {len(found)} columns that Spark cannot distinguish, "
-                f"{', '.join(map(repr, found))}. Expected one of the name {name!r}, whatever the "
+                f"{subject}: has {len(forms)} columns that Spark cannot distinguish, "
+                f"{', '.join(map(repr, forms))}. Expected one of the name {name!r}, whatever the "
                 "case of its letters. Drop or rename the others"
             )
     if problems:
@@ -290,7 +290,7 @@ def require_distinct(columns: Sequence[str], names: Iterable[str], subject: str)
 
 
 def require_distinct_header(
-    header: Sequence[str | None], wanted: WantedColumns | None, subject: str
+    header: Sequence[str | None], selection: WantedColumns | None, subject: str
 ) -> None:
     """Check that no names of a CSV file's first line differ in the case of letters alone.
 
@@ -299,7 +299,7 @@ def require_distinct_header(
     Parameters
     ----------
     header : sequence of str or None
-    wanted : WantedColumns or None
+    selection : WantedColumns or None
         Columns that are looked for. None for all of them.
     subject : str
         What messages call the table.
@@ -309,19 +309,19 @@ def require_distinct_header(
     DataError
         Naming the columns.
     """
-    asked = None if wanted is None else {name.lower() for name in wanted.names}
+    used = None if selection is None else {name.lower() for name in selection.names}
     alike: dict[str, dict[str, int]] = {}
-    for place, name in enumerate(header):
+    for index, name in enumerate(header):
         if name:
-            alike.setdefault(name.lower(), {}).setdefault(name, place)
+            alike.setdefault(name.lower(), {}).setdefault(name, index)
     names = [
-        next(iter(own))
-        for lower, own in alike.items()
+        next(iter(forms))
+        for lower, forms in alike.items()
         # Columns of the very same name have their places behind it.
-        if (asked is not None and lower in asked)
+        if (used is not None and lower in used)
         or (
-            len(own) > 1
-            and (asked is None or any(f"{lower}{place}" in asked for place in own.values()))
+            len(forms) > 1
+            and (used is None or any(f"{lower}{index}" in used for index in forms.values()))
         )
     ]
     require_distinct([name for name in header if name], names, subject)
@@ -359,10 +359,10 @@ def unread_column(kind: str, rows: int) -> pa.Array:
     return pa.ExtensionArray.from_storage(UnreadType(kind), pa.nulls(rows))
 
 
-def unread(name: str, found: pa.DataType) -> str:
+def unread(name: str, data_type: pa.DataType) -> str:
     """Return the error that a column cannot be read."""
     return (
-        f"{name}: found {found}, which cannot be read. Expected a column of numbers, dates, "
+        f"{name}: found {data_type}, which cannot be read. Expected a column of numbers, dates, "
         "timestamps, booleans or texts, all of one type. Convert it, or leave it out"
     )
 
@@ -383,11 +383,11 @@ def require_read(schema: pa.Schema, names: Iterable[str], subject: str = "") -> 
     DataError
         Naming each column, and what its values are.
     """
-    wanted = set(names)
+    used = set(names)
     problems = [
         f"{subject}{unread(field.name, field.type)}"
         for field in schema
-        if field.name in wanted and isinstance(field.type, UnreadType)
+        if field.name in used and isinstance(field.type, UnreadType)
     ]
     if problems:
         raise DataError(*problems)

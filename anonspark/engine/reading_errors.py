@@ -149,29 +149,29 @@ def note_nanoseconds(key: str, columns: Iterable[str]) -> None:
         )
 
 
-def type_not_read(where: str, found: str, *, column: str | None = None) -> DataError:
+def type_not_read(where: str, type_text: str, *, column: str | None = None) -> DataError:
     """Return the error of a column of a type that cannot be read.
 
     Parameters
     ----------
     where : str
         What named the paths, and the paths.
-    found : str
+    type_text : str
         The type, as the file says it.
     column : str or None
         None where it is not known. Then no column can be read because of it.
     """
-    what = f"a column has the type {found}"
+    what = f"a column has the type {type_text}"
     remedy = "Drop it, or convert it"
-    if "[ns]" in found or "NANOS" in found:
+    if "[ns]" in type_text or "NANOS" in type_text:
         remedy = (
             "Drop it, or write the file anew with microseconds, in pandas and pyarrow by "
             'coerce_timestamps="us"'
         )
-    if found == ORC_INSTANT:
+    if type_text == ORC_INSTANT:
         remedy = "Drop it, or write the file anew as Parquet"
     if column is not None:
-        what = f"the column {column!r} has the type {found}"
+        what = f"the column {column!r} has the type {type_text}"
     elif not where.startswith(_OF_A_COMMAND):
         remedy += (
             ", or set execution.engine to local, which passes over columns that are not listed"
@@ -285,24 +285,24 @@ def no_record_below_header(where: str) -> DataError:
     )
 
 
-def another_format(where: str, found: str) -> DataError:
+def another_format(where: str, kind: str) -> DataError:
     """Return the error of a file that is no CSV.
 
     Parameters
     ----------
     where : str
         What named the paths, and the file.
-    found : str
+    kind : str
         The format by its first bytes.
     """
-    remedy = remedy_for(found)
+    remedy = remedy_for(kind)
     if remedy is not None:
         return DataError(
-            f"{where}: the file is {found} by its first bytes, which is not read. {remedy}"
+            f"{where}: the file is {kind} by its first bytes, which is not read. {remedy}"
         )
-    name = "Parquet" if found == "parquet" else found.upper()
+    name = "Parquet" if kind == "parquet" else kind.upper()
     return DataError(
-        f"{where}: the file is {name} by its first bytes, not CSV. Say {format_of(where, found)}, "
+        f"{where}: the file is {name} by its first bytes, not CSV. Say {format_of(where, kind)}, "
         "or give the file a name with that ending"
     )
 
@@ -331,7 +331,7 @@ def undecodable(where: str, encoding: str, line: int | None, content: bytes) -> 
         Lines around the fault, or the beginning of the file: the likely encodings are sought in
         them, and nothing of them is shown.
     """
-    likely = [one for one in likely_encodings(content) if one.lower() != encoding.lower()]
+    likely = [name for name in likely_encodings(content) if name.lower() != encoding.lower()]
     named = f" (likely {' or '.join(likely)})" if likely else ""
     option = option_of(where, "encoding", likely[0] if likely else "NAME")
     lines = "its lines are" if line is None else f"line {line:,} is"

@@ -120,7 +120,7 @@ class Recognized:
 
     @property
     def words(self) -> str:
-        """Return how the CSV file is written, for a person. Empty where no file was looked into."""
+        """Describe how the CSV file is written, with an empty text if no file was read."""
         if self.separator is None:
             return ""
         guess = " (a guess: look at the letters that are read so)" if self.is_guess else ""
@@ -173,9 +173,9 @@ def recognize(
     -----
     Lists the paths, and reads what :func:`anonspark.engine.recognition.read_beginning` does.
     """
-    said = _by_name(options or {})
+    stated = _by_name(options or {})
     kind = data_format or format_of_names(paths)
-    says_all = all(map(said.get, ("header", "sep", "encoding")))
+    says_all = all(map(stated.get, ("header", "sep", "encoding")))
     if kind is not None and (kind.lower() != "csv" or says_all):
         return Recognized(kind)
     require_plain_files(files, paths, kind or "", key)
@@ -192,27 +192,27 @@ def recognize(
     else:
         raise nothing_in_files(f"{key}: {', '.join(paths)}")
     where = f"{key}: {file}"
-    found = _format_of_bytes(content)
-    refuse_foreign(paths, remedy_for(found) or "")
-    if kind is None and found in ("parquet", "orc", "json"):
-        return Recognized(found)
-    if found not in ("csv", "json"):
-        raise another_format(where, found)
+    format_found = _format_of_bytes(content)
+    refuse_foreign(paths, remedy_for(format_found) or "")
+    if kind is None and format_found in ("parquet", "orc", "json"):
+        return Recognized(format_found)
+    if format_found not in ("csv", "json"):
+        raise another_format(where, format_found)
     if file.lower().endswith(UNKNOWN_COMPRESSIONS):
         return Recognized("csv", file)
-    encoding, is_guess = said.get("encoding") or encoding_of_mark(content), False
+    encoding, is_guess = stated.get("encoding") or encoding_of_mark(content), False
     try:
         text = _text_of(content, encoding, where)
     except DataError:
-        likely = likely_encodings(content) if guesses and "encoding" not in said else []
+        likely = likely_encodings(content) if guesses and "encoding" not in stated else []
         if not likely:
             raise
         encoding, is_guess = likely[0], True
         text = _text_of(content, encoding, where)
-    named, lines = _lines_of(text, said.get("comment", ""), is_whole=is_whole)
-    quotes = said.get("quote", '"'), said.get("escape", '"')
-    header = said["header"].lower() == "true" if "header" in said else None
-    separator = said.get("sep", named)
+    named, lines = _lines_of(text, stated.get("comment", ""), is_whole=is_whole)
+    quotes = stated.get("quote", '"'), stated.get("escape", '"')
+    header = stated["header"].lower() == "true" if "header" in stated else None
+    separator = stated.get("sep", named)
     if separator is None:
         tabs = uncompressed(file).endswith(".tsv")
         separator = separator_of(lines, quotes, header, names, tabs=tabs)
@@ -230,7 +230,7 @@ def recognize(
         ("decimal", ",", has_comma),
         ("encoding", encoding, encoding != UTF_8),
     )
-    unsaid = {name: value for name, value, is_odd in settings if is_odd and name not in said}
+    unsaid = {name: value for name, value, is_odd in settings if is_odd and name not in stated}
     return Recognized("csv", file, header, separator, encoding, is_guess, unsaid)
 
 
@@ -241,11 +241,6 @@ def separator_in_words(separator: str) -> str:
 
 def found_in_files(files: Files, configuration: Configuration) -> dict[str, str]:
     """Return what the input is read with besides what its configuration says.
-
-    Parameters
-    ----------
-    files : Files
-    configuration : Configuration
 
     Returns
     -------
@@ -262,21 +257,21 @@ def found_in_files(files: Files, configuration: Configuration) -> dict[str, str]
     -----
     As :func:`recognize`. What was found is logged, without a word of the data.
     """
-    own = configuration.input
-    if own.is_settled:
+    stated = configuration.input
+    if stated.is_settled:
         return {}
-    data_format = own.format if own.says_format else None
+    data_format = stated.format if stated.says_format else None
     names = list(configuration.attributes)
-    found = recognize(files, own.paths, data_format, own.options, names, asks=True)
-    settings = dict(found.options)
-    if not own.says_format:
-        if found.data_format == "csv" and "inferschema" not in _by_name(own.options):
+    recognized = recognize(files, stated.paths, data_format, stated.options, names, asks=True)
+    settings = dict(recognized.options)
+    if not stated.says_format:
+        if recognized.data_format == "csv" and "inferschema" not in _by_name(stated.options):
             # Whoever says nothing of a file wants its numbers to be numbers.
             settings["inferSchema"] = "true"
-        if found.data_format != own.format:
-            settings["format"] = found.data_format
-    if settings and (found.file is not None or "format" in settings):
-        words = {"sep": separator_in_words(found.separator or "")}
+        if recognized.data_format != stated.format:
+            settings["format"] = recognized.data_format
+    if settings and (recognized.file is not None or "format" in settings):
+        words = {"sep": separator_in_words(recognized.separator or "")}
         listed = ", ".join(f"{name} {words.get(name, value)}" for name, value in settings.items())
         _LOGGER.info("the input is read with what its files show: %s", listed)
     return settings
@@ -323,15 +318,15 @@ def _lines_of(text: str, comment: str, *, is_whole: bool) -> tuple[str | None, l
 
 
 def _format_of_files(files: Sequence[str], key: str) -> str | None:
-    """Return the format that the names of a table's files say. None where none says one."""
-    said = {kind: file for file in reversed(files) if (kind := format_of_name(file)) is not None}
-    if len(said) > 1:
-        listed = " and ".join(f"{file} ({kind})" for kind, file in sorted(said.items()))
+    """Return the format that the names of a table's files show, or None if none shows one."""
+    by_kind = {kind: file for file in reversed(files) if (kind := format_of_name(file)) is not None}
+    if len(by_kind) > 1:
+        listed = " and ".join(f"{file} ({kind})" for kind, file in sorted(by_kind.items()))
         raise ConfigurationError(
             f"{key}: found files of several formats: {listed}. Expected one. Name the files of one "
-            f"of them only, with a pattern such as *.{min(said)}"
+            f"of them only, with a pattern such as *.{min(by_kind)}"
         )
-    return next(iter(said), None)
+    return next(iter(by_kind), None)
 
 
 def _format_of_bytes(content: bytes) -> str:

@@ -59,7 +59,7 @@ def fields_of(name: str, data_type: pa.DataType) -> list[StructField]:
     Fields of structs in arrays and maps are none: a record has any number of them.
     """
     return [
-        StructField(DOT.join((name, *path)), name, path, own) for path, own in _paths(data_type)
+        StructField(DOT.join((name, *path)), name, path, inner) for path, inner in _paths(data_type)
     ]
 
 
@@ -68,7 +68,7 @@ def _paths(data_type: pa.DataType) -> Iterator[tuple[tuple[str, ...], pa.DataTyp
         return
     for field in data_type:
         yield (field.name,), field.type
-        yield from (((field.name, *path), own) for path, own in _paths(field.type))
+        yield from (((field.name, *path), inner) for path, inner in _paths(field.type))
 
 
 def struct_fields(schema: pa.Schema) -> dict[str, StructField]:
@@ -78,22 +78,22 @@ def struct_fields(schema: pa.Schema) -> dict[str, StructField]:
     the case of its letters, become no column: no one could distinguish them.
     """
     columns = Counter(map(str.lower, schema.names))
-    found = [
-        one
+    fields = [
+        inner
         for field in schema
         if columns[field.name.lower()] == 1
-        for one in fields_of(field.name, field.type)
+        for inner in fields_of(field.name, field.type)
     ]
-    names = columns + Counter(one.name.lower() for one in found)
-    return {one.name: one for one in found if names[one.name.lower()] == 1}
+    names = columns + Counter(field.name.lower() for field in fields)
+    return {field.name: field for field in fields if names[field.name.lower()] == 1}
 
 
 def with_struct_fields(schema: pa.Schema) -> pa.Schema:
     """Return the columns of a table, each struct followed by its fields."""
-    own = struct_fields(schema)
+    fields = struct_fields(schema)
     by_column: dict[str, list[pa.Field]] = {}
-    for one in own.values():
-        by_column.setdefault(one.column, []).append(one.field)
+    for field in fields.values():
+        by_column.setdefault(field.column, []).append(field.field)
     return pa.schema([each for field in schema for each in (field, *by_column.get(field.name, ()))])
 
 
@@ -102,13 +102,13 @@ def whole_structs(schema: pa.Schema) -> list[str]:
     return [
         field.name
         for field in schema
-        if any(one.name in schema.names for one in fields_of(field.name, field.type))
+        if any(inner.name in schema.names for inner in fields_of(field.name, field.type))
     ]
 
 
 def whole_columns(schema: pa.Schema) -> list[str]:
     """Return the columns of :func:`with_struct_fields` that are no fields of structs."""
-    fields = {one.name for field in schema for one in fields_of(field.name, field.type)}
+    fields = {inner.name for field in schema for inner in fields_of(field.name, field.type)}
     return [name for name in schema.names if name not in fields]
 
 
@@ -117,30 +117,30 @@ def with_field(column: pa.Field, field: StructField) -> pa.Field:
     return column.with_type(_with_path(column.type, field.path, field.type))
 
 
-def _with_path(struct: pa.DataType, path: tuple[str, ...], own: pa.DataType) -> pa.DataType:
+def _with_path(struct: pa.DataType, path: tuple[str, ...], data_type: pa.DataType) -> pa.DataType:
     fields = list(struct)
     first, rest = path[0], path[1:]
-    at = next((i for i, one in enumerate(fields) if one.name.lower() == first.lower()), None)
+    at = next((i for i, field in enumerate(fields) if field.name.lower() == first.lower()), None)
     if at is None:
-        inner = _with_path(pa.struct([]), rest, own) if rest else own
+        inner = _with_path(pa.struct([]), rest, data_type) if rest else data_type
         return pa.struct([*fields, pa.field(first, inner)])
     if rest:
-        fields[at] = fields[at].with_type(_with_path(fields[at].type, rest, own))
+        fields[at] = fields[at].with_type(_with_path(fields[at].type, rest, data_type))
     return pa.struct(fields)
 
 
 def written_fields(name: str, data_type: pa.DataType) -> list[str]:
     """Return the fields of a struct that hold values of a record, as attributes are named."""
     return [
-        one.name
-        for one in fields_of(name, data_type)
-        if not any(of(one.type) for of in (pa.types.is_struct, pa.types.is_map, *LISTS))
+        field.name
+        for field in fields_of(name, data_type)
+        if not any(of(field.type) for of in (pa.types.is_struct, pa.types.is_map, *LISTS))
     ]
 
 
 def outer_columns(fields: Iterable[StructField]) -> list[str]:
-    """Return the paths of fields in a file. Of one that is a part of another, the other's alone."""
+    """Return the paths of fields in a file, without those inside of another."""
     paths = [(field.column, *field.path) for field in fields]
     whole = set(paths)
-    kept = (path for path in paths if not any(path[:size] in whole for size in range(1, len(path))))
-    return list(dict.fromkeys(DOT.join(path) for path in kept))
+    tops = (path for path in paths if not any(path[:size] in whole for size in range(1, len(path))))
+    return list(dict.fromkeys(DOT.join(path) for path in tops))

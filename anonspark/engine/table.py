@@ -89,10 +89,10 @@ class SelectColumns:
 
 @dataclass(frozen=True)
 class _AddFields:
-    given: pa.Schema
+    source: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
-        inner, schema = struct_fields(self.given), with_struct_fields(self.given)
+        inner, schema = struct_fields(self.source), with_struct_fields(self.source)
         for batch in batches:
             outer = iter(batch.columns)
             columns = [

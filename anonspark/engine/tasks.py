@@ -21,13 +21,13 @@ def takes_dictionaries(function: Callable[[Batches], Batches]) -> bool:
     return bool(getattr(function, "takes_dictionaries", False))
 
 
-class _Place(threading.local):
+class _TaskState(threading.local):
     # A thread runs one task at a time.
     number = 0
     is_remote = True
 
 
-_PLACE = _Place()
+_STATE = _TaskState()
 
 
 def task_number() -> int:
@@ -35,17 +35,17 @@ def task_number() -> int:
 
     No two tasks of one table have the same. An attempt has that of the task that it repeats.
     """
-    return _PLACE.number
+    return _STATE.number
 
 
 def is_remote() -> bool:
     """Return whether what the task of this thread makes goes to other processes or machines."""
-    return _PLACE.is_remote
+    return _STATE.is_remote
 
 
 def enter_task(number: int, *, is_remote: bool = True) -> None:
     """Set the task that begins in this thread, and where its results go. For engines."""
-    _PLACE.number, _PLACE.is_remote = number, is_remote
+    _STATE.number, _STATE.is_remote = number, is_remote
 
 
 class FailedTaskError(Exception):

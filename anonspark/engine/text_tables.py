@@ -20,10 +20,10 @@ _MOST_COLUMNS = 20_000
 
 def open_reader(
     address: TableAddress,
-    found: DataFiles,
+    data_files: DataFiles,
     options: Mapping[str, str],
     texts: Sequence[str],
-    wanted: WantedColumns | None,
+    selection: WantedColumns | None,
     first_line: Callable[[Reader, DataFile], str],
 ) -> Reader:
     """Return the reader of a table's text files, which knows their header.
@@ -31,10 +31,10 @@ def open_reader(
     Parameters
     ----------
     address : TableAddress
-    found : DataFiles
+    data_files : DataFiles
     options : mapping of str to str
     texts : sequence of str
-    wanted : WantedColumns or None
+    selection : WantedColumns or None
         These as of :func:`~anonspark.engine.values.text_reader.text_reader`.
     first_line : callable
         Returns the first line of a file, nothing if there is none.
@@ -46,13 +46,13 @@ def open_reader(
     DataError
         If there is no file, or the header has too many columns or names a wanted one twice.
     """
-    reader = text_reader(address, options, texts, wanted)
-    if not found.files:
+    reader = text_reader(address, options, texts, selection)
+    if not data_files.files:
         raise address.not_of_the_format("no file")
-    require_known_compressions(found.files, address.key)
+    require_known_compressions(data_files.files, address.key)
     if isinstance(reader, JsonReader):
         return reader
-    line = next(filter(None, (first_line(reader, file) for file in found.files)), "")
+    line = next(filter(None, (first_line(reader, file) for file in data_files.files)), "")
     columns = line.count(reader.separator) + 1
     if columns > _MOST_COLUMNS:
         raise DataError(
@@ -61,7 +61,7 @@ def open_reader(
             "option sep"
         )
     if reader.header:
-        require_distinct_header(reader.values(line), wanted, reader.where)
+        require_distinct_header(reader.values(line), selection, reader.where)
     return reader.with_header(line)
 
 

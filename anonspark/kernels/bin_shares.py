@@ -28,7 +28,7 @@ def spread_over_bins(low, high, points, total, missing, edges, regions, counts, 
     Parameters
     ----------
     low, high, points, total, missing : float64 ndarray of shape (r,)
-        Of regions that are one run each. See :class:`anonspark.core.spreads.Spread`.
+        Of regions that are one run each. See :class:`anonspark.core.uniform_mass.Spread`.
     edges : float64 ndarray of shape (e,)
         Last value of each bin but the last one, ascending.
     regions : int64 ndarray of shape (n,)

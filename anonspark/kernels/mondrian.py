@@ -21,7 +21,7 @@ from anonspark.kernels.signatures import boolean, float64, int64, types, uint64,
 _PARTS = 128
 _SMALLEST, _LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
-CELL_RECORDS = 4096
+CELL_RECORDS = 16384
 """Nodes of so many records are cut where their records lie side by side."""
 
 _RESULT = types.Tuple((int64[::1], int64[::1], uint64[::1]))

@@ -171,13 +171,12 @@ def cut_where_best(axes, k):
                 continue
             place, others = start, 0
             for i in range(start, stop):
+                # Without a branch, which would be guessed wrong half of the time.
                 record = orders[j, i]
-                if is_first[record]:
-                    orders[j, place] = record
-                    place += 1
-                else:
-                    later[others] = record
-                    others += 1
+                first = int64(is_first[record])
+                orders[j, place] = later[others] = record
+                place += first
+                others += 1 - first
             orders[j, middle:stop] = later[:others]
         stack[depth, 0], stack[depth, 1] = middle, stop
         stack[depth + 1, 0], stack[depth + 1, 1] = start, middle

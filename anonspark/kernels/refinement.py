@@ -117,8 +117,15 @@ _REPAIRED_RECORDS = 100
 _FEWEST_REPAIRED_GROUPS = 4
 _MOST_REPAIRED_GROUPS = 8
 
-# How often a pass repairs a group.
+# How often a pass repairs a group, which is drawn from so many.
 _VISITS = 2.4
+_DRAWN_GROUPS = 2
+
+# The same where groups are only cut anew, which takes less time a gain with few records, repaired
+# more seldom, of worse groups.
+_CUT_RECORDS = 60
+_CUT_VISITS = 1.2
+_CUT_DRAWN_GROUPS = 5
 
 # Larger groups, of more than 4 k records as well, stay as they are.
 _LARGEST_REPAIRED = 512
@@ -132,9 +139,12 @@ _PROMISING = 1.15
 # A repair may raise the cost of its groups by this share at first, by less and less later on.
 _TOLERANCE = 0.03
 
-# Passes that exchange records alone, in the end, and groups of their cells.
+# Passes that exchange records alone, in the end, and groups of their cells. Groups that were only
+# cut anew have more to gain from a larger one.
 _LAST_PASSES = 3
 _LAST_GROUPS = 12
+_CUT_LAST_PASSES = 2
+_CUT_LAST_GROUPS = 48
 
 # What is less, relative to the cost, is rounding.
 NOISE = 1e-9
@@ -190,7 +200,7 @@ def _repair(axes, values, group_of, groups, growths, tolerance, state, judging):
     groups : int
         How many there are.
     growths : int
-        Directions in which new groups are grown. With 1, groups that stay exchange no records.
+        Directions in which new groups are grown. With 0, groups that stay exchange no records.
     tolerance : float
         Share by which new groups may cost more.
     state : uint64
@@ -203,7 +213,7 @@ def _repair(axes, values, group_of, groups, growths, tolerance, state, judging):
         How many groups there are now, at least as many as before.
     """
     d, n = axes.shape
-    if growths > 1:
+    if growths > 0:
         own = exchange_records(axes, values, group_of, groups, judging)
     else:
         own = group_cost(axes, group_of, groups)
@@ -215,7 +225,7 @@ def _repair(axes, values, group_of, groups, growths, tolerance, state, judging):
     best = np.empty(n, np.int64)
     count = n // size
     least = np.inf
-    if size <= _LARGEST_GROWN:
+    if growths > 0 and size <= _LARGEST_GROWN:
         scores = np.empty(n, np.float64)
         widths = np.empty(d, np.float64)
         for j in range(d):
@@ -322,37 +332,40 @@ def _repair_cell(points, values, members, sizes, groups, growths, tolerance, sta
     high = np.empty((members.shape[0], d), np.float64)
     for group in range(groups):
         _measure_box(points, members[group], sizes[group], low[group], high[group])
-    fewest = max(_FEWEST_REPAIRED_GROUPS, _REPAIRED_RECORDS // k)
-    width = min(fewest, _MOST_REPAIRED_GROUPS, groups)
+    records, visits, draws = _REPAIRED_RECORDS, _VISITS, _DRAWN_GROUPS
+    if growths == 0:
+        records, visits, draws = _CUT_RECORDS, _CUT_VISITS, _CUT_DRAWN_GROUPS
+    width = min(max(_FEWEST_REPAIRED_GROUPS, records // k), _MOST_REPAIRED_GROUPS, groups)
     neighbors = np.empty(width, np.int64)
-    for _ in range(max(1, int64(_VISITS * groups / width))):
+    for _ in range(max(1, int64(visits * groups / width))):
         state = child_path(state, uint64(0))
         group = int64(_as_share(state) * groups)
-        state = child_path(state, uint64(0))
-        other = int64(_as_share(state) * groups)
-        if (high[other] - low[other]).sum() > (high[group] - low[group]).sum():
-            group = other
+        for _ in range(draws - 1):
+            state = child_path(state, uint64(0))
+            other = int64(_as_share(state) * groups)
+            if (high[other] - low[other]).sum() > (high[group] - low[group]).sum():
+                group = other
         _find_neighbors(low, high, groups, group, neighbors)
         n = sizes[neighbors].sum()
-        records = np.empty(n, np.int64)
+        taken = np.empty(n, np.int64)
         group_of = np.empty(n, np.int64)
         n = 0
         for place in range(width):
             for i in range(sizes[neighbors[place]]):
-                records[n] = members[neighbors[place], i]
+                taken[n] = members[neighbors[place], i]
                 group_of[n] = place
                 n += 1
-        axes = varying_axes(points, records)
+        axes = varying_axes(points, taken)
         if axes.shape[0] == 0:
             continue
-        count = _repair(axes, values[records], group_of, width, growths, tolerance, state, judging)
+        count = _repair(axes, values[taken], group_of, width, growths, tolerance, state, judging)
         for place in range(count):
             group = neighbors[place] if place < width else groups + place - width
             sizes[group] = 0
         for i in range(n):
             group = group_of[i]
             group = neighbors[group] if group < width else groups + group - width
-            members[group, sizes[group]] = records[i]
+            members[group, sizes[group]] = taken[i]
             sizes[group] += 1
         groups += count - width
         for place in range(count):
@@ -377,8 +390,8 @@ def _repair_cell(points, values, members, sizes, groups, growths, tolerance, sta
 def _pass_over(points, values, order, starts, largest, growths, tolerance, state, judging):
     """Cut the groups into cells of neighbours, by their middles, and repair each cell.
 
-    ``largest`` groups are a cell. With 0 ``growths`` records are exchanged and nothing else is
-    done. Returns ``order`` and ``starts`` as they are then.
+    ``largest`` groups are a cell. With ``growths`` below 0 records are exchanged and nothing else
+    is done. Returns ``order`` and ``starts`` as they are then.
     """
     k = judging.requirements.k
     n, d = order.shape[0], points.shape[1]
@@ -404,7 +417,7 @@ def _pass_over(points, values, order, starts, largest, growths, tolerance, state
         size = 0
         for group in own:
             size += starts[group + 1] - starts[group]
-        if growths > 0:
+        if growths >= 0:
             members = np.empty((max(count, size // k), capacity), np.int64)
             sizes = np.zeros(members.shape[0], np.int64)
             for place in range(count):
@@ -474,8 +487,8 @@ def refine_groups(points, values, order, starts, requirements, passes, growths):
     passes : int
         How often all groups are repaired.
     growths : int
-        Directions in which new groups are grown each time, at least 1. With 1 a pass takes a third
-        less time, and gains a little less.
+        Directions in which new groups are grown each time. With 0 they are only cut anew, of fewer
+        groups, which takes a third of the time and gains most of the rest.
 
     Returns
     -------
@@ -486,8 +499,8 @@ def refine_groups(points, values, order, starts, requirements, passes, growths):
     Notes
     -----
     A pass cuts the groups into cells of about 64 neighbours by a tree over the middles of their
-    boxes, another one each time. In each cell groups are drawn, the one with the longer edges of
-    two each time, and repaired together with their nearest neighbours: records are exchanged, then
+    boxes, another one each time. In each cell groups are drawn, the one with the longest edges of
+    some each time, and repaired together with their nearest neighbours: records are exchanged, then
     the groups are grown anew in other directions and cut anew, and the new ones stay if they
     satisfy the requirements and cost less or, in the first passes, a little more (threshold
     accepting, Dueck and Scheuer 1990). The last passes exchange records alone. Groups of more than
@@ -516,10 +529,13 @@ def refine_groups(points, values, order, starts, requirements, passes, growths):
         )
     if total_penalty(points, own, own_starts) >= total_penalty(points, original, original_starts):
         own, own_starts = original, original_starts
-    for _ in range(min(passes, _LAST_PASSES)):
+    last, largest = min(passes, _LAST_PASSES), _LAST_GROUPS
+    if growths == 0:
+        last, largest = _CUT_LAST_PASSES, _CUT_LAST_GROUPS
+    for _ in range(last):
         state = child_path(state, uint64(1))
         own, own_starts = _pass_over(
-            points, values, own, own_starts, _LAST_GROUPS, 0, 0.0, state, judging
+            points, values, own, own_starts, largest, -1, 0.0, state, judging
         )
     large, large_starts = _take_groups(order, starts, ~is_small)
     return (
@@ -591,7 +607,7 @@ def refine_in_cells(points, values, canonical, order, starts, cells, requirement
                 if total_penalty(own_points, cut, cut_starts) < cost * (1.0 - NOISE):
                     own, own_starts = cut, cut_starts
             own, own_starts = refine_groups(
-                own_points, own_values, own, own_starts, requirements, passes, 1
+                own_points, own_values, own, own_starts, requirements, passes, 0
             )
         refined[start:stop] = records[own]
         for group in range(own_starts.shape[0] - 1):

@@ -55,6 +55,7 @@ from anonspark.models.model import (
     class_batch,
     finished_schema,
     result_batch,
+    sums_of_classes,
 )
 from anonspark.staged.keys import coded_schema, key_matrix, normalized_positions, positions_of
 from anonspark.staged.records import BATCH_BYTES, RECORDS, Packer, Records
@@ -315,7 +316,11 @@ class BlockwiseModel(Model):
             price = float(penalty / table.rows)
         separation = None if table.last else self.separation(price)
         finish = FinishBlocks(
-            forming, separation, table.number, keeps_codes=self.suppression_limit > 0
+            forming,
+            separation,
+            table.number,
+            keeps_codes=self.suppression_limit > 0,
+            trial=table.trial,
         )
         table.tell("forming classes")
         return Anonymized(blocks.map_batches(finish, RESULT), price=price)
@@ -491,6 +496,8 @@ class FinishBlocks:
         Gives received records their own values back, where others brought them here.
     keeps_codes : bool
         Whether finished records are staged with their codes and with what they lose.
+    trial : bool
+        Whether groups that give records up are not finished. See :attr:`Round.trial`.
     """
 
     forming: FormGroups
@@ -498,6 +505,7 @@ class FinishBlocks:
     number: int
     restore: Callable[[pa.Table], pa.Table] | None = None
     keeps_codes: bool = False
+    trial: bool = False
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield the batches of a round's result."""
@@ -536,6 +544,12 @@ class FinishBlocks:
         records = records.drop_columns(BLOCK)
         packer = Packer()
         if not len(order):
+            yield from self._packed(packer, Part.LEFT_OVER, records, left_over)
+            return
+        if self.trial and whole is not None:
+            penalties = generalizer.penalty(contents.codes.take(order, axis=0), starts)
+            sums = sums_of_classes(penalties, whole)
+            yield result_batch(Part.CLASSES, packer.pack(records.slice(0, 0)), sums)
             yield from self._packed(packer, Part.LEFT_OVER, records, left_over)
             return
         published, figures = self.forming.published(contents, order, starts)

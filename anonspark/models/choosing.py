@@ -23,7 +23,7 @@ from anonspark.core.arrays import Figures, Integers
 from anonspark.core.columns import ATOM, RECORD_HASH
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.queries import Domain, draw_queries
-from anonspark.core.spreads import one_run_each
+from anonspark.core.uniform_mass import one_run_each
 from anonspark.engine.protocol import TASK
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError

@@ -32,8 +32,8 @@ from anonspark.layers.partition.lattice.domain import Domain, Levels, domain_of
 from anonspark.layers.partition.lattice.lattice import Lattice
 from anonspark.layers.partition.lattice.objectives import create_objective
 from anonspark.layers.partition.lattice.search import (
-    Found,
     LookedAt,
+    Optimum,
     Problem,
     WatchedProblem,
     best_of,
@@ -334,7 +334,7 @@ class FullDomain(Model):
             most_suppressed=int(Decimal(str(self.options.largest_share)) * table.rows),
         )
 
-    def _search(self, bottom: TupleTable, problem: Problem, table: Round) -> Found | None:
+    def _search(self, bottom: TupleTable, problem: Problem, table: Round) -> Optimum | None:
         nodes = problem.lattice.size
 
         last_time = 0.0

@@ -73,6 +73,9 @@ class Round:
     last : bool
         Whether it is the last one: all groups are kept whole, so that no record is left over, or
         only for good.
+    trial : bool
+        Whether it is run again to be published: finished records and classes are not asked for, but
+        what they lose and the records left over.
     price : float
         Of round 1, see :class:`Anonymized`. 0 in round 1.
     tell : callable
@@ -86,6 +89,7 @@ class Round:
     rows: int
     number: int
     last: bool
+    trial: bool = False
     price: float = 0.0
     tell: Callable[[str], None] = lambda _: None
     note_block: Callable[[int], None] = lambda _: None
@@ -145,6 +149,11 @@ class Model(ABC):
     @property
     def undoes_rounds(self) -> bool:
         """Return whether a round that does not lower the loss is undone."""
+        return False
+
+    @property
+    def tries_first_round(self) -> bool:
+        """Return whether the first round of several is likely to be run again as the last one."""
         return False
 
     @property
@@ -233,10 +242,10 @@ def finished_schema(records: pa.Schema) -> pa.Schema:
     pyarrow.Schema
         The name of the record's class and the payload's keyed hash, which decide its place in the
         release and reveal nothing that is not published (see
-        :mod:`anonspark.layers.publish.division`), the payload, and the person that it is about,
-        where people are counted or a ledger is kept, which is not published, and its sampling
-        weight, where that is not published. In any order. What a
-        class has in common is staged with the class.
+        :mod:`anonspark.layers.publish.file_assignment`), the payload, and the person that it is
+        about, where people are counted or a ledger is kept, which is not published, and its
+        sampling weight, where that is not published. In any order. What a class has in common is
+        staged with the class.
     """
     kept = (UNIT, SUBJECT, WEIGHT)
     own = (field for field in records if is_payload(field.name) or field.name in kept)
@@ -333,12 +342,14 @@ def class_batch(
     penalties = penalties_of_classes(figures, weights)
     if whole is None:
         whole = WholeGroups(figures.sizes, penalties)
+    packed = packer.pack(class_rows(number, identifiers, figures, published))
+    return result_batch(Part.CLASSES, packed, sums_of_classes(penalties, whole))
+
+
+def sums_of_classes(penalties: Figures, whole: WholeGroups) -> dict[str, Decimal]:
+    """Return what classes lose, and their groups if they were kept whole."""
     (penalty,) = exact_sums(penalties)
     (whole_penalty,) = exact_sums(whole.penalties)
     sizes, groups = np.unique(whole.sizes, return_counts=True)
     squares = sum(size * size * n for size, n in zip(sizes.tolist(), groups.tolist(), strict=True))
-    return result_batch(
-        Part.CLASSES,
-        packer.pack(class_rows(number, identifiers, figures, published)),
-        {PENALTY: penalty, WHOLE_PENALTY: whole_penalty, WHOLE_SQUARES: Decimal(squares)},
-    )
+    return {PENALTY: penalty, WHOLE_PENALTY: whole_penalty, WHOLE_SQUARES: Decimal(squares)}

@@ -104,6 +104,11 @@ class Mondrian(BlockwiseModel):
         return max(super().largest_block, CELL_RECORDS if self.options.refine else 0)
 
     @property
+    def tries_first_round(self) -> bool:
+        """Return whether refined groups, which mostly lose less than rounds, may undo these."""
+        return self.undoes_rounds and self.options.refine > 0
+
+    @property
     def cut_rule(self) -> CutRule:
         """The median cut."""
         return MedianCut(

@@ -13,7 +13,7 @@ from anonspark.core.section_owners import owner_of
 from anonspark.engine.files import Files, require_ours
 from anonspark.engine.protocol import Engine
 from anonspark.errors import DataError, GuaranteeError
-from anonspark.layers.evaluate.withholding import is_few
+from anonspark.layers.evaluate.small_counts import is_few
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted

@@ -11,9 +11,9 @@ from anonspark.config import Configuration
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.layers.evaluate.gates import Drift, GateResult
 from anonspark.layers.generalize.classes import Generalizer
-from anonspark.pipeline.basis import Basis
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.figures import Figures
+from anonspark.pipeline.publishable_data import Basis
 from anonspark.pipeline.tasks import generalizer_of
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.release.derived_manifest import columns_section, sections_of_summary

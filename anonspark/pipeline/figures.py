@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -12,30 +12,27 @@ from typing import TYPE_CHECKING
 
 from anonspark._version import __version__
 from anonspark.config import Configuration
-from anonspark.core.decision_rules import Baseline
+from anonspark.core.decision_rules import Baseline, decide, decide_gain
 from anonspark.core.figures import ATTRIBUTES, ENDS, ROUNDS, SUMMARY, without_losses
 from anonspark.core.levels import levels_text
 from anonspark.layers.evaluate.metrics import weight_of
-from anonspark.layers.evaluate.withholding import told_counts, told_missing
+from anonspark.layers.evaluate.small_counts import told_counts, told_missing
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.models.model import Model
-from anonspark.pipeline.basis import Basis
 from anonspark.pipeline.context import Request
+from anonspark.pipeline.publishable_data import Basis
 from anonspark.redaction import Redacted
 from anonspark.release.derived_figures import (
     Row,
     Totals,
-    attribute_figures,
     privacy_rows,
     risk_rows,
-    round_rows,
-    summary_figures,
 )
 from anonspark.release.risk import Floats, Sizes
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
-from anonspark.verification.people import MeasuredUnits
 from anonspark.verification.presence import Presence
+from anonspark.verification.unit_criteria import MeasuredUnits
 
 if TYPE_CHECKING:
     from anonspark.utility.association import Association
@@ -236,11 +233,6 @@ def _summary(
 ) -> Row:
     k, weights, suppressed = configuration.privacy.k, _weights(basis), _suppressed(basis)
     total = reduce(add, basis.totals)
-    # Of a first round without some of its classes there is no baseline.
-    is_whole = not model.suppression_limit
-    compared = is_whole and (model.rounds > 1 or configuration.evaluate.compare_baseline)
-    baseline = _without_outlier_handling(model, basis) if compared else None
-    gains = model.rounds > 1
     return {
         "model": configuration.model.name,
         "k": k,
@@ -248,11 +240,51 @@ def _summary(
         "rows_published": published.rows,
         "published_classes": published.classes,
         "published_min_class_size": published.smallest,
-        **summary_figures(basis.totals, total, suppressed, weights, k, baseline, gains=gains),
+        "rounds": len(basis.totals),
+        **(figures := total.figures(suppressed, weights, k)),
+        **(_gains(basis, total, suppressed) if model.rounds > 1 else {}),
+        **_rules(configuration, model, basis, figures),
         "configuration_fingerprint": configuration.fingerprint(),
         "input_fingerprint": snapshot.fingerprint,
         "output_fingerprint": published.fingerprint,
         "version": __version__,
+    }
+
+
+def _gains(basis: Basis, total: Totals, suppressed: int) -> Row:
+    """Compare the first round with all of them."""
+    first, rows = basis.totals[0], total.rows + suppressed
+    gain = decide_gain(
+        (first.classes, rows - first.rows, min(first.sizes)),
+        (total.classes, suppressed, min(total.sizes)),
+    )
+    return {
+        "rule_gain_utility": gain.utility,
+        "rule_gain_risk": gain.risk,
+        "rule_gain": gain.gain,
+    }
+
+
+def _rules(configuration: Configuration, model: Model, basis: Basis, figures: Row) -> Row:
+    """Compare the release with what it would be without outlier handling."""
+    # Of a first round without some of its classes there is no baseline.
+    compared = model.rounds > 1 or configuration.evaluate.compare_baseline
+    if model.suppression_limit or not compared:
+        return {}
+    baseline = _without_outlier_handling(model, basis)
+    rules = decide(
+        (figures["dm"], baseline.discernibility),
+        (figures["mean_class_size"], baseline.mean_class_size),
+        (figures["gcp_total"], baseline.certainty_penalty),
+    )
+    return {
+        "baseline_classes": baseline.classes,
+        "baseline_dm": baseline.discernibility,
+        "baseline_gcp_total": baseline.certainty_penalty,
+        "baseline_mean_class_size": baseline.mean_class_size,
+        "rule_a": rules.a,
+        "rule_b": rules.b,
+        "rule_c": rules.c,
     }
 
 
@@ -284,22 +316,33 @@ def _rounds(basis: Basis) -> dict[int, Totals]:
     return {one.number: own for one, own in pairs}
 
 
-def _round_rows(basis: Basis) -> list[Row]:
-    results, weights = basis.rounds.results, _weights(basis)
-    claimed: list[Row] = []
-    for result, total in zip(results, basis.totals, strict=True):
-        means = total.means(0, weights)
-        claimed.append(
-            {
-                "gcp_total_if_last": float(result.penalty_if_last),
-                "precision": means["precision"],
-                "loss": means["loss"],
-                "levels": levels_text(result.levels) if result.levels is not None else None,
-            }
-        )
-    rounds = _rounds(basis)
-    names = [identifier.name for identifier in basis.quasi_identifiers]
-    return list(round_rows(rounds, results[0].rows, names, claimed))
+def _round_rows(basis: Basis) -> Iterator[Row]:
+    """Yield the rows of the table ``rounds``. See docs/output.md."""
+    rows, so_far = basis.rounds.results[0].rows, basis.totals[0]
+    for place, (result, total) in enumerate(zip(basis.rounds.results, basis.totals, strict=True)):
+        so_far = so_far + total if place else total
+        left_over, levels = rows - total.rows, result.levels
+        means = total.means(0, _weights(basis))
+        yield {
+            "round": result.number,
+            "rows": rows,
+            "normal_rows": total.rows,
+            "outlier_rows": left_over,
+            "classes": total.classes,
+            "classes_total": so_far.classes,
+            "dm": total.squares,
+            "dm_total": so_far.squares,
+            "gcp_total": float(total.penalty),
+            "gcp_total_cumulative": float(so_far.penalty),
+            "gcp_total_if_last": float(result.penalty_if_last),
+            "mean_class_size": total.rows / total.classes,
+            "mean_class_size_with_outliers": rows / (total.classes + (left_over > 0)),
+            "precision": means["precision"],
+            "loss": means["loss"],
+            "height": None if levels is None else sum(levels.values()),
+            "levels": None if levels is None else levels_text(levels),
+        }
+        rows = left_over
 
 
 def _attribute_rows(
@@ -320,7 +363,13 @@ def _attribute_rows(
                 "kind": quasi_identifier.kind,
                 "weight": quasi_identifier.weight,
                 "missing_rows": missing[index],
-                **attribute_figures(lost, basis.rows),
+                "generalized_rows": lost.generalized,
+                "generalized_share": lost.generalized / basis.rows,
+                "ncp_total": float(lost.penalty),
+                "ncp": float(lost.penalty) / basis.rows,
+                "iloss": float(lost.iloss) / basis.rows,
+                "loss": float(lost.loss) / basis.rows,
+                "precision": 1.0 - float(lost.lifted) / basis.rows,
                 "height": quasi_identifier.height,
                 "entropy": None if information is None else information.entropy[index],
             }

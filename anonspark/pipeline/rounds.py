@@ -18,9 +18,9 @@ from anonspark.errors import GuaranteeError
 from anonspark.layers.evaluate.metrics import RoundResult, weight_of
 from anonspark.layers.generalize.classes import PublishedColumn
 from anonspark.layers.generalize.figures import class_schema
-from anonspark.layers.prepare.people import count_people, has_units, satisfied_by_people
 from anonspark.layers.prepare.sensitive import count_values
 from anonspark.layers.prepare.snapshot import Snapshot
+from anonspark.layers.prepare.unit_counts import count_people, has_units, satisfied_by_people
 from anonspark.layers.publish.run_state import FinishedRound
 from anonspark.layers.publish.staging import Staging
 from anonspark.models.model import Model, Round, finished_schema
@@ -32,6 +32,9 @@ from anonspark.staged.records import BYTES, PACKED, ROWS, Records
 
 # Begins the names of the attempts' folders.
 _ATTEMPT = "attempt"
+
+# Ends the names of the folders of rounds that were run again.
+_AGAIN = "-again"
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -196,6 +199,7 @@ class _Rounds:
             self.snapshot.rows,
             1,
             last=self.model.rounds == 1,
+            trial=self.model.tries_first_round,
             tell=self.progress.tell,
             note_block=self._note_block,
         )
@@ -205,7 +209,8 @@ class _Rounds:
                 self.remaining = table.records, table.rows
                 return
             self.results.append(finished.result)
-            self.tables.append(table)
+            is_trial = table.trial and not (finished.last or finished.path.endswith(_AGAIN))
+            self.tables.append(replace(table, trial=is_trial))
             self.paths.append(self._path(table, finished.path))
             table = self._table_after(table, finished)
 
@@ -248,6 +253,7 @@ class _Rounds:
             rows=rows,
             number=table.number + 1,
             last=table.number + 1 == self.model.rounds,
+            trial=False,
             price=self.results[0].price,
         )
 
@@ -261,7 +267,8 @@ class _Rounds:
         result = self._stage(path, table)
         if result is None:
             return None
-        if result.left_over and not self.model.leaves_residual and self._is_last(result, path):
+        is_last = self._is_last(result, path) if result.left_over else table.trial
+        if is_last and not self.model.leaves_residual:
             table = replace(table, last=True)
             if not self._will_be_undone(result):
                 self.files.delete(path)
@@ -303,10 +310,16 @@ class _Rounds:
         """Undo the rounds after the one that loses least as the last, for models that do so.
 
         That round is run again as the last one. The next attempt after one that is killed meanwhile
-        comes to the same choice.
+        comes to the same choice. A first round that was only tried is run again if it stays.
         """
         results = self.results
         best = results.index(self._best)
+        if best and self.tables[0].trial:
+            others = results[1:]
+            results.clear()
+            again = self._run_again(replace(self.tables[0], trial=False), undone=[1])
+            results += [again.result, *others]
+            self.paths[0] = self._path(self.tables[0], again.path)
         if not self.model.undoes_rounds or not self._best.left_over:
             return
         table = replace(self.tables[best], last=True)
@@ -321,17 +334,22 @@ class _Rounds:
         undone = [one.number for one in results[best:]]
         del results[best:], self.paths[best:]
         self.remaining = None
-        name = f"{self._attempt}-last"
-        path = self._path(table, name)
+        again = self._run_again(table, undone)
+        results.append(again.result)
+        self.paths.append(self._path(table, again.path))
+
+    def _run_again(self, table: Round, undone: Sequence[int]) -> FinishedRound:
+        """Run a round again, and put it into the state instead of some rounds."""
+        name = f"{self._attempt}{_AGAIN}"
         with self.progress.stage(self._name(table), rows=table.rows):
-            result = self._stage(path, table)
+            result = self._stage(self._path(table, name), table)
             if result is None:
                 raise TypeError(f"{type(self.model).__name__} made nothing of what it had made of")
+            again = FinishedRound(result, last=table.last, path=name)
             for number in reversed(undone):
                 self.staging.state.forget_round(number)
-            self.staging.state.finish_round(FinishedRound(result, last=True, path=name))
-        results.append(result)
-        self.paths.append(path)
+            self.staging.state.finish_round(again)
+        return again
 
     def staged(self, columns: Sequence[PublishedColumn]) -> StagedRounds:
         """Return what all rounds made together, and stage the residual if it is published."""

@@ -27,7 +27,7 @@ from anonspark.layers.evaluate.gates import (
     require_no_drift,
     require_passed,
 )
-from anonspark.layers.evaluate.withholding import is_few
+from anonspark.layers.evaluate.small_counts import is_few
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.committing import begin, commit
 from anonspark.layers.publish.history import append_to_history, last_comparable_run, require_history
@@ -40,19 +40,19 @@ from anonspark.layers.publish.staging import (
     place_of,
     remove_staging,
 )
-from anonspark.pipeline.basis import basis_of_figures
-from anonspark.pipeline.beside_input import (
+from anonspark.pipeline.choosing import ModelMaker, choose, look_for_rival
+from anonspark.pipeline.context import Purpose, Release, RunContext, register_of, released_before
+from anonspark.pipeline.description import Findings, PublishedForm, published_form
+from anonspark.pipeline.figures import Figures, make_figures
+from anonspark.pipeline.input_measures import (
     find_target,
     measure_association_kept,
     measure_information_kept,
     measure_isolating_ends,
     require_weights,
 )
-from anonspark.pipeline.choosing import ModelMaker, choose, look_for_rival
-from anonspark.pipeline.context import Purpose, Release, RunContext, register_of, released_before
-from anonspark.pipeline.description import Findings, PublishedForm, published_form
-from anonspark.pipeline.figures import Figures, make_figures
 from anonspark.pipeline.preparing import Prepared, prepare_run
+from anonspark.pipeline.publishable_data import basis_of_figures
 from anonspark.pipeline.rounds import StagedRounds, run_rounds
 from anonspark.pipeline.staged_warnings import earlier_release_warnings, warn_of_staged
 from anonspark.pipeline.verifying import verified_by_run, verify_staged

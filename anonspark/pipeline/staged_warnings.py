@@ -9,10 +9,10 @@ from anonspark.config import Configuration
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Table
 from anonspark.errors import AnonsparkError
-from anonspark.pipeline.basis import Basis
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.figures import Measured
 from anonspark.pipeline.preparing import Prepared
+from anonspark.pipeline.publishable_data import Basis
 from anonspark.pipeline.warnings.dependencies import withheld_dependency_warnings
 from anonspark.pipeline.warnings.identifiers import withheld_warnings
 from anonspark.pipeline.warnings.published_values import published_value_warnings

@@ -22,10 +22,10 @@ from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.staging import Staging
 from anonspark.layers.publish.tables import write_small_table
 from anonspark.models.model import Model
-from anonspark.pipeline.basis import Basis
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.description import PublishedForm
 from anonspark.pipeline.figures import Figures, Measured
+from anonspark.pipeline.publishable_data import Basis
 from anonspark.pipeline.rounds import StagedRounds
 from anonspark.pipeline.tasks import sensitive_values
 from anonspark.pipeline.warnings.value_sizes import EXACT_ROWS
@@ -37,12 +37,6 @@ from anonspark.staged.sampling import draw_divisor
 from anonspark.verification.classes import PublishedClasses, count_published_classes
 from anonspark.verification.criteria import MeasuredCriterion, asked_of, measure_criteria
 from anonspark.verification.left_out import left_out_texts
-from anonspark.verification.people import (
-    MeasuredUnits,
-    count_sizes,
-    measure_people,
-    people_who_agree,
-)
 from anonspark.verification.population import (
     broken_presence,
     broken_promises,
@@ -51,6 +45,12 @@ from anonspark.verification.population import (
 )
 from anonspark.verification.presence import Presence
 from anonspark.verification.result import Verification
+from anonspark.verification.unit_criteria import (
+    MeasuredUnits,
+    count_sizes,
+    measure_people,
+    people_who_agree,
+)
 from anonspark.verification.weights import sum_weights
 
 
@@ -68,7 +68,7 @@ def _require_people(
     -----
     Nothing that formed the classes is asked. One job with two shuffles, of the different pairs of a
     class and a person and of the classes, if people have several records, and that of
-    :func:`~anonspark.verification.people.people_who_agree` if the files show people.
+    :func:`~anonspark.verification.unit_criteria.people_who_agree` if the files show people.
     """
     if snapshot.units is None:
         return None

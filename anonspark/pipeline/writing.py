@@ -14,14 +14,14 @@ from anonspark.core.pseudonyms import release_key
 from anonspark.engine.files import PublishedFile
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.class_table import write_classes
-from anonspark.layers.publish.division import divide
+from anonspark.layers.publish.file_assignment import divide
 from anonspark.layers.publish.staging import Staging
 from anonspark.layers.publish.tables import write_rows
 from anonspark.layers.publish.writing import write_records
-from anonspark.pipeline.basis import Basis
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.description import Findings, PublishedForm, release_manifest
 from anonspark.pipeline.figures import Figures
+from anonspark.pipeline.publishable_data import Basis
 from anonspark.pipeline.rounds import StagedRounds
 from anonspark.release.copies import write_copies
 from anonspark.release.manifest import listing, write_manifest

@@ -59,15 +59,15 @@ def no_sets_text(profile: Profile) -> str:
 
 def unique_text(profile: Profile) -> list[str]:
     """Say how many records are unique in some set of columns."""
-    said = (
+    phrases = (
         "one of these columns",
         "at most two columns together",
         "at most three columns together",
     )
     return [
         f"{percent(number, profile.sample_rows, short=True)} of the records are identified by "
-        f"{which}"
-        for number, which in zip(profile.uniqueness.unique_by_size, said, strict=False)
+        f"{phrase}"
+        for number, phrase in zip(profile.uniqueness.unique_by_size, phrases, strict=False)
     ]
 
 
@@ -76,20 +76,20 @@ def set_columns(profile: Profile) -> list[str]:
     return ["columns", "distinction", "separation", "unique", f"fewer than {profile.k}"]
 
 
-def set_cells(one: ColumnSet, profile: Profile) -> list[str]:
+def set_cells(group: ColumnSet, profile: Profile) -> list[str]:
     """Return the cells of a set."""
     return [
-        " + ".join(one.columns),
-        ratio_text(one.distinction),
-        ratio_text(one.separation),
-        percent(one.unique, profile.sample_rows, short=True),
-        percent(one.few, profile.sample_rows, short=True),
+        " + ".join(group.columns),
+        ratio_text(group.distinction),
+        ratio_text(group.separation),
+        percent(group.unique, profile.sample_rows, short=True),
+        percent(group.few, profile.sample_rows, short=True),
     ]
 
 
 def dependency_texts(profile: Profile) -> list[str]:
     """Say which proposed quasi-identifiers give other columns away, and what gives them away."""
-    roles = {one.name: one.role for one in profile.columns}
+    roles = {column.name: column.role for column in profile.columns}
     return [
         f"{dependency.column} gives {dependency.determines} away"
         + (f" to within {dependency.within:.0%} of its range" if dependency.within else "")
@@ -103,22 +103,22 @@ def dependency_texts(profile: Profile) -> list[str]:
     ]
 
 
-def _publishing(role: str | None, given: str) -> str:
+def _publishing(role: str | None, name: str) -> str:
     """Say what comes of publishing a column that gives a quasi-identifier away."""
     if role == "quasi_identifier":
         return ""
     if role is None:
-        return f". Published as it is, it would reveal more of {given} than its ranges do"
-    return f". Published as it is, it reveals more of {given} than its ranges do"
+        return f". Published as it is, it would reveal more of {name} than its ranges do"
+    return f". Published as it is, it reveals more of {name} than its ranges do"
 
 
 def roles_texts(profile: Profile) -> list[str]:
     """Say which roles are proposed."""
     named = {
-        said: ", ".join(column.name for column in profile.columns if column.role == role)
-        for role, said in ROLES.items()
+        words: ", ".join(column.name for column in profile.columns if column.role == role)
+        for role, words in ROLES.items()
     }
-    return [f"Proposed, {said}: {names}" for said, names in named.items() if names]
+    return [f"Proposed, {words}: {names}" for words, names in named.items() if names]
 
 
 def weights_text(profile: Profile) -> str | None:
@@ -145,9 +145,9 @@ def unit_text(profile: Profile) -> str | None:
     if profile.unit is None:
         names = ", ".join(profile.possible_units or ())
         return f"Who is a person here? {names} may number people or households" if names else None
-    own = next(column for column in profile.columns if column.name == profile.unit)
+    unit = next(column for column in profile.columns if column.name == profile.unit)
     return (
-        f"{profile.unit} repeats: {own.counts.distinct:,} values in {profile.rows:,} rows. If it "
+        f"{profile.unit} repeats: {unit.counts.distinct:,} values in {profile.rows:,} rows. If it "
         f"is a person, count people: privacy.unit: {profile.unit}"
     )
 
@@ -204,11 +204,11 @@ def _sets(profile: Profile) -> list[Table]:
     """Return the columns that together identify most records."""
     tables = []
     for size, title in ((2, "Pairs that identify most"), (3, "Triples that identify most")):
-        rows = [set_cells(one, profile) for one in profile.uniqueness.of_size(size)[:SHOWN]]
+        rows = [set_cells(group, profile) for group in profile.uniqueness.of_size(size)[:SHOWN]]
         tables.append(Table(title, set_columns(profile), rows))
     causing = [
-        [" + ".join(one.columns), percent(one.minimal_unique, profile.sample_rows, short=True)]
-        for one in profile.uniqueness.causing(SHOWN)
+        [" + ".join(group.columns), percent(group.minimal_unique, profile.sample_rows, short=True)]
+        for group in profile.uniqueness.causing(SHOWN)
     ]
     tables.append(Table("Smallest identifying combinations", ["columns", "records"], causing))
     return [table for table in tables if table.rows]

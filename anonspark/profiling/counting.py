@@ -129,25 +129,25 @@ def count_columns(
         .aggregate(["place", "fact"], sums=["number"], most=["largest"])
         .collect()
     )
-    found: dict[tuple[int, int], tuple[int, int]] = {}
-    for place, fact, number, largest in zip(
+    pairs: dict[tuple[int, int], tuple[int, int]] = {}
+    for index, fact, number, largest in zip(
         *(totals[name].to_pylist() for name in _TOTALS.names), strict=True
     ):
-        found[place, fact] = int(number), int(largest)
-    rows = found.get((_ROWS, 0), (0, 0))[0]
-    return rows, [_counts_of(found, index, one.markers) for index, one in enumerate(readings)]
+        pairs[index, fact] = int(number), int(largest)
+    rows = pairs.get((_ROWS, 0), (0, 0))[0]
+    return rows, [_counts_of(pairs, index, reading) for index, reading in enumerate(readings)]
 
 
 def _counts_of(
-    found: Mapping[tuple[int, int], tuple[int, int]], place: int, markers: Sequence[str]
+    pairs: Mapping[tuple[int, int], tuple[int, int]], index: int, reading: Reading
 ) -> ColumnCounts:
-    of_values = {name: found.get((place, fact), (0, 0))[0] for fact, name in enumerate(_OF_VALUES)}
-    facts = {name: found.get((place + _FACT, fact), (0, 0))[0] for fact, name in enumerate(_FACTS)}
-    largest = found.get((place, 0), (0, 0))[1]
+    of_values = {name: pairs.get((index, fact), (0, 0))[0] for fact, name in enumerate(_OF_VALUES)}
+    facts = {name: pairs.get((index + _FACT, fact), (0, 0))[0] for fact, name in enumerate(_FACTS)}
+    largest = pairs.get((index, 0), (0, 0))[1]
     present = tuple(
         marker
-        for number, marker in enumerate(markers, start=len(_FACTS))
-        if (place + _FACT, number) in found
+        for number, marker in enumerate(reading.markers, start=len(_FACTS))
+        if (index + _FACT, number) in pairs
     )
     return ColumnCounts(**of_values, **facts, largest=largest, markers=present)
 
@@ -172,7 +172,7 @@ class _Count:
 
 
 def _count_column(
-    place: int, reading: Reading, column: pa.ChunkedArray
+    index: int, reading: Reading, column: pa.ChunkedArray
 ) -> Iterator[pa.RecordBatch]:
     coded = coded_values(column)
     values, missing = read_values(reading, coded.dictionary)
@@ -184,7 +184,7 @@ def _count_column(
     present = ~absent & (of_values > 0)
     facts = [int(of_values[absent].sum()) + of_nulls]
     facts += [int(of_values[flags & ~absent].sum()) for flags in _facts_of(values)]
-    yield _counts([place + _FACT] * len(facts), range(len(facts)), facts)
+    yield _counts([index + _FACT] * len(facts), range(len(facts)), facts)
     if is_text(coded.dictionary.type) and absent.any():
         markers = pa.array(reading.markers, pa.string())
         numbers = pc.index_in(pc.ascii_trim(coded.dictionary, " "), markers)
@@ -193,17 +193,17 @@ def _count_column(
             weights=of_values,
             minlength=len(markers),
         )[: len(markers)]
-        found = np.flatnonzero(counts)
-        own = counts[found].astype(np.int64)
-        yield _counts(np.full(len(found), place + _FACT), found + len(_FACTS), own)
+        indices = np.flatnonzero(counts)
+        marked = counts[indices].astype(np.int64)
+        yield _counts(np.full(len(indices), index + _FACT), indices + len(_FACTS), marked)
     hashes = xxhash64([values.filter(pa.array(present))])
-    yield _counts(np.full(len(hashes), place), hashes, of_values[present])
+    yield _counts(np.full(len(hashes), index), hashes, of_values[present])
 
 
-def _counts(places: object, values: object, records: object) -> pa.RecordBatch:
+def _counts(indices: object, values: object, records: object) -> pa.RecordBatch:
     columns = [
-        pa.array(own, field.type)
-        for own, field in zip((places, values, records), _COUNTS, strict=True)
+        pa.array(array, field.type)
+        for array, field in zip((indices, values, records), _COUNTS, strict=True)
     ]
     return pa.record_batch(columns, schema=_COUNTS)
 
@@ -229,8 +229,8 @@ def _matching(values: pa.Array, pattern: str) -> Flags:
 
 
 def _flags(booleans: pa.Array) -> Flags:
-    found: Flags = pc.fill_null(booleans, False).to_numpy(zero_copy_only=False)
-    return found.astype(bool)
+    flags: Flags = pc.fill_null(booleans, False).to_numpy(zero_copy_only=False)
+    return flags.astype(bool)
 
 
 @dataclass(frozen=True)
@@ -241,21 +241,21 @@ class _Totals:
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            places = batch.column("place").to_numpy()
+            indices = batch.column("place").to_numpy()
             records = batch.column("records").cast(pa.int64()).to_numpy()
-            is_value = (places >= 0) & (places < _FACT)
-            others = (places == _ROWS) | (places >= _FACT)
+            is_value = (indices >= 0) & (indices < _FACT)
+            others = (indices == _ROWS) | (indices >= _FACT)
             yield _totals(
-                places[others],
+                indices[others],
                 batch.column("value").to_numpy()[others],
                 records[others],
                 records[others],
             )
-            for place in np.unique(places[is_value]):
-                own = records[places == place]
-                numbers = [len(own), int((own == 1).sum()), int(own[own < self.k].sum())]
+            for index in np.unique(indices[is_value]):
+                rows = records[indices == index]
+                numbers = [len(rows), int((rows == 1).sum()), int(rows[rows < self.k].sum())]
                 size = len(numbers)
-                yield _totals([place] * size, range(size), numbers, [int(own.max())] * size)
+                yield _totals([index] * size, range(size), numbers, [int(rows.max())] * size)
 
 
 def _totals(*columns: object) -> pa.RecordBatch:

@@ -164,19 +164,19 @@ def draft_configuration(profile: Profile, answers: Answers) -> Draft:
         )
     weights_by_name = profile.weights([column.name for column in quasi]) if answers.weighted else {}
     attributes = []
-    for one in profile.columns:
-        role, reason = roles[one.name]
+    for column in profile.columns:
+        role, reason = roles[column.name]
         if role is None:
-            attributes.append(_left_out(one, reason, is_key=one.name in profile.keys))
+            attributes.append(_left_out(column, reason, is_key=column.name in profile.keys))
             continue
         if role != "quasi_identifier":
             if role != "identifier":
-                reason += _giving(one.name, profile, roles)
-            attributes.append(DraftedAttribute(one.name, role, reason))
+                reason += _giving(column.name, profile, roles)
+            attributes.append(DraftedAttribute(column.name, role, reason))
             continue
-        attribute = _quasi_identifier(one, reason)
-        if one.name in weights_by_name:
-            attribute.options["weight"] = f"{weights_by_name[one.name]:g}"
+        attribute = _quasi_identifier(column, reason)
+        if column.name in weights_by_name:
+            attribute.options["weight"] = f"{weights_by_name[column.name]:g}"
         attributes.append(attribute)
     sensitive = [column for column in profile.columns if roles[column.name][0] == "sensitive"]
     identifiers = [
@@ -190,9 +190,7 @@ def draft_configuration(profile: Profile, answers: Answers) -> Draft:
         rows=profile.rows,
         attributes=attributes,
         k=answers.k,
-        criteria=[
-            one for one in (_criterion(attribute, profile.rows) for attribute in sensitive) if one
-        ],
+        criteria=list(filter(None, (_criterion(column, profile.rows) for column in sensitive))),
         missing="category" if lacking > _MAY_MISS * profile.rows else "drop",
         unit=unit,
         unit_reason=_counting(unit),
@@ -217,25 +215,25 @@ def _counting(unit: str | None) -> str:
 
 def _roles(profile: Profile, answers: Answers) -> dict[str, tuple[Role | None, str]]:
     """Return the role of each column, and why."""
-    found: dict[str, tuple[Role | None, str]] = {}
+    roles: dict[str, tuple[Role | None, str]] = {}
     for column in profile.columns:
         if answers.roles is None or answers.roles.get(column.name) == column.role:
-            found[column.name] = column.role, column.reason
+            roles[column.name] = column.role, column.reason
         else:
-            found[column.name] = answers.roles.get(column.name), "you said so"
-    return found
+            roles[column.name] = answers.roles.get(column.name), "you said so"
+    return roles
 
 
 def _giving(name: str, profile: Profile, roles: Mapping[str, tuple[Role | None, str]]) -> str:
     """Say which quasi-identifiers a column gives away that is published as it is."""
-    given = [
+    revealed = [
         dependency.determines
         for dependency in profile.dependencies
         if dependency.column == name and roles[dependency.determines][0] == "quasi_identifier"
     ]
-    if not given:
+    if not revealed:
         return ""
-    return f". Gives {', '.join(given)} away: it reveals more than ranges do"
+    return f". Gives {', '.join(revealed)} away: it reveals more than ranges do"
 
 
 def _typed(source: Source) -> Source:
@@ -245,77 +243,78 @@ def _typed(source: Source) -> Source:
     return replace(source, options={**source.options, "inferSchema": "true"})
 
 
-def _quasi_identifier(one: ColumnProfile, reason: str) -> DraftedAttribute:
+def _quasi_identifier(column: ColumnProfile, reason: str) -> DraftedAttribute:
     options: dict[str, str] = {}
     hint = None
-    is_text = one.type == "string"
+    is_text = column.type == "string"
     # What is not written in one form stays text where nobody says what it is.
-    in_forms = one.kind in ("mixed", "number", "timestamp")
-    type_needed = is_text and (one.counts.missing > 0 or in_forms)
+    in_forms = column.kind in ("mixed", "number", "timestamp")
+    type_needed = is_text and (column.counts.missing > 0 or in_forms)
     # Numbers with a fraction have other texts once they are read.
-    is_code = one.looks_like in ("postal code", DISEASE) and one.kind != "number"
-    if one.looks_like == DISEASE and is_code and one.kind != "whole number":
+    is_code = column.looks_like in ("postal code", DISEASE) and column.kind != "number"
+    length = column.length or 0
+    if column.looks_like == DISEASE and is_code and column.kind != "whole number":
         if type_needed:
             options["type"] = "text"
         options["hierarchy"] = "{keep: [3, 1]}"
         reason += ". Published by its first three characters, or by the first"
-    elif (is_code or one.kind == "code") and one.length is not None and 2 <= one.length <= 10:
+    elif (is_code or column.kind == "code") and 2 <= length <= 10:
         if is_text:
             options["type"] = "text"
-        options["hierarchy"] = f"{{prefix: {list(range(1, one.length))}}}"
+        options["hierarchy"] = f"{{prefix: {list(range(1, length))}}}"
         reason += ". Published with its last characters masked"
-    elif one.are_names:
+    elif column.are_names:
         options["type"] = "text"
         reason += ". Its numbers stand for names. If they have an order, take the type away"
-    elif one.order:
-        options = {"type": "text"} if one.kind == "mixed" else {}
-        options["order"] = f"[{', '.join(map(json_text, escaped(list(one.order))))}]"
+    elif column.order:
+        options = {"type": "text"} if column.kind == "mixed" else {}
+        options["order"] = f"[{', '.join(map(json_text, escaped(list(column.order))))}]"
         reason += ". In this order, because letters would order its groups otherwise"
-    elif type_needed and one.kind in _TYPES:
-        options["type"] = _TYPES[one.kind]
+    elif type_needed and column.kind in _TYPES:
+        options["type"] = _TYPES[column.kind]
     has_ends = options.get("type") != "text" and not options.keys() & {"hierarchy", "order"}
-    if has_ends and one.grid is not None:
-        options["grid"] = str(one.grid)
+    if has_ends and column.grid is not None:
+        options["grid"] = str(column.grid)
         reason += ". Ranges end on this grid"
     if is_code and is_text and "hierarchy" not in options:
         hint = "{role: quasi_identifier, hierarchy: {keep: [3, 1]}}  # three characters, then one"
-    if one.kind == "date" and "hierarchy" not in options:
+    if column.kind == "date" and "hierarchy" not in options:
         kind = "type: date, " if "type" in options else ""
         hint = (
             f"{{role: quasi_identifier, {kind}hierarchy: {{calendar: [month, year, decade]}}}}"
             "  # whole months, years, decades"
         )
-    if one.looks_like == "age" and one.kind in _MEASURED:
+    if column.looks_like == "age" and column.kind in _MEASURED:
         kind = "type: number, " if "type" in options else ""
         hint = (
             f"{{role: quasi_identifier, {kind}hierarchy: {{intervals: [5, 10], top: 90}}}}"
             "  # the same steps for all, and 90+"
         )
-    return DraftedAttribute(one.name, "quasi_identifier", reason, options, hint)
+    return DraftedAttribute(column.name, "quasi_identifier", reason, options, hint)
 
 
-def _left_out(one: ColumnProfile, reason: str, *, is_key: bool) -> DraftedAttribute:
+def _left_out(column: ColumnProfile, reason: str, *, is_key: bool) -> DraftedAttribute:
     """Draft a column that is left out, with the options it would need as a quasi-identifier."""
     usable = (
-        one.kind not in ("nested", "empty", "other date", "other number")
-        and one.looks_like not in ("free text", *NAMES_AND_PLACES)
-        and one.counts.distinct > 1
+        column.kind not in ("nested", "empty", "other date", "other number")
+        and column.looks_like not in ("free text", *NAMES_AND_PLACES)
+        and column.counts.distinct > 1
     )
-    options = _quasi_identifier(one, "").options if usable else {}
+    options = _quasi_identifier(column, "").options if usable else {}
     if is_key and "hierarchy" not in options:
         # By its type it is no key.
-        options.setdefault("type", "number" if one.kind in _MEASURED else "text")
-    return DraftedAttribute(one.name, None, reason, options, usable=usable)
+        options.setdefault("type", "number" if column.kind in _MEASURED else "text")
+    return DraftedAttribute(column.name, None, reason, options, usable=usable)
 
 
-def _criterion(one: ColumnProfile, rows: int) -> Criterion | None:
+def _criterion(column: ColumnProfile, rows: int) -> Criterion | None:
     """Ask for different values in each class, as many as there are enough of."""
-    values = one.counts.distinct
-    largest = max(one.counts.largest, one.counts.missing) / max(rows, 1)
+    values = column.counts.distinct
+    largest = max(column.counts.largest, column.counts.missing) / max(rows, 1)
     least = proposed_l(values, largest)
     if least is None:
         return None
-    return Criterion(one.name, least, f"{values:,} values, the largest {largest:.0%}")
+    return Criterion(column.name, least, f"{values:,} values, the largest {largest:.0%}")
 
 
 def _target(sensitive: list[ColumnProfile], quasi: list[ColumnProfile]) -> str | None:

@@ -45,10 +45,6 @@ def write_page(files: Files, path: str, profile: Profile) -> None:
 def profile_page(profile: Profile) -> str:
     """Return the page.
 
-    Parameters
-    ----------
-    profile : Profile
-
     Returns
     -------
     str
@@ -96,8 +92,7 @@ def _columns(profile: Profile) -> Table:
 
 
 def _markers(profile: Profile) -> list[Block]:
-    said = markers_text(profile)
-    return [Text(said)] if said else []
+    return [Text(text)] if (text := markers_text(profile)) else []
 
 
 def _chart(profile: Profile) -> Block:
@@ -146,16 +141,16 @@ def _weights_and_unit(profile: Profile) -> list[Block]:
 def _sets(profile: Profile) -> list[Block]:
     sets = profile.uniqueness
     blocks: list[Block] = [
-        Text(one)
-        for one in (measured_text(profile) or no_sets_text(profile), *unique_text(profile))
+        Text(text)
+        for text in (measured_text(profile) or no_sets_text(profile), *unique_text(profile))
     ]
     for size, name in ((1, "Single columns"), (2, "Pairs"), (3, "Triples")):
-        some = [set_cells(one, profile) for one in sets.of_size(size)[:SHOWN]]
+        some = [set_cells(group, profile) for group in sets.of_size(size)[:SHOWN]]
         if some:
             blocks.append(Table(f"{name} that identify most", set_columns(profile), some))
     causing = [
-        [" + ".join(one.columns), percent(one.minimal_unique, profile.sample_rows, short=True)]
-        for one in sets.causing(SHOWN)
+        [" + ".join(group.columns), percent(group.minimal_unique, profile.sample_rows, short=True)]
+        for group in sets.causing(SHOWN)
     ]
     if causing:
         caption = "Smallest identifying combinations"

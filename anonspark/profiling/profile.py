@@ -128,7 +128,7 @@ class ColumnProfile:
     grid: float | str | None = None
 
     def as_dict(self, rows: int) -> dict[str, object]:
-        """Return it as JSON has it. Shares are of all rows."""
+        """Return the fields as JSON values. Shares are of all rows."""
         document = {
             "name": self.name,
             "type": self.type,
@@ -234,7 +234,7 @@ class Profile(Redacted):
         return self.weights([column.name for column in self.with_role("quasi_identifier")])
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it. Without values, unless they were asked for."""
+        """Return the fields as JSON values, and examples of the data if they were asked for."""
         sets = self.uniqueness
         return {
             "path": self.source.path,
@@ -246,13 +246,13 @@ class Profile(Redacted):
             "columns": [column.as_dict(self.rows) for column in self.columns],
             "sets": {
                 "columns": self.measured,
-                "singles": [one.as_dict() for one in sets.of_size(1)],
-                "pairs": [one.as_dict() for one in sets.of_size(2)],
-                "triples": [one.as_dict() for one in sets.of_size(3)],
+                "singles": [group.as_dict() for group in sets.of_size(1)],
+                "pairs": [group.as_dict() for group in sets.of_size(2)],
+                "triples": [group.as_dict() for group in sets.of_size(3)],
                 "unique_by_size": list(sets.unique_by_size),
             },
             "weights": self.proposed_weights,
-            "minimal_unique_sets": [one.as_dict() for one in sets.causing(_SHOWN)],
+            "minimal_unique_sets": [group.as_dict() for group in sets.causing(_SHOWN)],
             "missing_markers": list(self.missing_markers),
             "dependencies": [dependency.as_dict() for dependency in self.dependencies],
             "unit": self.unit,
@@ -319,7 +319,7 @@ def profile_table(
         with progress.stage("draw a sample"):
             drawn = sample_records(table, names, rows, sample, seed)
         by_name = dict(zip(names, counts, strict=True))
-        sampled = {one.name: _sampled(one, drawn[one.name]) for one in readings}
+        sampled = {reading.name: _sampled(reading, drawn[reading.name]) for reading in readings}
     with progress.stage("measure sets of columns"):
         return _profile(
             source, table.schema, by_name, rows, len(drawn), sampled, k, seed, show_values
@@ -382,37 +382,36 @@ def _profile(  # noqa: PLR0913 - what was found meanwhile
     structs = whole_structs(schema)
     fields = {column.name: column.type for column in schema if column.name not in structs}
     forms = {
-        name: recognize_values(own.texts(_LOOKED_AT))
-        for name, own in sampled.items()
+        name: recognize_values(sample.texts(_LOOKED_AT))
+        for name, sample in sampled.items()
         if _kind(fields[name], counts[name], rows) in _WRITTEN
     }
     described = [
         replace(
-            _described(name, own, counts, rows, sampled, forms, _meaning(name, structs)),
+            _described(name, data_type, counts, rows, sampled, forms, _meaning(name, structs)),
             remedy_for_days=source.remedy_for_days,
         )
-        for name, own in fields.items()
+        for name, data_type in fields.items()
     ]
     first = propose_roles(described)
-    codes = {name: own.codes for name, own in sampled.items()}
-    asked = [name for name, one in first.items() if one.role == "quasi_identifier"]
-    found = find_dependencies(list(codes), list(codes.values()), asked)
-    roles = propose_roles(described, found)
-    final = [name for name, one in roles.items() if one.role == "quasi_identifier"]
+    codes = {name: sample.codes for name, sample in sampled.items()}
+    asked = [name for name, proposal in first.items() if proposal.role == "quasi_identifier"]
+    dependencies = find_dependencies(list(codes), list(codes.values()), asked)
+    roles = propose_roles(described, dependencies)
+    final = [name for name, proposal in roles.items() if proposal.role == "quasi_identifier"]
     others = [
-        one.name
-        for one in described
-        if one.name in codes
-        and roles[one.name].role in (None, "sensitive")
-        and not roles[one.name].is_name
+        column.name
+        for column in described
+        if column.name in codes
+        and roles[column.name].role in (None, "sensitive")
+        and not roles[column.name].is_name
     ]
-    given = [one for one in found if one.column in final]
+    revealed = [dependency for dependency in dependencies if dependency.column in final]
     numbers = {
-        one.name: np.append(as_floats(sampled[one.name].values).to_numpy(), np.nan)[codes[one.name]]
-        for one in described
-        if one.kind in _MEASURED
+        name: np.append(as_floats(sampled[name].values).to_numpy(), np.nan)[codes[name]]
+        for name in (column.name for column in described if column.kind in _MEASURED)
     }
-    given += find_dependencies(list(codes), list(codes.values()), others, final, numbers)
+    revealed += find_dependencies(list(codes), list(codes.values()), others, final, numbers)
     telling = _most_telling(described, roles)
     return Profile(
         source=source,
@@ -421,11 +420,11 @@ def _profile(  # noqa: PLR0913 - what was found meanwhile
         sample_rows=sample_rows,
         seed=seed,
         columns=[
-            _column(one, fields[one.name], counts, roles, sampled, show_values) for one in described
+            _column(column, fields, counts, roles, sampled, show_values) for column in described
         ],
         measured=telling,
         uniqueness=measure_sets(telling, [codes[name] for name in telling], k),
-        dependencies=given,
+        dependencies=revealed,
         unit=unit_of(described, roles),
         keys=keys_among(described),
     )
@@ -439,13 +438,13 @@ def _may_be_key(kind: str, sampled: _Sampled) -> bool:
 
 
 def _meaning(name: str, structs: Sequence[str]) -> Meaning | None:
-    """Return what the name of a column says, or rather that of a field of a struct."""
+    """Return the meaning of the name of a column, or of a field of a struct."""
     around = max(
         (struct for struct in structs if name.startswith(f"{struct}{DOT}")), key=len, default=None
     )
-    own = None if around is None else meaning_of(name[len(around) + 1 :])
+    meant = None if around is None else meaning_of(name[len(around) + 1 :])
     # Of address.city the field says more, of product.name the struct.
-    return meaning_of(name) if own is None or own.kind == "name of a person" else own
+    return meaning_of(name) if meant is None or meant.kind == "name of a person" else meant
 
 
 def _described(
@@ -457,26 +456,26 @@ def _described(
     forms: dict[str, Form | None],
     meaning: Meaning | None,
 ) -> Described:
-    own = counts.get(name, ColumnCounts())
+    totals = counts.get(name, ColumnCounts())
     form = forms.get(name)
-    kind = _kind(data_type, own, rows) if name in counts else "nested"
-    is_weight = weight_of_name(name) is not None and kind in _NUMBERS and own.distinct > 1
+    kind = _kind(data_type, totals, rows) if name in counts else "nested"
+    is_weight = weight_of_name(name) is not None and kind in _NUMBERS and totals.distinct > 1
     return Described(
         name=name,
         kind=kind,
         meaning=meaning,
         form=form.kind if form else None,
         rows=rows,
-        missing=own.missing,
-        distinct=own.distinct,
-        unique=own.unique,
-        few=own.few,
-        largest=own.largest,
-        infinite=own.infinite,
+        missing=totals.missing,
+        distinct=totals.distinct,
+        unique=totals.unique,
+        few=totals.few,
+        largest=totals.largest,
+        infinite=totals.infinite,
         separation=sampled[name].separation if name in sampled else 0.0,
         length=sampled[name].length() if name in sampled else None,
         numbers_things=name in counts and _may_be_key(kind, sampled[name]),
-        weighs=(sampled[name].weighs() if not own.missing else "neither") if is_weight else None,
+        weighs=(sampled[name].weighs() if not totals.missing else "neither") if is_weight else None,
     )
 
 
@@ -514,55 +513,55 @@ def _most_telling(described: Sequence[Described], roles: dict[str, Proposal]) ->
     Keys are left out, for each set with one of them would be unique in all records.
     """
     some = [
-        one
-        for one in described
-        if one.kind not in ("nested", "empty")
-        and one.distinct > 1
-        and one.unique < _NEARLY_ALL * one.present
-        and roles[one.name].role != "identifier"
-        and not roles[one.name].is_name
+        column
+        for column in described
+        if column.kind not in ("nested", "empty")
+        and column.distinct > 1
+        and column.unique < _NEARLY_ALL * column.present
+        and roles[column.name].role != "identifier"
+        and not roles[column.name].is_name
     ]
-    some.sort(key=lambda one: (roles[one.name].role != "quasi_identifier", -one.separation))
-    wanted = {one.name for one in some[:_MOST_COLUMNS]}
-    return [one.name for one in described if one.name in wanted]
+    some.sort(key=lambda item: (roles[item.name].role != "quasi_identifier", -item.separation))
+    names = {column.name for column in some[:_MOST_COLUMNS]}
+    return [column.name for column in described if column.name in names]
 
 
 def _column(
-    one: Described,
-    data_type: pa.DataType,
+    column: Described,
+    fields: dict[str, pa.DataType],
     counts: dict[str, ColumnCounts],
     roles: dict[str, Proposal],
     sampled: dict[str, _Sampled],
     show_values: bool,
 ) -> ColumnProfile:
-    proposal = roles[one.name]
-    shown = show_values and one.name in sampled
+    name, kind = column.name, column.kind
+    proposal, shown = roles[name], show_values and name in sampled
     return ColumnProfile(
-        name=one.name,
-        type=type_name(data_type),
-        kind=one.kind,
-        counts=counts.get(one.name, ColumnCounts()),
-        looks_like=one.looks_like,
-        told_by="values" if one.form else "name" if one.looks_like else None,
+        name=name,
+        type=type_name(fields[name]),
+        kind=kind,
+        counts=counts.get(name, ColumnCounts()),
+        looks_like=column.looks_like,
+        told_by="values" if column.form else "name" if column.looks_like else None,
         role=proposal.role,
         reason=proposal.reason,
-        length=one.length,
-        examples=sampled[one.name].frequent(_EXAMPLES) if shown else (),
-        order=_natural_order(one, sampled[one.name]) if one.kind in ("text", "mixed") else (),
-        are_names=one.kind in ("whole number", "number")
-        and one.distinct <= MOST_NAMES
-        and may_number_names(one.name)
-        and _may_be_key(one.kind, sampled[one.name]),
-        grid=_grid(_MEASURED.get(one.kind), sampled[one.name]) if one.name in sampled else None,
+        length=column.length,
+        examples=sampled[name].frequent(_EXAMPLES) if shown else (),
+        order=_natural_order(column, sampled[name]) if kind in ("text", "mixed") else (),
+        are_names=kind in ("whole number", "number")
+        and column.distinct <= MOST_NAMES
+        and may_number_names(name)
+        and _may_be_key(kind, sampled[name]),
+        grid=_grid(_MEASURED.get(kind), sampled[name]) if name in sampled else None,
     )
 
 
 def _grid(kind: Kind | None, sampled: _Sampled) -> float | str | None:
-    """Return the default grid of numbers and times. None of others."""
+    """Return the default grid of numbers and times, or None for other kinds."""
     if kind is None:
         return None
-    wanted = {"date": pa.date32(), "timestamp": pa.timestamp("us")}.get(kind, pa.float64())
-    numbers = as_floats(convert(sampled.values, wanted)).to_numpy()
+    data_type = {"date": pa.date32(), "timestamp": pa.timestamp("us")}.get(kind, pa.float64())
+    numbers = as_floats(convert(sampled.values, data_type)).to_numpy()
     finite = numbers[np.isfinite(numbers)]
     if not len(finite):
         return None
@@ -570,10 +569,10 @@ def _grid(kind: Kind | None, sampled: _Sampled) -> float | str | None:
     return None if grid is None else grid_text(grid)
 
 
-def _natural_order(one: Described, sampled: _Sampled) -> tuple[str, ...]:
-    """Return all values of groups in their order. None where letters order them so, too."""
+def _natural_order(column: Described, sampled: _Sampled) -> tuple[str, ...]:
+    """Return all values of groups in their order, or none if letters order them alike."""
     texts = sampled.texts(_MOST_ORDERED + 1)
     # A rare value is not written into a file that others may read.
-    if one.few or one.form is not None or not 2 < one.distinct == len(texts) <= _MOST_ORDERED:
+    if column.few or column.form or not 2 < column.distinct == len(texts) <= _MOST_ORDERED:
         return ()
     return tuple(natural_order(texts)) if letters_misorder(texts) else ()

@@ -151,33 +151,33 @@ def propose_roles(
     dict of str to Proposal
         In the order of the columns.
     """
-    found = {column.name: _alone(column) for column in columns}
+    roles = {column.name: _alone(column) for column in columns}
     # A header that names others leaves an index without a name.
     is_named = [POSITIONAL.fullmatch(column.name) is None for column in columns]
-    for one, own in zip(columns, is_named, strict=True):
-        if _INDEX.fullmatch(one.name) or (any(is_named) and not own):
-            found[one.name] = Proposal("identifier", "an index of rows, as R and pandas write it")
+    for name, has_name in zip(roles, is_named, strict=True):
+        if _INDEX.fullmatch(name) or (any(is_named) and not has_name):
+            roles[name] = Proposal("identifier", "an index of rows, as R and pandas write it")
     keys = keys_among(columns)
     for name, counts in keys.items():
-        if found[name].role != "identifier" and not found[name].is_name:
-            found[name] = _of_people(name, counts)
-    found |= _weights(columns)
+        if roles[name].role != "identifier" and not roles[name].is_name:
+            roles[name] = _of_people(name, counts)
+    roles |= _weights(columns)
     by_name = {column.name: column for column in columns}
     named = sorted(
-        (column for column in columns if found[column.name].role == "quasi_identifier"),
-        key=lambda one: one.meaning.rank if one.meaning else 0,
+        (column for column in columns if roles[column.name].role == "quasi_identifier"),
+        key=lambda column: column.meaning.rank if column.meaning else 0,
     )
-    chosen = _chosen(named, found, dependencies)
+    chosen = _chosen(named, roles, dependencies)
     possible = [
-        column for column in columns if column.name not in keys and not found[column.name].is_weight
+        column for column in columns if column.name not in keys and not roles[column.name].is_weight
     ]
-    _fill_up(chosen, possible, found, dependencies)
-    sensitive = [name for name, one in found.items() if one.role == "sensitive"]
+    _fill_up(chosen, possible, roles, dependencies)
+    sensitive = [name for name, proposal in roles.items() if proposal.role == "sensitive"]
     for name in sensitive[MOST_SENSITIVE:]:
-        found[name] = Proposal(
-            None, f"{found[name].reason}. Criteria of more than {MOST_SENSITIVE} columns cost much"
+        roles[name] = Proposal(
+            None, f"{roles[name].reason}. Criteria of more than {MOST_SENSITIVE} columns cost much"
         )
-    return {name: found[name] for name in by_name}
+    return {name: roles[name] for name in by_name}
 
 
 def keys_among(columns: Sequence[Described]) -> dict[str, Counts]:
@@ -235,153 +235,157 @@ def _weights(columns: Sequence[Described]) -> dict[str, Proposal]:
     return proposals
 
 
-def _alone(one: Described) -> Proposal:
+def _alone(column: Described) -> Proposal:
     """Propose a role by the values of a column."""
     for judge in (_unusable, _identifier, _named):
-        proposal = judge(one)
+        proposal = judge(column)
         if proposal is None:
             continue
-        if proposal.role == "identifier" and one.looks_like in NAMES_AND_PLACES:
+        if proposal.role == "identifier" and column.looks_like in NAMES_AND_PLACES:
             return Proposal(None, f"{proposal.reason}. Never published", is_name=True)
         return proposal
     unknown = "meaning unknown"
-    if one.kind in _TO_CONVERT:
-        return Proposal(None, f"{unknown}, and {_conversion(one)}")
-    if _is_shared_by_few(one):
+    if column.kind in _TO_CONVERT:
+        return Proposal(None, f"{unknown}, and {_conversion(column)}")
+    if _is_shared_by_few(column):
         return Proposal(None, f"{unknown}, and hardly a value of it is shared by k records")
     return Proposal(None, unknown)
 
 
-def _conversion(one: Described) -> str:
+def _conversion(column: Described) -> str:
     """Say what is to be done with values of a form that is not read."""
-    if one.kind == "other date":
-        return f"days are not written as 2026-01-31: {one.remedy_for_days}"
+    if column.kind == "other date":
+        return f"days are not written as 2026-01-31: {column.remedy_for_days}"
     return "numbers are not written as 1234.5: convert them"
 
 
-def _is_shared_by_few(one: Described) -> bool:
+def _is_shared_by_few(column: Described) -> bool:
     """Return whether nearly all values are of so few records as those of a key are.
 
     Of numbers a range says little. Of texts it names who is in it.
     """
-    return one.kind in ("text", "code", "mixed") and one.few >= _NEARLY_ALL * one.present > 0
+    is_text = column.kind in ("text", "code", "mixed")
+    return is_text and column.few >= _NEARLY_ALL * column.present > 0
 
 
-def _unusable(one: Described) -> Proposal | None:
-    if one.kind == "nested":
+def _unusable(column: Described) -> Proposal | None:
+    if column.kind == "nested":
         return Proposal(None, "an array, a map or binary: not judged, not published")
-    if one.present == 0:
+    if column.present == 0:
         return Proposal(None, "it has no values")
-    if one.distinct == 1:
+    if column.distinct == 1:
         return Proposal(None, "all records have the same value")
     return None
 
 
-def _identifier(one: Described) -> Proposal | None:
-    is_measure = one.kind in (*_MEASURES, *_TO_CONVERT)
-    meaning = one.meaning
-    if one.form == "free text":
+def _identifier(column: Described) -> Proposal | None:
+    form, kind, meaning = column.form, column.kind, column.meaning
+    is_measure = kind in (*_MEASURES, *_TO_CONVERT)
+    if form == "free text":
         return Proposal(None, "free text, which may name people")
-    if one.form is not None and (one.form in _PERSONAL or one.form.startswith("identity number")):
-        means_other = meaning is not None and meaning.role != "identifier"
-        if not (one.form == "name of a person" and (means_other or 5 * one.distinct < one.present)):
-            return Proposal("identifier", f"values look like: {one.form}")
+    if form is not None and (form in _PERSONAL or form.startswith("identity number")):
+        is_other = meaning is not None and meaning.role != "identifier"
+        if not (form == "name of a person" and (is_other or 5 * column.distinct < column.present)):
+            return Proposal("identifier", f"values look like: {form}")
     if meaning is not None and meaning.role == "identifier":
-        if one.distinct <= 5 < one.present:
+        if column.distinct <= 5 < column.present:
             return Proposal(None, f"the name says {meaning.kind}, of which it has few values")
         if meaning.kind == "free text":
             return Proposal(None, "the name says free text, which may name people")
         return Proposal("identifier", f"the name says: {meaning.kind}")
     if meaning is not None and meaning.role == "quasi_identifier":
         return None
-    if _is_diagnosis(one):
+    if _is_diagnosis(column):
         return None
-    if is_key_name(one.name) and 5 * one.distinct >= one.present and one.kind != "number":
+    if is_key_name(column.name) and 5 * column.distinct >= column.present and kind != "number":
         return Proposal("identifier", "name and number of values are those of a key")
-    enough = _SURE if one.kind == "whole number" else _NEARLY_ALL
-    if not is_measure and one.unique >= enough * one.present:
+    enough = _SURE if kind == "whole number" else _NEARLY_ALL
+    if not is_measure and column.unique >= enough * column.present:
         return Proposal(
-            "identifier", f"{one.unique / one.present:.0%} of its records have a unique value"
+            "identifier", f"{column.unique / column.present:.0%} of its records have a unique value"
         )
     return None
 
 
-def _is_diagnosis(one: Described) -> bool:
+def _is_diagnosis(column: Described) -> bool:
     """Return whether a column holds codes or names of diseases, which no number of people is."""
-    if one.kind not in ("text", "code") or may_tell_people_apart(one.name):
+    if column.kind not in ("text", "code") or may_tell_people_apart(column.name):
         return False
-    if one.meaning is not None:
-        return one.meaning.kind == "diagnosis"
-    return one.form == DISEASE
+    if column.meaning is not None:
+        return column.meaning.kind == "diagnosis"
+    return column.form == DISEASE
 
 
-def _named(one: Described) -> Proposal | None:
-    if one.meaning is not None:
-        said, role = f"the name says: {one.meaning.kind}", one.meaning.role
-    elif _is_diagnosis(one):
-        said, role = f"values look like: {one.form}", "sensitive"
+def _named(column: Described) -> Proposal | None:
+    if column.meaning is not None:
+        reason, role = f"the name says: {column.meaning.kind}", column.meaning.role
+    elif _is_diagnosis(column):
+        reason, role = f"values look like: {column.form}", "sensitive"
     else:
         return None
-    if one.kind in _TO_CONVERT:
-        return Proposal(None, f"{said}, but {_conversion(one)}")
+    if column.kind in _TO_CONVERT:
+        return Proposal(None, f"{reason}, but {_conversion(column)}")
     if role == "sensitive":
-        if one.distinct > _MOST_SENSITIVE_VALUES and one.kind not in ("number", "whole number"):
-            return Proposal(None, f"{said}, but has more values than criteria take")
-        if one.largest > _NEARLY_ALL * one.rows:
-            share = one.largest / one.rows
-            return Proposal(None, f"{said}, but {share:.1%} of all records have one value")
-        if 2 * one.unique > one.present:
-            if one.kind in ("number", "whole number"):
+        is_number = column.kind in ("number", "whole number")
+        if column.distinct > _MOST_SENSITIVE_VALUES and not is_number:
+            return Proposal(None, f"{reason}, but has more values than criteria take")
+        if column.largest > _NEARLY_ALL * column.rows:
+            share = column.largest / column.rows
+            return Proposal(None, f"{reason}, but {share:.1%} of all records have one value")
+        if 2 * column.unique > column.present:
+            if is_number:
                 return Proposal(
-                    "quasi_identifier", f"{said}, but single values would single people out"
+                    "quasi_identifier", f"{reason}, but single values would single people out"
                 )
-            return Proposal(None, f"{said}, but its values single people out")
-        return Proposal("sensitive", said)
-    if one.missing > _MOSTLY_MISSING * one.rows:
-        return Proposal(None, f"{said}, but {one.missing / one.rows:.0%} of it is missing")
-    obstacle = _obstacle(one)
+            return Proposal(None, f"{reason}, but its values single people out")
+        return Proposal("sensitive", reason)
+    if column.missing > _MOSTLY_MISSING * column.rows:
+        return Proposal(None, f"{reason}, but {column.missing / column.rows:.0%} of it is missing")
+    obstacle = _obstacle(column)
     if obstacle is not None:
-        return Proposal(None, f"{said}, but {obstacle}")
-    return Proposal("quasi_identifier", said)
+        return Proposal(None, f"{reason}, but {obstacle}")
+    return Proposal("quasi_identifier", reason)
 
 
-def _obstacle(one: Described) -> str | None:
+def _obstacle(column: Described) -> str | None:
     """Return why a column cannot be a quasi-identifier, if it cannot."""
-    if one.infinite:
+    if column.infinite:
         return "some numbers are infinite"
-    if one.kind in ("text", "code", "mixed") and one.distinct > _MOST_CATEGORIES:
-        return f"has {one.distinct:,} different texts"
+    if column.kind in ("text", "code", "mixed") and column.distinct > _MOST_CATEGORIES:
+        return f"has {column.distinct:,} different texts"
     return None
 
 
 def _chosen(
-    named: Sequence[Described], found: dict[str, Proposal], dependencies: Sequence[Dependency]
+    named: Sequence[Described], roles: dict[str, Proposal], dependencies: Sequence[Dependency]
 ) -> list[str]:
     """Leave out what others give away, and what is too much."""
     chosen: list[str] = []
     has_birth = any(
-        one.meaning and one.meaning.kind == "date of birth" and _is_when(one) for one in named
+        column.meaning and column.meaning.kind == "date of birth" and _is_when(column)
+        for column in named
     )
-    for one in named:
-        giving = _given_away(one.name, chosen, dependencies)
+    for column in named:
+        giving = _given_away(column.name, chosen, dependencies)
         if giving is not None:
-            found[one.name] = Proposal(None, f"{giving} gives it away")
-        elif has_birth and one.meaning is not None and one.meaning.kind == "age":
-            found[one.name] = Proposal(None, "the date of birth gives it away")
+            roles[column.name] = Proposal(None, f"{giving} gives it away")
+        elif has_birth and column.meaning is not None and column.meaning.kind == "age":
+            roles[column.name] = Proposal(None, "the date of birth gives it away")
         elif len(chosen) >= MOST_QUASI_IDENTIFIERS:
-            found[one.name] = Proposal(
+            roles[column.name] = Proposal(
                 None,
-                f"{found[one.name].reason}. Each of more than {MOST_QUASI_IDENTIFIERS} "
+                f"{roles[column.name].reason}. Each of more than {MOST_QUASI_IDENTIFIERS} "
                 "quasi-identifiers makes all others coarser",
             )
         else:
-            chosen.append(one.name)
+            chosen.append(column.name)
     return chosen
 
 
-def _is_when(one: Described) -> bool:
+def _is_when(column: Described) -> bool:
     """Return whether values are days or years."""
-    return one.kind in ("date", "timestamp") or (one.kind == "whole number" and one.length == 4)
+    kind = column.kind
+    return kind in ("date", "timestamp") or (kind == "whole number" and column.length == 4)
 
 
 def _given_away(name: str, chosen: Sequence[str], dependencies: Sequence[Dependency]) -> str | None:
@@ -398,14 +402,14 @@ def _given_away(name: str, chosen: Sequence[str], dependencies: Sequence[Depende
 def _fill_up(
     chosen: list[str],
     columns: Sequence[Described],
-    found: dict[str, Proposal],
+    roles: dict[str, Proposal],
     dependencies: Sequence[Dependency],
 ) -> None:
     """Take the columns of unknown meaning that distinguish most records."""
     others = [
         column
         for column in columns
-        if found[column.name].role is None
+        if roles[column.name].role is None
         and column.meaning is None
         and column.form is None
         and column.kind not in ("nested", "mixed", *_TO_CONVERT)
@@ -414,17 +418,17 @@ def _fill_up(
         and not _is_shared_by_few(column)
         and _obstacle(column) is None
     ]
-    for one in sorted(others, key=lambda one: -one.separation):
-        giving = _given_away(one.name, chosen, dependencies)
+    for column in sorted(others, key=lambda column: -column.separation):
+        giving = _given_away(column.name, chosen, dependencies)
         if giving is not None:
-            found[one.name] = Proposal(None, f"meaning unknown, and {giving} gives it away")
+            roles[column.name] = Proposal(None, f"meaning unknown, and {giving} gives it away")
         elif len(chosen) == MOST_QUASI_IDENTIFIERS:
-            found[one.name] = Proposal(
+            roles[column.name] = Proposal(
                 None, f"meaning unknown, and there are {MOST_QUASI_IDENTIFIERS} others"
             )
         else:
-            chosen.append(one.name)
-            found[one.name] = Proposal(
+            chosen.append(column.name)
+            roles[column.name] = Proposal(
                 "quasi_identifier",
-                f"meaning unknown. Differs in {one.separation:.0%} of all pairs",
+                f"meaning unknown. Differs in {column.separation:.0%} of all pairs",
             )

@@ -60,8 +60,8 @@ class Source:
         """
         if self.is_recognized:
             return self
-        given = {name.lower() for name in self.options}
-        found = recognize(
+        names = {name.lower() for name in self.options}
+        detected = recognize(
             files,
             [self.path],
             self.format or None,
@@ -70,12 +70,12 @@ class Source:
             asks=True,
             guesses=True,
         )
-        header = {"header": "false"} if found.header is False and "header" not in given else {}
+        header = {"header": "false"} if detected.header is False and "header" not in names else {}
         return replace(
             self,
-            format=found.data_format,
-            options={**header, **found.options, **self.options},
-            notes=(found.words,) if found.words else (),
+            format=detected.data_format,
+            options={**header, **detected.options, **self.options},
+            notes=(detected.words,) if detected.words else (),
             is_recognized=True,
         )
 
@@ -122,10 +122,6 @@ def find_source(
     options : mapping of str to str or None
         Of the format. They go before what is recognized.
 
-    Returns
-    -------
-    Source
-
     Raises
     ------
     DataError
@@ -133,18 +129,18 @@ def find_source(
     ConfigurationError
         If the format is unknown, or whether a CSV file has a header. If names show several formats.
     """
-    given = dict(options or {})
-    place = local_path(path)
-    if place is None or data_format in NOT_IN_FILES:
-        found = data_format or format_of_name(path)
-        if found is None:
+    settings = dict(options or {})
+    local = local_path(path)
+    if local is None or data_format in NOT_IN_FILES:
+        name = data_format or format_of_name(path)
+        if name is None:
             raise ConfigurationError(
                 f"DATA: the name {path!r} does not show the format. Name it: --format"
             )
-        return Source(path, found, given, is_recognized=False)
+        return Source(path, name, settings, is_recognized=False)
     files = LocalFiles()
     if data_format is None and (kind := table_format(files, path)) is not None:
-        return Source(path, kind, given)
+        return Source(path, kind, settings)
     if not listed_files(files, [path]):
         raise DataError(f"DATA: no file is at {path}. Check the path")
-    return Source(path, data_format or "", given, is_recognized=False).recognized(files)
+    return Source(path, data_format or "", settings, is_recognized=False).recognized(files)

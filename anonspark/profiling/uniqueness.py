@@ -52,7 +52,7 @@ class ColumnSet:
     minimal_unique: int
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return the fields as JSON values."""
         return {**self.__dict__, "columns": list(self.columns)}
 
 
@@ -73,13 +73,13 @@ class Uniqueness:
 
     def of_size(self, size: int) -> list[ColumnSet]:
         """Return the sets of some number of columns, those that reveal most about records first."""
-        some = [one for one in self.sets if len(one.columns) == size]
-        return sorted(some, key=lambda one: (-one.separation, -one.unique, one.columns))
+        some = [group for group in self.sets if len(group.columns) == size]
+        return sorted(some, key=lambda group: (-group.separation, -group.unique, group.columns))
 
     def causing(self, most: int) -> list[ColumnSet]:
         """Return the sets with the most minimal sample uniques, of those that have any."""
-        some = [one for one in self.sets if one.minimal_unique]
-        return sorted(some, key=lambda one: (-one.minimal_unique, one.columns))[:most]
+        some = [group for group in self.sets if group.minimal_unique]
+        return sorted(some, key=lambda group: (-group.minimal_unique, group.columns))[:most]
 
 
 def measure_sets(names: Sequence[str], codes: Sequence[Integers], k: int) -> Uniqueness:
@@ -94,10 +94,6 @@ def measure_sets(names: Sequence[str], codes: Sequence[Integers], k: int) -> Uni
     k : int
         What few records are fewer than.
 
-    Returns
-    -------
-    Uniqueness
-
     Notes
     -----
     Time grows with n and with the cube of c: of 200,000 records and 12 columns there are 298 sets,
@@ -110,30 +106,30 @@ def measure_sets(names: Sequence[str], codes: Sequence[Integers], k: int) -> Uni
     by_size: list[int] = []
     joint: dict[tuple[int, ...], Integers] = {}
     for size in range(1, min(LARGEST_SET, len(names)) + 1):
-        for places in combinations(range(len(names)), size):
+        for indices in combinations(range(len(names)), size):
             if size == 1:
-                groups = codes[places[0]]
+                groups = codes[indices[0]]
             else:
-                groups = joined_codes(joint[places[:-1]], codes[places[-1]])
+                groups = joined_codes(joint[indices[:-1]], codes[indices[-1]])
             sizes = np.bincount(groups)
             if size < LARGEST_SET:
-                joint[places] = groups
+                joint[indices] = groups
             of_records = sizes[groups]
-            unique[places] = of_records == 1
+            unique[indices] = of_records == 1
             below = np.logical_or.reduce(
-                [unique[combination] for combination in combinations(places, size - 1)]
+                [unique[combination] for combination in combinations(indices, size - 1)]
             )
             sets.append(
                 _measured(
-                    tuple(names[place] for place in places),
+                    tuple(names[index] for index in indices),
                     sizes,
-                    int((unique[places] & ~below).sum()),
+                    int((unique[indices] & ~below).sum()),
                     k,
                 )
             )
-            so_far |= unique[places]
+            so_far |= unique[indices]
             if size == LARGEST_SET:
-                del unique[places]
+                del unique[indices]
         by_size.append(int(so_far.sum()))
     return Uniqueness(sets, tuple(by_size))
 
@@ -145,7 +141,7 @@ def weigh_columns(measured: Uniqueness, names: Sequence[str], records: int) -> d
     Its weight is the inverse square root of the share, to two digits, and the mean weight is 1.
     Columns that were not measured count as unique in every record, alone and with others.
     """
-    unique = {frozenset(one.columns): one.unique for one in measured.sets} | {frozenset(): 0}
+    unique = {frozenset(group.columns): group.unique for group in measured.sets} | {frozenset(): 0}
     shares = []
     for name in names:
         others = [other for other in names if other != name]
@@ -162,8 +158,8 @@ def weigh_columns(measured: Uniqueness, names: Sequence[str], records: int) -> d
     # Without the tenth, a column by which no record is unique would outweigh all others.
     inverse = [(share / mean + _LEAST_SHARE) ** -0.5 for share in shares]
     return {
-        name: float(f"{one * len(names) / sum(inverse):.2g}")
-        for name, one in zip(names, inverse, strict=True)
+        name: float(f"{weight * len(names) / sum(inverse):.2g}")
+        for name, weight in zip(names, inverse, strict=True)
     }
 
 

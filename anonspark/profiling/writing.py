@@ -85,29 +85,29 @@ def _attributes(draft: Draft) -> list[str]:
     if any("weight" in attribute.options for attribute in draft.attributes):
         lines.append("# weight: the smaller, the more records a column makes unique.")
     lines.append("attributes:")
-    for one in draft.attributes:
-        if one.role is not None:
-            lines += _attribute(one)
-    left = [attribute for attribute in draft.attributes if attribute.role is None]
-    if left:
+    for attribute in draft.attributes:
+        if attribute.role is not None:
+            lines += _attribute(attribute)
+    unpublished = [attribute for attribute in draft.attributes if attribute.role is None]
+    if unpublished:
         lines.append("  # Not published. Take a # away to publish a column.")
-        for one in left:
-            written = f": {_value(one)}" if one.usable else ""
-            lines.append(f"  # {_key(one.name)}{written}  # {_comment(one.reason)}")
+        for attribute in unpublished:
+            written = f": {_value(attribute)}" if attribute.usable else ""
+            lines.append(f"  # {_key(attribute.name)}{written}  # {_comment(attribute.reason)}")
     return lines
 
 
-def _attribute(one: DraftedAttribute) -> list[str]:
-    lines = [f"  {_key(one.name)}: {_value(one)}  # {_comment(one.reason)}"]
-    if one.hint is not None:
-        lines.append(f"  # {_key(one.name)}: {one.hint}")
+def _attribute(attribute: DraftedAttribute) -> list[str]:
+    lines = [f"  {_key(attribute.name)}: {_value(attribute)}  # {_comment(attribute.reason)}"]
+    if attribute.hint is not None:
+        lines.append(f"  # {_key(attribute.name)}: {attribute.hint}")
     return lines
 
 
-def _value(one: DraftedAttribute) -> str:
-    role = one.role or "quasi_identifier"
-    beside = ", ".join(f"{name}: {text}" for name, text in one.options.items())
-    return f"{{role: {role}, {beside}}}" if beside else role
+def _value(attribute: DraftedAttribute) -> str:
+    role = attribute.role or "quasi_identifier"
+    options = ", ".join(f"{name}: {text}" for name, text in attribute.options.items())
+    return f"{{role: {role}, {options}}}" if options else role
 
 
 def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
@@ -173,7 +173,7 @@ def _argument(text: str) -> str:
 
 def _comment(text: str) -> str:
     """Return a text that does not end its comment."""
-    return "".join(one if one.isprintable() else " " for one in text)
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def _scalar(value: str) -> str:
@@ -262,10 +262,10 @@ def require_new(path: str) -> None:
             f"--out: {path} cannot be written, for {around} is a file. Expected a directory. "
             "Choose another path"
         )
-    for one in (path, seed_path(path)):
-        if os.path.lexists(one):
+    for file in (path, seed_path(path)):
+        if os.path.lexists(file):
             raise ConfigurationError(
-                f"--out: found {one} already, which is not overwritten. Remove it, or choose "
+                f"--out: found {file} already, which is not overwritten. Remove it, or choose "
                 "another path"
             )
 

@@ -67,13 +67,13 @@ class OrderedSet:
     def combined(self, other: OrderedSet, keep: Callable[[bool, bool], bool]) -> OrderedSet:
         """Return the values that ``keep`` keeps, given whether each set has them."""
         cuts: list[Cut] = []
-        mine = theirs = kept = False
-        own, others = set(self.cuts), set(other.cuts)
-        for cut in sorted(own | others):
-            mine ^= cut in own
-            theirs ^= cut in others
-            if keep(mine, theirs) != kept:
-                kept = not kept
+        mine = theirs = inside = False
+        first, second = set(self.cuts), set(other.cuts)
+        for cut in sorted(first | second):
+            mine ^= cut in first
+            theirs ^= cut in second
+            if keep(mine, theirs) != inside:
+                inside = not inside
                 cuts.append(cut)
         return OrderedSet(tuple(cuts), keep(self.missing, other.missing))
 
@@ -81,8 +81,8 @@ class OrderedSet:
         """Return whether it has one of the values from a cut to another, later one."""
         if low >= high:
             return False
-        place = bisect_right(self.cuts, low)
-        return place % 2 == 1 or (place < len(self.cuts) and self.cuts[place] < high)
+        index = bisect_right(self.cuts, low)
+        return index % 2 == 1 or (index < len(self.cuts) and self.cuts[index] < high)
 
 
 @dataclass(frozen=True)
@@ -127,17 +127,17 @@ class CategorySet:
 ValueSet: TypeAlias = OrderedSet | CategorySet
 
 
-def first_only(one: bool, other: bool) -> bool:
+def first_only(first: bool, second: bool) -> bool:
     """Keep what the first of two sets has and the second has not."""
-    return one and not other
+    return first and not second
 
 
-def combined(one: ValueSet, other: ValueSet, keep: Callable[[bool, bool], bool]) -> ValueSet:
+def combined(first: ValueSet, second: ValueSet, keep: Callable[[bool, bool], bool]) -> ValueSet:
     """Combine two sets of one attribute."""
-    if isinstance(one, OrderedSet) and isinstance(other, OrderedSet):
-        return one.combined(other, keep)
-    if isinstance(one, CategorySet) and isinstance(other, CategorySet):
-        return one.combined(other, keep)
+    if isinstance(first, OrderedSet) and isinstance(second, OrderedSet):
+        return first.combined(second, keep)
+    if isinstance(first, CategorySet) and isinstance(second, CategorySet):
+        return first.combined(second, keep)
     raise TypeError("sets of different kinds")
 
 
@@ -174,17 +174,17 @@ def ordered_set(low: Cut, high: Cut) -> OrderedSet:
     return OrderedSet((low, high) if low < high else ())
 
 
-def may_have(region: OrderedRegion | CategoryRegion, wanted: CategorySet) -> bool:
+def may_have(region: OrderedRegion | CategoryRegion, values: CategorySet) -> bool:
     """Return whether a value of a category's region may be in a set."""
     if not isinstance(region, CategoryRegion):
         raise TypeError("a region of another kind than the set")
-    if region.missing and wanted.missing:
+    if region.missing and values.missing:
         return True
     if region.values is None:
-        return wanted.others or bool(wanted.values)
-    if wanted.others:
-        return not wanted.values.issuperset(region.values)
-    return not wanted.values.isdisjoint(region.values)
+        return values.others or bool(values.values)
+    if values.others:
+        return not values.values.issuperset(region.values)
+    return not values.values.isdisjoint(region.values)
 
 
 @dataclass(frozen=True)
@@ -262,9 +262,9 @@ class ReadAttribute:
         if self.is_category or self.is_code:
             what = "codes" if self.is_code else "a category"
             # A "between" is asked as two comparisons, this one first.
-            asked = ">= or between" if operator == ">=" else operator
+            shown = ">= or between" if operator == ">=" else operator
             raise asking_error(
-                token.place, f"{asked} after {self.name!r}, which is {what}", "=, != or in"
+                token.position, f"{shown} after {self.name!r}, which is {what}", "=, != or in"
             )
         interval = self._interval(token)
         match operator:
@@ -289,10 +289,10 @@ class ReadAttribute:
                 return (token.kind,)
             if token.kind == "text" and token.text in ("true", "false"):
                 return (token.text,)
-            raise asking_error(token.place, _called(token), "true or false")
+            raise asking_error(token.position, _called(token), "true or false")
         if token.kind != "text":
             raise asking_error(
-                token.place,
+                token.position,
                 _called(token),
                 f"a text in single quotes, for {self.name!r} is a category",
             )
@@ -316,13 +316,13 @@ class ReadAttribute:
             return Interval(number, number)
         except NoSuchMomentError:
             raise asking_error(
-                token.place,
+                token.position,
                 f"{_called(token)}, but there is no such day or time",
                 _EXPECTED[self.kind],
             ) from None
         except UnreadableLabelError:
             raise asking_error(
-                token.place,
+                token.position,
                 _called(token),
                 f"{_EXPECTED[self.kind]}, because the values have that type in {self.name!r}",
             ) from None
@@ -382,35 +382,36 @@ def read_attributes(
         If the data lack columns of a quasi-identifier.
     """
     types = {field.name: field.type for field in data.schema}
-    found: dict[str, ReadAttribute] = {}
-    taken: set[str] = set()
-    for one in published_attributes(manifest):
-        lacking = [column for column in one.columns if column not in types]
+    attributes: dict[str, ReadAttribute] = {}
+    used: set[str] = set()
+    for published in published_attributes(manifest):
+        lacking = [column for column in published.columns if column not in types]
         if lacking:
             raise DataError(
                 f"release: lacks the columns {', '.join(map(repr, lacking))} of its manifest. "
                 "Restore it, or publish it again"
             )
-        taken.update(one.columns)
-        opaque = has_unknown_labels(one, manifest)
-        leaves = hierarchies.get(one.name) if opaque else None
-        found[one.name] = ReadAttribute(
-            one.name,
-            one.kind,
-            one.columns,
-            one,
+        used.update(published.columns)
+        opaque = has_unknown_labels(published, manifest)
+        leaves = hierarchies.get(published.name) if opaque else None
+        attributes[published.name] = ReadAttribute(
+            published.name,
+            published.kind,
+            published.columns,
+            published,
             leaves,
             opaque and leaves is None,
-            raw_type_of(one, data.schema),
+            raw_type_of(published, data.schema),
         )
     for name, arrow_type in types.items():
         kind = kind_of(arrow_type)
-        if name not in taken and name not in found and kind is not None:
-            found[name] = ReadAttribute(name, kind, (name,), raw_type=arrow_type)
-    unknown = sorted(set(hierarchies) - {one for one in found if found[one].leaves is not None})
+        if name not in used and name not in attributes and kind is not None:
+            attributes[name] = ReadAttribute(name, kind, (name,), raw_type=arrow_type)
+    readable = {name for name in attributes if attributes[name].leaves is not None}
+    unknown = sorted(set(hierarchies) - readable)
     if unknown:
         raise ConfigurationError(
             f"hierarchies: found {', '.join(map(repr, unknown))}. Expected quasi-identifiers of "
             "the release with a hierarchy of a file. Leave them out"
         )
-    return found
+    return attributes

@@ -73,14 +73,14 @@ def _joined(
             sets.setdefault(part.attribute, []).append(part.values)
         else:
             others[part] = None
-    own: list[Formula] = []
+    tests: list[Formula] = []
     for name, values in sets.items():
-        one = combined_all(values, keep)
-        own.append(NEVER if one.is_empty else Has(name, one))
-    if final in own:
+        joined = combined_all(values, keep)
+        tests.append(NEVER if joined.is_empty else Has(name, joined))
+    if final in tests:
         return final
-    own = [part for part in own if part != neutral] + list(others)
-    return own[0] if len(own) == 1 else kind(tuple(own)) if own else neutral
+    tests = [part for part in tests if part != neutral] + list(others)
+    return tests[0] if len(tests) == 1 else kind(tuple(tests)) if tests else neutral
 
 
 def tests_of(formula: Formula) -> Iterator[Has]:
@@ -92,7 +92,7 @@ def tests_of(formula: Formula) -> Iterator[Has]:
             yield from tests_of(part)
 
 
-def known(formula: Formula, attribute: str, holds: Callable[[ValueSet], bool]) -> Formula:
+def decided(formula: Formula, attribute: str, holds: Callable[[ValueSet], bool]) -> Formula:
     """Return what is left of a condition where all tests of one attribute are decided."""
     match formula:
         case Has():
@@ -100,7 +100,7 @@ def known(formula: Formula, attribute: str, holds: Callable[[ValueSet], bool]) -
                 return formula
             return ALWAYS if holds(formula.values) else NEVER
         case Every() | Some():
-            parts = [known(part, attribute, holds) for part in formula.parts]
+            parts = [decided(part, attribute, holds) for part in formula.parts]
             if all(map(is_, parts, formula.parts)):
                 return formula
             return every(parts) if isinstance(formula, Every) else some(parts)

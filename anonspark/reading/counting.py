@@ -14,7 +14,7 @@ from anonspark.core.arrays import Figures, Flags, Integers
 from anonspark.engine.protocol import Table
 from anonspark.errors import ConfigurationError
 from anonspark.reading.attributes import CategorySet, ReadAttribute, ValueSet, combined, first_only
-from anonspark.reading.conditions import ALWAYS, NEVER, Formula, Has, every, known, tests_of
+from anonspark.reading.conditions import ALWAYS, NEVER, Formula, Has, decided, every, tests_of
 from anonspark.reading.shares import Regions, regions_of
 from anonspark.release.regions import CategoryRegion
 
@@ -145,18 +145,18 @@ class CountedRegions:
             values = _values(regions)
             _require_few(by, len(values))
             return Counts(
-                (value, judged.count(self.records, regions.numbers == place))
-                for place, value in values
+                (value, judged.count(self.records, regions.numbers == index))
+                for index, value in values
             )
         members = _members(regions)
         _require_few(by, len(members))
-        found = Counts()
+        counts = Counts()
         for member in members:
-            own = by.missing() if member is None else CategorySet(frozenset([member]))
-            judged = self.judge(every([formula, Has(by.name, own)]))
+            chosen = by.missing() if member is None else CategorySet(frozenset([member]))
+            judged = self.judge(every([formula, Has(by.name, chosen)]))
             value = _TRUTH_VALUES.get(member, member) if by.kind == "boolean" else member
-            found[value] = judged.count(self.records, regions.may_have(own))
-        return found
+            counts[value] = judged.count(self.records, regions.may_have(chosen))
+        return counts
 
 
 def count_regions(data: Table, attributes: Sequence[ReadAttribute]) -> CountedRegions:
@@ -192,7 +192,7 @@ def count_regions(data: Table, attributes: Sequence[ReadAttribute]) -> CountedRe
 
 def _values(regions: Regions) -> list[tuple[int, Any]]:
     """Return the different values of a column that is published as it is, in order."""
-    return sorted(enumerate(regions.values), key=lambda one: (one[1] is None, one[1]))
+    return sorted(enumerate(regions.values), key=lambda pair: (pair[1] is None, pair[1]))
 
 
 def _members(regions: Regions) -> list[str | None]:
@@ -214,14 +214,14 @@ def _require_few(by: ReadAttribute, values: int) -> None:
         )
 
 
-def _require_few_cases(found: int, most: int) -> None:
+def _require_few_cases(number: int, most: int) -> None:
     """Refuse a condition before it takes too long.
 
     Raises
     ------
     ConfigurationError
     """
-    if found > most:
+    if number > most:
         raise ConfigurationError(
             f"query: the condition has more than {most:,} cases to be looked at. Combine fewer "
             "columns by or, or ask with fewer conditions"
@@ -254,11 +254,11 @@ def judge(formula: Formula, regions: Mapping[str, Regions], rows: int) -> Judged
     One attribute after the other is cut into parts of which no test distinguishes two values. Of
     each part it is judged what is left of the condition. A conjunction has one part an attribute.
     """
-    found = _Judge(regions, rows).visit(formula)
-    certain = found.possible & ~found.refutable
-    share = np.clip(found.share, 0.0, 1.0)
-    share = np.where(certain, 1.0, np.where(found.possible, share, 0.0))
-    return Judged(share, found.possible, certain)
+    truth = _Judge(regions, rows).visit(formula)
+    certain = truth.possible & ~truth.refutable
+    share = np.clip(truth.share, 0.0, 1.0)
+    share = np.where(certain, 1.0, np.where(truth.possible, share, 0.0))
+    return Judged(share, truth.possible, certain)
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,12 +288,12 @@ class _Judge:
         for values, rest in self._cases(formula, name):
             self.cases += 1
             _require_few_cases(self.cases, _MOST_CASES)
-            own, others = self.regions[name], self.visit(rest)
-            may = own.may_have(values)
-            possible |= may & others.possible
-            refutable |= may & others.refutable
+            regions, remainder = self.regions[name], self.visit(rest)
+            may = regions.may_have(values)
+            possible |= may & remainder.possible
+            refutable |= may & remainder.refutable
             if rest != NEVER:
-                share += own.shares(values) * others.share
+                share += regions.shares(values) * remainder.share
         truth = self.known[formula] = _Truth(share, possible, refutable)
         return truth
 
@@ -319,6 +319,6 @@ class _Judge:
         _require_few_cases(self.looks, _MOST_LOOKS)
         cases: dict[Formula, ValueSet] = {}
         for part, within in parts:
-            rest = known(formula, name, within.__contains__)
+            rest = decided(formula, name, within.__contains__)
             cases[rest] = combined(cases[rest], part, or_) if rest in cases else part
         return [(values, rest) for rest, values in cases.items()]

@@ -10,16 +10,12 @@ if TYPE_CHECKING:
     import pandas
 
 
-def as_pandas(found: pa.Table) -> pandas.DataFrame:
+def as_pandas(table: pa.Table) -> pandas.DataFrame:
     """Return a table of Arrow as a DataFrame of pandas: dates are dates, decimals decimals.
 
     Whole numbers and booleans among which values are missing get the types of pandas that know
     missing values, as ``Int64`` and ``boolean``. NumPy has none: whole numbers would become floats,
     which beyond 2^53 are others. Without missing values they have NumPy's types.
-
-    Parameters
-    ----------
-    found : pyarrow.Table
     """
     import pandas as pd
 
@@ -34,8 +30,8 @@ def as_pandas(found: pa.Table) -> pandas.DataFrame:
         pa.uint64(): pd.UInt64Dtype(),
         pa.bool_(): pd.BooleanDtype(),
     }
-    frame: pandas.DataFrame = found.to_pandas(date_as_object=True)
-    for index, column in enumerate(found.columns):
+    frame: pandas.DataFrame = table.to_pandas(date_as_object=True)
+    for index, column in enumerate(table.columns):
         if column.null_count and column.type in nullable:
             frame.isetitem(index, column.to_pandas(types_mapper=nullable.get))
     return frame

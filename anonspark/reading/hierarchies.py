@@ -50,14 +50,14 @@ class GivenHierarchy:
             for with_missing in (False, True)
         } | {_SUPPRESSED}
 
-    def require_labels(self, published: Collection[str], known: Collection[str]) -> None:
+    def require_labels(self, published: Collection[str], expected: Collection[str]) -> None:
         """Check that labels of a release are among those that the file can have made.
 
         Parameters
         ----------
         published : collection of str
             Different labels of the attribute.
-        known : collection of str
+        expected : collection of str
             Those of the file. What is missing need not be one of them.
 
         Raises
@@ -65,7 +65,7 @@ class GivenHierarchy:
         DataError
             If some are not.
         """
-        lacking = set(published) - {*known, MISSING}
+        lacking = set(published) - {*expected, MISSING}
         if lacking:
             raise self.refused(
                 f"{len(lacking):,} of the release's {len(published):,} labels are not in it"
@@ -96,5 +96,5 @@ def read_given(files: Files, paths: Mapping[str, str], key: str) -> dict[str, Gi
         If some cannot be read.
     """
     keys = {name: key.format(name) for name in paths}
-    found = read_hierarchy_files(files, paths, keys=keys)
-    return {name: GivenHierarchy(keys[name], paths[name], one) for name, one in found.items()}
+    trees = read_hierarchy_files(files, paths, keys=keys)
+    return {name: GivenHierarchy(keys[name], paths[name], tree) for name, tree in trees.items()}

@@ -87,7 +87,7 @@ class AppliedLevels:
     published: Mapping[tuple[int, str], set[str]]
 
 
-def read_mapping(engine: Engine, path: str, given: Mapping[str, str]) -> list[Mapped]:
+def read_mapping(engine: Engine, path: str, paths: Mapping[str, str]) -> list[Mapped]:
     """Return which value a release has which label for.
 
     Parameters
@@ -95,7 +95,7 @@ def read_mapping(engine: Engine, path: str, given: Mapping[str, str]) -> list[Ma
     engine : Engine
     path : str
         Directory of the release.
-    given : mapping of str to str
+    paths : mapping of str to str
         Files of hierarchies by attribute. Others are read from where the manifest says.
 
     Returns
@@ -115,22 +115,22 @@ def read_mapping(engine: Engine, path: str, given: Mapping[str, str]) -> list[Ma
     -----
     One job for each quasi-identifier, over the table of classes.
     """
-    place = path.rstrip("/")
-    manifest = read_manifest(engine.files, place)
-    applied = _levels_of(engine, place, manifest)
+    directory = path.rstrip("/")
+    manifest = read_manifest(engine.files, directory)
+    applied = _levels_of(engine, directory, manifest)
     from_files = {
         name: attribute["hierarchy"]
         for name, attribute in manifest.attributes.items()
         if attribute.get("role") == "quasi_identifier"
         and isinstance(attribute.get("hierarchy"), str)
     }
-    unknown = sorted(set(given) - set(from_files))
+    unknown = sorted(set(paths) - set(from_files))
     if unknown:
         raise ConfigurationError(
             f"--hierarchy: found {', '.join(map(repr, unknown))}. Expected quasi-identifiers of "
             "the release with a hierarchy of a file. Leave them out"
         )
-    hierarchies = read_given(engine.files, from_files | dict(given), OPTION)
+    hierarchies = read_given(engine.files, from_files | dict(paths), OPTION)
     mapped: list[Mapped] = []
     for index, attribute in enumerate(applied.attributes):
         for number, levels in sorted(applied.levels.items()):
@@ -145,8 +145,8 @@ def read_mapping(engine: Engine, path: str, given: Mapping[str, str]) -> list[Ma
 
 
 def as_rows(mapped: Sequence[Mapped]) -> list[dict[str, object]]:
-    """Return the mapping as rows, None where there is nothing."""
-    return [asdict(one) for one in mapped]
+    """Return the mapping as rows, with None for what is not known."""
+    return [asdict(row) for row in mapped]
 
 
 def _levels_of(engine: Engine, path: str, manifest: Manifest) -> AppliedLevels:
@@ -172,27 +172,27 @@ def _levels_of(engine: Engine, path: str, manifest: Manifest) -> AppliedLevels:
     classes = engine.published(f"{path}/metrics/classes", "parquet")
     for name in names:
         # A name that no engine takes for an expression.
-        own = classes.select({"round": "round", "label": f"{name}_min"})
-        for row in own.aggregate(["round", "label"]).collect().to_pylist():
+        labels = classes.select({"round": "round", "label": f"{name}_min"})
+        for row in labels.aggregate(["round", "label"]).collect().to_pylist():
             if row["label"] is not None and row["round"] in levels:
                 published[row["round"], name].add(str(row["label"]))
     return AppliedLevels(path, attributes, levels, published)
 
 
 def _of_file(
-    name: str, number: int, level: int, published: set[str], given: GivenHierarchy
+    name: str, number: int, level: int, published: set[str], file: GivenHierarchy
 ) -> list[Mapped]:
     """Map every value of a hierarchy's file."""
-    hierarchy = given.hierarchy
+    hierarchy = file.hierarchy
     if level > hierarchy.height:
-        raise given.refused(f"it has no level {level}")
+        raise file.refused(f"it has no level {level}")
     codes = np.arange(len(hierarchy.leaves), dtype=np.int64)
     plain = hierarchy.labels(level, codes).tolist()
     labels = [hierarchy_label(label, with_missing=False) for label in plain]
     with_missing = [hierarchy_label(label, with_missing=True) for label in plain]
     if level == hierarchy.height and published.intersection(with_missing):
         labels = with_missing
-    given.require_labels(published, labels)
+    file.require_labels(published, labels)
     pairs = zip(hierarchy.leaves, labels, strict=True)
     return [Mapped(name, number, level, value, None, None, None, label) for value, label in pairs]
 
@@ -224,4 +224,4 @@ def _of_rule(
                 if interval.high != math.inf:
                     ends = text(interval.low), text(interval.high), interval.high_included
         mapped.append((order, Mapped(attribute.name, number, level, value, *ends, label)))
-    return [one for _, one in sorted(mapped, key=lambda pair: pair[0])]
+    return [row for _, row in sorted(mapped, key=lambda pair: pair[0])]

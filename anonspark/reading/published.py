@@ -172,8 +172,8 @@ class PublishedRelease:
         EnvironmentProblem
             If polars is not installed.
         """
-        found: polars.DataFrame = _require("polars").from_arrow(self.to_arrow())
-        return found
+        frame: polars.DataFrame = _require("polars").from_arrow(self.to_arrow())
+        return frame
 
     def count(self, question: str = "", by: str | None = None) -> Count | Counts:
         """Count the records that meet a condition, with certain bounds.
@@ -220,32 +220,32 @@ class PublishedRelease:
         _require_text("question", question, _A_QUESTION)
         if by is not None:
             _require_text("by", by, "the name of one column as a text, or None")
-        asked = parse_question(question, self._names())
+        parsed = parse_question(question, self._names())
         if by is not None:
-            if asked.by is not None and asked.by.text != by:
+            if parsed.by is not None and parsed.by.text != by:
                 raise ConfigurationError(
-                    f"by: found {by!r}, and {asked.by.text!r} in the query. Leave one of them out"
+                    f"by: found {by!r}, and {parsed.by.text!r} in the query. Leave one of them out"
                 )
-            asked = Question(asked.condition, Token("column", by, len(question) + 1))
+            parsed = Question(parsed.condition, Token("column", by, len(question) + 1))
         with self._open_engine() as engine, self._reading(engine):
             data = self._data(engine)
             attributes = self._attributes(data)
-            formula = formula_of(asked.condition, attributes)
+            formula = formula_of(parsed.condition, attributes)
             names = [test.attribute for test in tests_of(formula)]
             group = None
-            if asked.by is not None:
-                group = attribute_of(asked.by, attributes)
-                _require_groups(group, asked.by)
+            if parsed.by is not None:
+                group = attribute_of(parsed.by, attributes)
+                _require_groups(group, parsed.by)
                 names.append(group.name)
-            found = count_regions(data, [attributes[name] for name in dict.fromkeys(names)])
-        warnings = tuple(_unheard_of(asked.condition, found))
-        for one in warnings:
-            _LOGGER.warning("%s", one)
-        judged = found.judge(formula)
-        groups = None if group is None else found.groups(formula, judged, group)
+            counted = count_regions(data, [attributes[name] for name in dict.fromkeys(names)])
+        warnings = tuple(_unheard_of(parsed.condition, counted))
+        for warning in warnings:
+            _LOGGER.warning("%s", warning)
+        judged = counted.judge(formula)
+        groups = None if group is None else counted.groups(formula, judged, group)
         return Answer(
             question,
-            judged.count(found.records),
+            judged.count(counted.records),
             None if group is None else group.name,
             groups,
             self._left_out(),
@@ -256,11 +256,11 @@ class PublishedRelease:
         """Return the names that a question may have, without a look at the data."""
         manifest = self._manifest
         generalized = set(manifest.quasi_identifier_columns)
-        own = [str(described["name"]) for described in manifest.quasi_identifiers]
-        return own + [name for name in self.columns if name not in generalized]
+        names = [str(described["name"]) for described in manifest.quasi_identifiers]
+        return names + [name for name in self.columns if name not in generalized]
 
     def _left_out(self) -> int | None:
-        """Return the records that were left out, None where their number is not published."""
+        """Return how many records were left out, or None if that is not published."""
         summary = self._manifest.summary
         left_out = 0
         for name in ("rows_dropped_missing", "rows_left_out"):
@@ -280,11 +280,11 @@ class PublishedRelease:
         one would be answered without a look at the records.
         """
         attributes = read_attributes(self._manifest, data, self._leaves)
-        for name, given in list(self._unproven.items()):
+        for name, file in list(self._unproven.items()):
             # A name that no engine takes for an expression.
-            own = data.select({"label": attributes[name].columns[0]})
-            labels = own.aggregate(["label"]).collect().column("label").to_pylist()
-            given.require_labels({label for label in labels if label is not None}, given.labels())
+            column = data.select({"label": attributes[name].columns[0]})
+            labels = column.aggregate(["label"]).collect().column("label").to_pylist()
+            file.require_labels({label for label in labels if label is not None}, file.labels())
             del self._unproven[name]
         return attributes
 
@@ -292,16 +292,16 @@ class PublishedRelease:
         return engine.reading((f"{self.path}/data",), key="")
 
 
-def _unheard_of(condition: Condition, found: CountedRegions) -> Iterator[str]:
+def _unheard_of(condition: Condition, counted: CountedRegions) -> Iterator[str]:
     """Warn of literals that no record of a release can have."""
     for column, literal in equated(condition):
-        regions = found.regions.get(column.text)
+        regions = counted.regions.get(column.text)
         if regions is None or not len(regions.numbers):
             continue
         if not regions.may_have(regions.attribute.compared("=", literal)).any():
             yield (
                 f"query: no record can have the value that {column.text!r} is compared with at "
-                f"character {literal.place}. Check its spelling, also small and capital letters"
+                f"character {literal.position}. Check its spelling, also small and capital letters"
             )
 
 
@@ -332,22 +332,22 @@ def open_published(
     GuaranteeError
         If its manifest is damaged.
     """
-    place = path.rstrip("/")
+    directory = path.rstrip("/")
     with open_engine() as engine:
-        manifest = read_manifest(engine.files, place)
-        given = read_given(engine.files, hierarchies or {}, key)
-    return PublishedRelease(place, manifest, given, open_engine)
+        manifest = read_manifest(engine.files, directory)
+        from_files = read_given(engine.files, hierarchies or {}, key)
+    return PublishedRelease(directory, manifest, from_files, open_engine)
 
 
-def _require_text(argument: str, found: object, expected: str) -> None:
+def _require_text(argument: str, value: object, expected: str) -> None:
     """Check what a program gives.
 
     Raises
     ------
     ConfigurationError
     """
-    if not isinstance(found, str):
-        what = "None" if found is None else f"a value of type {type(found).__name__}"
+    if not isinstance(value, str):
+        what = "None" if value is None else f"a value of type {type(value).__name__}"
         raise ConfigurationError(f"{argument}: found {what}. Expected {expected}")
 
 
@@ -371,7 +371,7 @@ def _require_groups(group: ReadAttribute, token: Token) -> None:
     """
     if group.published is not None and (not group.is_category or group.is_opaque):
         raise asking_error(
-            token.place,
+            token.position,
             f"by {group.name!r}, which is generalized to ranges or groups",
             "a category, or a column that is published as it is. Ask for one range at a time",
         )

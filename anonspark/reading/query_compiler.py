@@ -63,7 +63,7 @@ def equated(condition: Condition) -> Iterator[tuple[Token, Token]]:
         case Comparison() if condition.operator in ("=", "!="):
             yield condition.column, condition.value
         case Among():
-            yield from ((condition.column, one) for one in condition.values)
+            yield from ((condition.column, literal) for literal in condition.values)
 
 
 def attribute_of(column: Token, attributes: Mapping[str, ReadAttribute]) -> ReadAttribute:
@@ -74,13 +74,12 @@ def attribute_of(column: Token, attributes: Mapping[str, ReadAttribute]) -> Read
     ConfigurationError
         If there is none.
     """
-    found = attributes.get(column.text)
-    if found is None:
-        names = ", ".join(map(repr, attributes))
-        raise asking_error(
-            column.place, f"{column.text!r}", f"a column of the release: {names or 'it has none'}"
-        )
-    return found
+    attribute = attributes.get(column.text)
+    if attribute is None:
+        names = ", ".join(map(repr, attributes)) or "it has none"
+        expected = f"a column of the release: {names}"
+        raise asking_error(column.position, repr(column.text), expected)
+    return attribute
 
 
 def _columns(condition: Condition) -> list[str]:
@@ -103,17 +102,19 @@ def _formula(
             parts = [_formula(part, attributes, negated=negated) for part in condition.parts]
             return every(parts) if isinstance(condition, All) != negated else some(parts)
         case IsMissing():
-            own = attribute_of(condition.column, attributes)
-            return _has(own, own.present() if negated else own.missing())
+            attribute = attribute_of(condition.column, attributes)
+            return _has(attribute, attribute.present() if negated else attribute.missing())
         case Comparison():
-            own = attribute_of(condition.column, attributes)
-            values = own.compared(condition.operator, condition.value)
-            unequal = condition.operator == "!="
-            return _has(own, _other_values(own, values) if unequal != negated else values)
+            attribute = attribute_of(condition.column, attributes)
+            values = attribute.compared(condition.operator, condition.value)
+            if (condition.operator == "!=") != negated:
+                values = _other_values(attribute, values)
+            return _has(attribute, values)
         case Among():
-            own = attribute_of(condition.column, attributes)
-            values = combined_all([own.compared("=", one) for one in condition.values], or_)
-            return _has(own, _other_values(own, values) if negated else values)
+            attribute = attribute_of(condition.column, attributes)
+            equal = [attribute.compared("=", literal) for literal in condition.values]
+            values = combined_all(equal, or_)
+            return _has(attribute, _other_values(attribute, values) if negated else values)
 
 
 def _other_values(attribute: ReadAttribute, values: ValueSet) -> ValueSet:

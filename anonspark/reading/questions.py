@@ -69,7 +69,7 @@ class Token:
 
     kind: str
     text: str
-    place: int
+    position: int
 
 
 @dataclass(frozen=True)
@@ -163,29 +163,29 @@ def parse_question(text: str, names: Collection[str] | None = None) -> Question:
     return _Parser(text, names).question()
 
 
-def asking_error(place: int, found: str, expected: str) -> ConfigurationError:
+def asking_error(position: int, actual: str, expected: str) -> ConfigurationError:
     """Return the error that a question is wrong at a character."""
-    return ConfigurationError(f"query: character {place}: found {found}. Expected {expected}")
+    return ConfigurationError(f"query: character {position}: found {actual}. Expected {expected}")
 
 
 def _unquoted_error(
-    text: str, start: int, place: int, found: str, expected: str, names: Collection[str] | None
+    text: str, start: int, position: int, actual: str, expected: str, names: Collection[str] | None
 ) -> ConfigurationError:
     """Return the error at a place behind a name that began at another one."""
-    read = text[start : place + 1]
+    read = text[start : position + 1]
     meant = [name for name in names or () if name.startswith(read) and name != read]
     hint = _QUOTES
     if meant:
         nearest = max(meant, key=lambda name: _alike(name, text[start:]))
         quoted = nearest.replace('"', '""')
         hint += f'. Did you mean "{quoted}"?'
-    error = asking_error(place + 1, found, f"{expected}. {hint}")
+    error = asking_error(position + 1, actual, f"{expected}. {hint}")
     return UnquotedNameError(*error.problems) if names is None else error
 
 
-def _alike(one: str, other: str) -> int:
+def _alike(first: str, second: str) -> int:
     """Return how many of their first characters are the same."""
-    pairs = zip(one, other, strict=False)
+    pairs = zip(first, second, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
@@ -197,47 +197,47 @@ def parse_assignments(texts: Sequence[str]) -> dict[str, str]:
     ConfigurationError
         If one is none.
     """
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for text in texts:
         column, sign, path = text.partition("=")
         if not (column and sign and path):
             raise ConfigurationError("--hierarchy: expected COLUMN=PATH, as country=countries.csv")
-        found[column] = path
-    return found
+        paths[column] = path
+    return paths
 
 
 def _tokens(text: str, names: Collection[str] | None) -> Iterator[Token]:
-    place, end = 0, len(text.rstrip())
+    position, end = 0, len(text.rstrip())
     # Where the token before began, and of which kind it was.
     last, before = 0, ""
-    while place < end:
-        match = _TOKEN.match(text, place)
+    while position < end:
+        match = _TOKEN.match(text, position)
         if match is None:
-            start = place + len(text[place:]) - len(text[place:].lstrip())
+            start = position + len(text[position:]) - len(text[position:].lstrip())
             if text[start] in "'\"`":
                 raise asking_error(start + 1, "a quote", "another one that closes it")
-            found, expected = repr(text[start]), "a column, a value or a sign"
+            piece, expected = repr(text[start]), "a column, a value or a sign"
             if _DIGITS.match(text, start) and before not in _BEFORE_NAMES:
-                found, expected = "a number with something behind it", _NUMBERS
+                piece, expected = "a number with something behind it", _NUMBERS
             # Behind "and" may be the end of a range, too.
             if before not in (*_BEFORE_NAMES, "and", "column"):
-                raise asking_error(start + 1, found, expected)
-            begun = last if before == "column" and start == place else start
-            raise _unquoted_error(text, begun, start, found, expected, names)
+                raise asking_error(start + 1, piece, expected)
+            begun = last if before == "column" and start == position else start
+            raise _unquoted_error(text, begun, start, piece, expected, names)
         kind = str(match.lastgroup)
-        found = match[kind]
-        start, place = match.start(kind) + 1, match.end()
+        piece = match[kind]
+        start, position = match.start(kind) + 1, match.end()
         last, before = start - 1, kind
         if kind in ("text", "quoted"):
-            quote = found[0]
-            own = found[1:-1].replace(quote * 2, quote)
-            yield Token("text" if kind == "text" else "column", own, start)
+            quote = piece[0]
+            content = piece[1:-1].replace(quote * 2, quote)
+            yield Token("text" if kind == "text" else "column", content, start)
         elif kind == "word":
-            lower = found.lower()
+            lower = piece.lower()
             before = lower if lower in _WORDS else "column"
-            yield Token(before, found, start)
+            yield Token(before, piece, start)
         else:
-            sign = {"<>": "!=", "==": "="}.get(found, found)
+            sign = {"<>": "!=", "==": "="}.get(piece, piece)
             yield Token(kind, sign, start)
     yield Token("end", "", end + 1)
 
@@ -274,9 +274,9 @@ class _Parser:
         self.take()
 
     def fail(self, expected: str) -> None:
-        raise asking_error(self.next.place, self.found(), expected)
+        raise asking_error(self.next.position, self.actual(), expected)
 
-    def found(self) -> str:
+    def actual(self) -> str:
         token = self.next
         match token.kind:
             case "end":
@@ -310,7 +310,7 @@ class _Parser:
         return self.joined("or", self.all, Any)
 
     def all(self) -> Condition:
-        return self.joined("and", self.one, All)
+        return self.joined("and", self.term, All)
 
     def joined(
         self, word: str, part: Callable[[], Condition], kind: type[All] | type[Any]
@@ -320,13 +320,13 @@ class _Parser:
             parts.append(part())
         return parts[0] if len(parts) == 1 else kind(tuple(parts))
 
-    def one(self) -> Condition:
+    def term(self) -> Condition:
         self.depth += 1
         if self.depth > _DEEPEST:
             self.fail(f"at most {_DEEPEST} conditions inside one another")
         try:
             if self.takes("not"):
-                return Not(self.one())
+                return Not(self.term())
             if self.is_sign("("):
                 self.take()
                 inner = self.any()
@@ -362,9 +362,9 @@ class _Parser:
             self.expect_sign(")")
             return _negated(Among(column, tuple(values)), negated=negated)
         expected = "between or in" if negated else "=, !=, <, <=, >, >=, between, in or is null"
-        start, place = column.place - 1, self.next.place - 1
-        if self.next.kind != "end" and self.text[start:place] == column.text:
-            raise _unquoted_error(self.text, start, place, self.found(), expected, self.names)
+        start, position = column.position - 1, self.next.position - 1
+        if self.next.kind != "end" and self.text[start:position] == column.text:
+            raise _unquoted_error(self.text, start, position, self.actual(), expected, self.names)
         self.fail(expected)
         raise AssertionError("fail raises")
 

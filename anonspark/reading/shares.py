@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonspark.core.arrays import Figures, Flags, Integers
-from anonspark.core.spreads import Runs, Spread, spread_out
+from anonspark.core.uniform_mass import Runs, Spread, spread_out
 from anonspark.reading.attributes import (
     FIRST,
     FIRST_CODE,
@@ -74,18 +74,18 @@ class Regions:
     taken_for: Sequence[OrderedRegion] | None = None
     values: Sequence[Any] = ()
 
-    def may_have(self, wanted: ValueSet) -> Flags:
+    def may_have(self, values: ValueSet) -> Flags:
         """Return for each row whether its value may be in a set. bool ndarray of shape (rows,)."""
         if self.attribute.is_opaque:
-            own = self._opaque(wanted)
-        elif isinstance(wanted, CategorySet):
-            own = [may_have(region, wanted) for region in self.regions]
+            possible = self._opaque(values)
+        elif isinstance(values, CategorySet):
+            possible = [may_have(region, values) for region in self.regions]
         else:
-            own = [
-                (missing and wanted.missing) or any(wanted.meets(*cuts) for cuts in covered)
+            possible = [
+                (missing and values.missing) or any(values.meets(*cuts) for cuts in covered)
                 for covered, missing in self._covered
             ]
-        return np.array(own, bool)[self.numbers]
+        return np.array(possible, bool)[self.numbers]
 
     @cached_property
     def _covered(self) -> list[tuple[list[tuple[Cut, Cut]], bool]]:
@@ -103,39 +103,39 @@ class Regions:
             covered.append((cuts, region.missing))
         return covered
 
-    def _opaque(self, wanted: ValueSet) -> list[bool]:
+    def _opaque(self, values: ValueSet) -> list[bool]:
         """Labels of unknown groups: each may hold any value, but not others than its own."""
-        if not isinstance(wanted, CategorySet):
+        if not isinstance(values, CategorySet):
             raise TypeError("a hierarchy of an ordered attribute")
-        named = bool(wanted.values) and not wanted.others
+        named = bool(values.values) and not values.others
         return [
-            may_have(region, wanted) or (named and bool(_category(region).values))
+            may_have(region, values) or (named and bool(_category(region).values))
             for region in self.regions
         ]
 
-    def shares(self, wanted: ValueSet) -> Figures:
+    def shares(self, values: ValueSet) -> Figures:
         """Return for each row how much of its region is in a set. float64 ndarray, 0 to 1."""
         if self.attribute.published is None:
-            return self.may_have(wanted).astype(np.float64)
-        if self.attribute.is_opaque and isinstance(wanted, CategorySet):
-            own = np.array([_labelled(region, wanted) for region in self.regions])
-            return own[self.numbers]
+            return self.may_have(values).astype(np.float64)
+        if self.attribute.is_opaque and isinstance(values, CategorySet):
+            labelled = np.array([_labelled(region, values) for region in self.regions])
+            return labelled[self.numbers]
         spread = self._spread
-        shares = self._present_shares(wanted)
-        if wanted.missing:
+        shares = self._present_shares(values)
+        if values.missing:
             shares = shares + spread.missing
         if self._is_unknown.any():
-            present = replace(wanted, missing=False)
+            present = replace(values, missing=False)
             part = 0.0 if present.is_empty else _OF_UNKNOWN
             whole = present == self.attribute.present()
             shares[self._is_unknown] = 1.0 if whole else part
         return np.clip(shares, 0.0, 1.0)[self.numbers]
 
-    def _present_shares(self, wanted: ValueSet) -> Figures:
-        if isinstance(wanted, CategorySet):
-            named = [index for index, text in enumerate(self._axis.texts) if wanted.has(text)]
+    def _present_shares(self, values: ValueSet) -> Figures:
+        if isinstance(values, CategorySet):
+            named = [index for index, text in enumerate(self._axis.texts) if values.has(text)]
             return self._spread.share_of(np.array(named, np.float64))
-        pairs = zip(wanted.cuts[::2], wanted.cuts[1::2], strict=True)
+        pairs = zip(values.cuts[::2], values.cuts[1::2], strict=True)
         if self.attribute.is_code:
             ends = [self._codes.ends(low, high) for low, high in pairs]
         else:
@@ -155,9 +155,9 @@ class Regions:
     def _is_unknown(self) -> Flags:
         """Return which regions are all values, where nothing is known of any."""
         attribute = self.attribute
-        known = attribute.is_code or len(self._axis.domain.values) > 0
-        known |= attribute.published is not None and attribute.published.ends is not None
-        return np.array([region.is_everything and not known for region in self.regions], bool)
+        is_known = attribute.is_code or len(self._axis.domain.values) > 0
+        is_known |= attribute.published is not None and attribute.published.ends is not None
+        return np.array([region.is_everything and not is_known for region in self.regions], bool)
 
     @cached_property
     def _codes(self) -> _Codes:
@@ -184,10 +184,10 @@ def _category(region: Region) -> CategoryRegion:
     return region
 
 
-def _labelled(region: Region, wanted: CategorySet) -> float:
+def _labelled(region: Region, asked: CategorySet) -> float:
     """Return 1 for labels that are asked for by their name."""
-    values = _category(region).values
-    return float(all(map(wanted.has, values)) if values else wanted.missing)
+    named = _category(region).values
+    return float(all(map(asked.has, named)) if named else asked.missing)
 
 
 def _closed(low: Cut, high: Cut, *, whole: bool) -> tuple[float, float]:
@@ -338,17 +338,17 @@ def _means(
     attribute: ReadAttribute, published: PublishedAttribute, columns: Sequence[pa.Array]
 ) -> Regions:
     """Read means: all values are possible, and the mean is taken for each."""
-    means, own = read_regions(columns[:1], published, means=True)
-    with_missing = np.zeros(len(own), bool)
+    means, numbers_of_means = read_regions(columns[:1], published, means=True)
+    with_missing = np.zeros(len(numbers_of_means), bool)
     if len(columns) > 1:
         with_missing = columns[1].fill_null(True).to_numpy(zero_copy_only=False).astype(bool)
-    pairs, numbers = np.unique(own * 2 + with_missing, return_inverse=True)
-    taken, regions = [], []
+    pairs, numbers = np.unique(numbers_of_means * 2 + with_missing, return_inverse=True)
+    mean_regions, regions = [], []
     for pair in pairs.tolist():
         mean = means[pair // 2]
         if not isinstance(mean, OrderedRegion):
             raise TypeError("means are ordered")
-        taken.append(OrderedRegion(mean.intervals, mean.missing))
+        mean_regions.append(OrderedRegion(mean.intervals, mean.missing))
         possible = None if mean.intervals else ()
         regions.append(OrderedRegion(possible, bool(pair % 2) or mean.missing))
-    return Regions(attribute, regions, numbers.reshape(-1).astype(np.int64), taken)
+    return Regions(attribute, regions, numbers.reshape(-1).astype(np.int64), mean_regions)

@@ -44,10 +44,10 @@ def with_typed_columns(
     for attribute in attributes.values():
         if attribute.published is not None:
             columns = [table.column(name).combine_chunks() for name in attribute.columns]
-            made = _typed(
+            typed = _typed(
                 attribute, attribute.published, columns, table.column_names, may_miss=may_miss
             )
-            added[attribute.columns[-1]] = list(made.items())
+            added[attribute.columns[-1]] = list(typed.items())
     names: list[str] = []
     arrays: list[Any] = []
     for name in table.column_names:
@@ -67,39 +67,39 @@ def _typed(
     *,
     may_miss: bool,
 ) -> dict[str, pa.Array]:
-    wanted = typed_names(published, taken, is_opaque=attribute.is_opaque, may_miss=may_miss)
-    if not wanted:
+    names = typed_names(published, taken, is_opaque=attribute.is_opaque, may_miss=may_miss)
+    if not names:
         return {}
-    made: dict[str, pa.Array] = {}
+    typed: dict[str, pa.Array] = {}
     if attribute.hides_regions:
-        return {wanted["mid"]: columns[0]}
-    if "mid" in wanted and "min" not in wanted:
+        return {names["mid"]: columns[0]}
+    if "mid" in names and "min" not in names:
         low, high = columns[0], columns[1]
-        return {wanted["mid"]: _middle(low, high)}
+        return {names["mid"]: _middle(low, high)}
     regions = regions_of(attribute, columns)
-    if "set" in wanted:
-        return {wanted["set"]: _sets(regions)}
+    if "set" in names:
+        return {names["set"]: _sets(regions)}
     raw = attribute.raw_type
     ends = [_ends(region) for region in regions.regions]
     numbers = pa.array(regions.numbers)
     low = _as(raw, [end[0] for end in ends])
     high = _as(raw, [end[1] for end in ends])
-    made[wanted["min"]], made[wanted["max"]] = low.take(numbers), high.take(numbers)
-    if "max_included" in wanted:
+    typed[names["min"]], typed[names["max"]] = low.take(numbers), high.take(numbers)
+    if "max_included" in names:
         included = pa.array([end[2] for end in ends], pa.bool_())
-        made[wanted["max_included"]] = included.take(numbers)
-    made[wanted["mid"]] = _middle(low, high).take(numbers)
-    if "missing" in wanted:
-        own = pa.array([region.missing for region in regions.regions], pa.bool_())
-        made[wanted["missing"]] = own.take(numbers)
-    return made
+        typed[names["max_included"]] = included.take(numbers)
+    typed[names["mid"]] = _middle(low, high).take(numbers)
+    if "missing" in names:
+        missing = pa.array([region.missing for region in regions.regions], pa.bool_())
+        typed[names["missing"]] = missing.take(numbers)
+    return typed
 
 
 def _ends(region: object) -> tuple[Any, Any, bool | None]:
     """Return smallest and largest value, and whether the largest is one of its values."""
     if not isinstance(region, OrderedRegion) or not region.intervals:
         return None, None, None
-    last: Interval = max(region.intervals, key=lambda one: (one.high, one.high_included))
+    last: Interval = max(region.intervals, key=lambda end: (end.high, end.high_included))
     low: Any = min(interval.low for interval in region.intervals)
     low = None if low == -math.inf else low
     # The end of 90+ is not known.
@@ -125,15 +125,15 @@ def _middle(low: pa.Array, high: pa.Array) -> pa.Array:
     """Return the middle: of dates and times rounded down, of numbers a float64."""
     if pa.types.is_date(low.type) or pa.types.is_timestamp(low.type):
         number = pa.int32() if pa.types.is_date32(low.type) else pa.int64()
-        first, last = (one.cast(number).cast(pa.int64()) for one in (low, high))
+        first, last = (end.cast(number).cast(pa.int64()) for end in (low, high))
         pairs = zip(first.to_pylist(), last.to_pylist(), strict=True)
         middle = [
-            None if one is None or other is None else (one + other) // 2 for one, other in pairs
+            None if start is None or end is None else (start + end) // 2 for start, end in pairs
         ]
         return pa.array(middle, pa.int64()).cast(number).cast(low.type)
     # Whole numbers beyond 2^53 are rounded, as databases round them.
     first, last = (
-        one.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) for one in (low, high)
+        end.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) for end in (low, high)
     )
     middle = pa.array(first / 2 + last / 2, pa.float64())
     unknown = pc.or_(pc.is_null(low), pc.is_null(high))

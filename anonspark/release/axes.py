@@ -6,8 +6,9 @@ This is how much of a region lies where. Whether a value lies in one is exact, s
 Numbers, days and microseconds are their own positions. A text is its place among some texts, in
 their order (codes that a rule masks: in the order in which a mask covers neighbours). A label reads
 as a region. A region covers runs of positions, and perhaps missing, which is one more value where
-values are counted. Its mass is spread evenly over them (:class:`~anonspark.core.spreads.Spread`),
-which answers for shares of ranges, shares of sets of texts, and centers.
+values are counted. Its mass is spread evenly over them
+(:class:`~anonspark.core.uniform_mass.Spread`), which answers for shares of ranges, shares of sets
+of texts, and centers.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import pyarrow.compute as pc
 
 from anonspark.core.arrays import Figures, Integers
 from anonspark.core.queries import Domain
-from anonspark.core.spreads import Runs, Spread, joined_runs, one_run_each, spread_out
+from anonspark.core.uniform_mass import Runs, Spread, joined_runs, one_run_each, spread_out
 from anonspark.engine.raw_columns import is_text
 from anonspark.release.plain_labels import plain_intervals
 from anonspark.release.raw_values import Scale, comparable, scale_of

@@ -66,16 +66,12 @@ class Bounds(NamedTuple):
         Whether a run could have written it.
     wider : bool ndarray
         Whether it stands for several values. Of labels of hierarchies and of means false.
-    missing, only_missing : bool ndarray
-        Whether values may be missing, and whether all are.
     """
 
     lowest: pa.Array
     highest: pa.Array
     sound: Flags
     wider: Flags
-    missing: Flags
-    only_missing: Flags
 
     @property
     def fine(self) -> Flags:
@@ -256,7 +252,7 @@ class BoundsReader:
         if marks:
             sound &= flags(marks[0].is_valid())
         wider = flags(pc.fill_null(pc.less(low, high), fill_value=False)) | (missing & ~nothing)
-        return Bounds(low, high, sound, wider, missing, nothing)
+        return Bounds(low, high, sound, wider)
 
     def _read_sets(self, sets: pa.Array) -> Bounds:
         lengths = pc.fill_null(pc.list_value_length(sets), 0).to_numpy().astype(np.int64)
@@ -274,7 +270,7 @@ class BoundsReader:
         end = np.where(empty | only, len(members), last - missing)
         sound = ~empty & (nulls == missing) & (~missing | self.tells_missing)
         low = whole.take(pa.array(np.where(only, len(members), first)))
-        return Bounds(low, whole.take(pa.array(end)), sound, lengths > 1, missing, only)
+        return Bounds(low, whole.take(pa.array(end)), sound, lengths > 1)
 
     def _read_labels(self, texts: pa.Array) -> Bounds:
         """Read different labels."""
@@ -286,20 +282,14 @@ class BoundsReader:
 
     def _read_groups(self, texts: pa.Array) -> Bounds:
         """Read labels of a hierarchy, whose bounds are the labels themselves."""
-        none = np.zeros(len(texts), bool)
-        missing, only, sound = none.copy(), none.copy(), none.copy()
-        for place, text in enumerate(texts.to_pylist()):
-            if text is None:
-                continue
-            label = text
-            if self.tells_missing:
-                label = text.removesuffix(_OR_MISSING)
-                only[place] = text == MISSING
-                missing[place] = only[place] or label != text
-            sound[place] = only[place] or self._is_group(label)
-        return Bounds(texts, texts, sound, none, missing, only)
+        sound = np.array([self._is_group(text) for text in texts.to_pylist()], bool)
+        return Bounds(texts, texts, sound, np.zeros(len(texts), bool))
 
-    def _is_group(self, label: str) -> bool:
+    def _is_group(self, label: str | None) -> bool:
+        if label is None or (self.tells_missing and label == MISSING):
+            return label is not None
+        if self.tells_missing:
+            label = label.removesuffix(_OR_MISSING)
         if self.labels is not None:
             return label in self.labels
         if self.is_of_unknown_hierarchy:
@@ -316,7 +306,6 @@ class BoundsReader:
         found = [_categories_of(text) for text in texts.to_pylist()]
         present = [[one for one in members if one is not None] for members in found]
         missing = np.array([None in members for members in found], bool)
-        only = np.array([members == (None,) for members in found], bool)
         sound = np.array([bool(members) for members in found], bool)
         low, high = (
             pa.array([members[end] if members else None for members in present], pa.string())
@@ -327,7 +316,7 @@ class BoundsReader:
             sound &= np.array([set(one) <= {"true", "false"} for one in present], bool)
             low, high = (pc.if_else(pc.is_in(one, truth), one, None) for one in (low, high))
         wider = np.array([len(members) > 1 for members in found], bool)
-        return Bounds(low, high, sound & (~missing | self.tells_missing), wider, missing, only)
+        return Bounds(low, high, sound & (~missing | self.tells_missing), wider)
 
     def _read_intervals(self, texts: pa.Array) -> Bounds:
         """Read values and intervals of numbers, dates and timestamps."""
@@ -354,7 +343,7 @@ class BoundsReader:
         if self.kind not in ("date", "timestamp"):
             low, high = self.bounds_of(low, high)
         sound &= self._end_well(low, high, *marked)
-        return Bounds(low, high, sound | only, is_wide | (missing & ~only), missing, only)
+        return Bounds(low, high, sound | only, is_wide | (missing & ~only))
 
     def _end_well(self, low: pa.Array, high: pa.Array, *marked: Flags) -> Flags:
         """Return whether ends lie on the grid. Of missing ones anything."""

@@ -7,10 +7,10 @@ they take it reads in the tables what is listed as claimed, and nothing else.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property, reduce
+from functools import cached_property
 from operator import add
 from typing import Any, NamedTuple
 
@@ -19,8 +19,6 @@ import numpy as np
 from anonspark.config.evaluate import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.criterion import K_UNITS, Criterion
-from anonspark.core.decision_rules import Baseline, decide, decide_gain
-from anonspark.core.levels import read_levels
 from anonspark.core.utility_score import utility_score
 from anonspark.release.risk import (
     Floats,
@@ -132,6 +130,20 @@ class Totals:
         )
         return {"iloss": iloss, "precision": 1.0 - lifted, "loss": loss}
 
+    def size_figures(self, suppressed: int, k: int) -> Row:
+        """Return the figures that follow from the sizes of classes. See :meth:`figures`."""
+        rows = self.rows + suppressed
+        return {
+            "classes": self.classes,
+            "dm": self.squares + rows * suppressed,
+            "aecs": self.rows / self.classes / k,
+            "mean_class_size": self.rows / self.classes,
+            "mean_class_size_with_suppressed": rows / (self.classes + (suppressed > 0)),
+            "median_class_size": self.median_class_size,
+            "min_class_size": min(self.sizes),
+            "max_class_size": max(self.sizes),
+        }
+
     def figures(self, suppressed: int, weights: Sequence[Decimal], k: int) -> Row:
         """Return the figures of the table ``summary`` that follow from classes, by name.
 
@@ -149,19 +161,12 @@ class Totals:
         penalty = self.penalty + weight * suppressed
         means = self.means(suppressed, weights)
         return {
-            "classes": self.classes,
-            "dm": self.squares + rows * suppressed,
+            **self.size_figures(suppressed, k),
             "gcp_total": float(penalty),
             "gcp": float(penalty) / (float(weight) * rows),
             "minimal_distortion": sum(own.generalized + suppressed for own in self.losses),
-            "aecs": self.rows / self.classes / k,
-            "mean_class_size": self.rows / self.classes,
-            "mean_class_size_with_suppressed": rows / (self.classes + (suppressed > 0)),
-            "median_class_size": self.median_class_size,
             **means,
             "utility_score": utility_score(means["loss"]),
-            "min_class_size": min(self.sizes),
-            "max_class_size": max(self.sizes),
         }
 
     def __add__(self, other: Totals) -> Totals:
@@ -172,120 +177,6 @@ class Totals:
             tuple(own.plus(others) for own, others in pairs),
             self.label_bytes + other.label_bytes,
         )
-
-
-def summary_figures(
-    rounds: Sequence[Totals],
-    total: Totals,
-    suppressed: int,
-    weights: Sequence[Decimal],
-    k: int,
-    baseline: Baseline | None,
-    *,
-    gains: bool,
-) -> Row:
-    """Return the figures of the table ``summary`` that follow from classes.
-
-    Parameters
-    ----------
-    rounds : sequence of Totals
-    total : Totals
-        Of all rounds.
-    suppressed, weights, k
-        As of :meth:`Totals.figures`.
-    baseline : Baseline or None
-        What the release would be without outlier handling.
-    gains : bool
-        Whether the first round is compared with all of them.
-    """
-    figures = {"rounds": len(rounds), **total.figures(suppressed, weights, k)}
-    if gains:
-        first, rows = rounds[0], total.rows + suppressed
-        gain = decide_gain(
-            (first.classes, rows - first.rows, min(first.sizes)),
-            (total.classes, suppressed, min(total.sizes)),
-        )
-        figures |= {
-            "rule_gain_utility": gain.utility,
-            "rule_gain_risk": gain.risk,
-            "rule_gain": gain.gain,
-        }
-    if baseline is not None:
-        rules = decide(
-            (figures["dm"], baseline.discernibility),
-            (figures["mean_class_size"], baseline.mean_class_size),
-            (figures["gcp_total"], baseline.certainty_penalty),
-        )
-        figures |= {
-            "baseline_classes": baseline.classes,
-            "baseline_dm": baseline.discernibility,
-            "baseline_gcp_total": baseline.certainty_penalty,
-            "baseline_mean_class_size": baseline.mean_class_size,
-            "rule_a": rules.a,
-            "rule_b": rules.b,
-            "rule_c": rules.c,
-        }
-    return figures
-
-
-def round_rows(
-    rounds: Mapping[int, Totals], rows: int, names: Sequence[str], claimed: Sequence[Row]
-) -> Iterator[Row]:
-    """Yield the rows of the table ``rounds``. See docs/output.md.
-
-    Parameters
-    ----------
-    rounds : mapping of int to Totals
-        By number, in order.
-    rows : int
-        Records of the first round.
-    names : sequence of str
-        Of the quasi-identifiers.
-    claimed : sequence of dict
-        Of each round ``gcp_total_if_last``, ``precision``, ``loss`` and ``levels``.
-    """
-    for place, (number, own) in enumerate(rounds.items()):
-        so_far = reduce(add, list(rounds.values())[: place + 1])
-        left_over = rows - own.rows
-        levels = claimed[place]["levels"]
-        yield {
-            "round": number,
-            "rows": rows,
-            "normal_rows": own.rows,
-            "outlier_rows": left_over,
-            "classes": own.classes,
-            "classes_total": so_far.classes,
-            "dm": own.squares,
-            "dm_total": so_far.squares,
-            "gcp_total": float(own.penalty),
-            "gcp_total_cumulative": float(so_far.penalty),
-            "mean_class_size": own.rows / own.classes,
-            "mean_class_size_with_outliers": rows / (own.classes + (left_over > 0)),
-            "height": None if levels is None else sum(read_levels(levels, names) or ()),
-            **claimed[place],
-        }
-        rows = left_over
-
-
-def attribute_figures(lost: LossSums, rows: int) -> Row:
-    """Return what a row of the table ``attributes`` says of losses.
-
-    Parameters
-    ----------
-    lost : LossSums
-        With the records without a class.
-    rows : int
-        All of them.
-    """
-    return {
-        "generalized_rows": lost.generalized,
-        "generalized_share": lost.generalized / rows,
-        "ncp_total": float(lost.penalty),
-        "ncp": float(lost.penalty) / rows,
-        "iloss": float(lost.iloss) / rows,
-        "loss": float(lost.loss) / rows,
-        "precision": 1.0 - float(lost.lifted) / rows,
-    }
 
 
 def privacy_rows(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -15,11 +15,7 @@ from anonspark.config import Configuration
 from anonspark.config.attributes import Attribute
 from anonspark.config.evaluate import EvaluateOptions
 from anonspark.config.json_schema import known_schema
-from anonspark.config.models import (
-    CuttingOptions,
-    FullDomainOptions,
-    options_classes,
-)
+from anonspark.config.models import options_classes
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import Location, explain, key_path
 from anonspark.core.figures import SUMMARY
@@ -391,7 +387,9 @@ def manifest_problems(manifest: object) -> list[str]:
             if stage not in parsed.seconds
         ]
         problems += _chosen_problems(parsed.chosen_model)
-        problems += _left_out_problems(parsed, manifest["configuration"]["model"])
+        units = [number for number, _ in parsed.published.units or ()]
+        if units != sorted({*units}):
+            problems.append("published.units: expected each number once, the smallest first")
     problems += _summary_problems(parsed.summary, is_ours=is_ours, is_union=is_union)
     return problems[:_MOST_PROBLEMS]
 
@@ -459,26 +457,6 @@ def _unnamed_attributes(manifest: Mapping[str, Any]) -> Iterator[str]:
             yield f"{key_path(('warnings', place))}: expected attributes of the configuration"
         if not warning["text"].isprintable():
             yield f"{key_path(('warnings', place, 'text'))}: expected a line of text"
-
-
-def _left_out_problems(manifest: _Manifest, model: Mapping[str, Any]) -> Iterator[str]:
-    """Find more records left out than the model may leave out, which for most is none."""
-    published, chosen = manifest.published, manifest.chosen_model
-    units = [number for number, _ in published.units or ()]
-    if units != sorted({*units}):
-        yield "published.units: expected each number once, the smallest first"
-    if (chosen is None) != (model["name"] != "auto"):
-        yield "chosen_model: expected it where configuration.model is auto, and only there"
-    if chosen is not None:
-        model = chosen.model
-    options, left_out = options_classes().get(model["name"]), published.rows_left_out
-    if options is None or not issubclass(options, CuttingOptions | FullDomainOptions):
-        return
-    if left_out is None and issubclass(options, CuttingOptions):
-        yield f"published.rows_left_out: expected a number, for {model['name']} leaves no few out"
-    most = getattr(options.model_validate(model), "largest_share", 0.0)
-    if left_out and left_out > int(Decimal(str(most)) * (published.rows + left_out)):
-        yield "published.rows_left_out: expected no more than model.suppression_limit allows"
 
 
 def _chosen_problems(chosen: _ChosenModel | None) -> Iterator[str]:
@@ -604,33 +582,14 @@ def _differences(
     expected: object, found: object, place: Location, *, is_ours: bool
 ) -> Iterator[str]:
     if isinstance(expected, dict) and isinstance(found, dict):
-        for key, value in expected.items():
-            if key in found:
-                yield from _differences(value, found[key], (*place, key), is_ours=is_ours)
-            elif is_ours:
+        for key in dict.fromkeys((*expected, *found)):
+            if key not in found and is_ours:
                 yield f"{key_path((*place, key))}: the key is missing"
-        for key in found.keys() - expected.keys():
-            yield f"{key_path((*place, key))}: expected no such key"
+            elif key not in expected:
+                yield f"{key_path((*place, key))}: expected no such key"
+            elif key in found:
+                yield from _differences(expected[key], found[key], (*place, key), is_ours=is_ours)
         if [key for key in found if key in expected] != [key for key in expected if key in found]:
             yield f"{key_path(place)}: expected its keys in the order in which they are written"
-    elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
-        for number, (one, other) in enumerate(zip(expected, found, strict=True)):
-            yield from _differences(one, other, (*place, number), is_ours=is_ours)
-    elif _type(expected) is not _type(found):
-        yield f"{key_path(place)}: expected {_WORDS[_type(expected)]}"
-    elif expected != found:
+    elif expected != found or json.dumps(expected) != json.dumps(found):
         yield f"{key_path(place)}: expected the value as anonspark writes it"
-
-
-def _type(value: object) -> type:
-    return float if type(value) is int else type(value)
-
-
-_WORDS = {
-    dict: "a mapping",
-    list: "a list",
-    str: "a text",
-    float: "a number",
-    bool: "true or false",
-    type(None): "null",
-}

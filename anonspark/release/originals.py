@@ -56,7 +56,7 @@ def open_original(engine: Engine, path: str, manifest: Manifest, key: str = "--o
         numbers=tuple(n for n, one in manifest.attributes.items() if one.get("type") == "number"),
     )
     options = {**described.get("options", {}), **version}
-    return engine.open_table([path], data_format, options, key=key, wanted=wanted)
+    return engine.open_table([path], data_format, options, key=key, selection=wanted)
 
 
 def original_records(table: Table, manifest: Manifest) -> Table:
@@ -129,8 +129,9 @@ def open_named(
     Lazy. CSV and JSON may take a job to infer their types.
     """
     found = recognize(engine.files, [path], data_format, options, list(wanted.names), key)
+    options = {**found.options, **options}
     return engine.open_table(
-        [path], data_format, {**found.options, **options}, key=key, section=section, wanted=wanted
+        [path], data_format, options, key=key, section=section, selection=wanted
     )
 
 

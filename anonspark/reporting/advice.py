@@ -61,18 +61,18 @@ def _larger_classes(evidence: Evidence) -> Iterator[Item]:
     row = evidence.prosecutor
     if row is None or not row["high_highest"]:
         return
-    wanted = k_of(float(row["threshold"]))
-    if wanted <= evidence.k:
+    k = k_of(float(row["threshold"]))
+    if k <= evidence.k:
         # So much is required already, and the release does not keep it.
         return
-    small = {size: own for size, own in evidence.hidden_among.items() if size < wanted}
+    small = {size: classes for size, classes in evidence.hidden_among.items() if size < k}
     records = sum(size * classes for size, classes in small.items())
     _, what = evidence.at_risk
     yield Item(
-        f"Ask for classes of {wanted:,} {what}",
-        f"The highest risk is then at most {round_percent(1 / wanted)}. "
+        f"Ask for classes of {k:,} {what}",
+        f"The highest risk is then at most {round_percent(1 / k)}. "
         f"{_failing(sum(small.values()), None if evidence.people else records, evidence)}",
-        code=f"--set privacy.k={wanted}",
+        code=f"--set privacy.k={k}",
     )
 
 
@@ -82,22 +82,22 @@ def _stricter(evidence: Evidence) -> Iterator[Item]:
     A later ``--set`` of a key replaces an earlier one, so all attributes of a key have one line.
     """
     hidden = _not_to_publish(evidence)
-    found = [
-        one for one in stricter_than_required(evidence) if one.criterion.attribute not in hidden
+    cases = [
+        case for case in stricter_than_required(evidence) if case.criterion.attribute not in hidden
     ]
-    names = list(dict.fromkeys(one.criterion.attribute for one in found))
+    names = list(dict.fromkeys(case.criterion.attribute for case in cases))
     if evidence.people:
         # What was tried counts records, and what would be asked for counts people.
         return
     by_key: dict[str, list[MeasuredCriterion]] = {}
     for name in names[:_MOST_ATTRIBUTES]:
-        own = [one for one in found if one.criterion.attribute == name]
+        same = [case for case in cases if case.criterion.attribute == name]
         by_kind = {
-            kinds: [one for one in own if one.criterion.kind in kinds]
+            kinds: [case for case in same if case.criterion.kind in kinds]
             for kinds in (("ordered distance", "equal distance"), ("alpha",))
         }
         homogeneous = [
-            one for one in own if one.criterion.kind == "distinct" and one.criterion.bound == 2
+            case for case in same if case.criterion.kind == "distinct" and case.criterion.bound == 2
         ]
         for tried in (homogeneous, *by_kind.values()):
             chosen = _within_reach(tried, evidence)
@@ -114,9 +114,9 @@ def stricter_than_required(evidence: Evidence) -> list[MeasuredCriterion]:
     """
     proof = evidence.verification
     return [
-        one
-        for one in proof.tried
-        if not any(_asks_for(other.criterion, one.criterion) for other in proof.criteria)
+        case
+        for case in proof.tried
+        if not any(_asks_for(other.criterion, case.criterion) for other in proof.criteria)
     ]
 
 
@@ -138,26 +138,26 @@ def _within_reach(
     tried: Sequence[MeasuredCriterion], evidence: Evidence
 ) -> MeasuredCriterion | None:
     """Return the strictest bound that few enough records violate, of those that some violate."""
-    some = [one for one in tried if one.violating_classes]
-    few = [one for one in some if one.violating_records <= _BEARABLE * evidence.rows]
+    some = [case for case in tried if case.violating_classes]
+    few = [case for case in some if case.violating_records <= _BEARABLE * evidence.rows]
     if few:
-        return min(few, key=lambda one: one.criterion.bound)
-    return max(some, key=lambda one: one.criterion.bound, default=None)
+        return min(few, key=lambda case: case.criterion.bound)
+    return max(some, key=lambda case: case.criterion.bound, default=None)
 
 
 def _item(key: str, asked: Sequence[MeasuredCriterion], evidence: Evidence) -> Item:
     """Return what is advised of one key, with the line that asks for all of it."""
-    texts = [_text(one, evidence) for one in asked]
+    texts = [_text(case, evidence) for case in asked]
     if len(asked) > 1:
         texts = [
-            f"{one.criterion.attribute}: {text}" for one, text in zip(asked, texts, strict=True)
+            f"{case.criterion.attribute}: {text}" for case, text in zip(asked, texts, strict=True)
         ]
     return Item(_title(asked), " ".join(texts), code=_set_line(key, asked, evidence))
 
 
 def _title(asked: Sequence[MeasuredCriterion]) -> str:
     first, several = asked[0].criterion, len(asked) > 1
-    listed = _listed([one.criterion.attribute for one in asked])
+    listed = _listed([case.criterion.attribute for case in asked])
     if first.kind == "distinct":
         return f"Ask for {first.bound:g} different values of {listed} in every class"
     if first.kind == "alpha" and several:
@@ -168,18 +168,18 @@ def _title(asked: Sequence[MeasuredCriterion]) -> str:
     return f"Keep {listed} in every class near to {whose} distribution in the whole table"
 
 
-def _text(one: MeasuredCriterion, evidence: Evidence) -> str:
-    share = round_percent(one.criterion.bound)
-    bound = figure_text(one.criterion.bound)
-    farthest = figure_text(one.measured, 3)
+def _text(case: MeasuredCriterion, evidence: Evidence) -> str:
+    share = round_percent(case.criterion.bound)
+    bound = figure_text(case.criterion.bound)
+    farthest = figure_text(case.measured, 3)
     what = {
         "distinct": "No class would reveal it for sure.",
         "alpha": f"No guess of it would be right more often than {share} in any class.",
     }.get(
-        one.criterion.kind,
+        case.criterion.kind,
         f"This is t-closeness with t = {bound}. The farthest class of the release has {farthest}.",
     )
-    return f"{what} {_failing(one.violating_classes, one.violating_records, evidence)}"
+    return f"{what} {_failing(case.violating_classes, case.violating_records, evidence)}"
 
 
 def _failing(classes: int, records: int | None, evidence: Evidence) -> str:
@@ -203,14 +203,14 @@ _KEYS = {"alpha": "alpha", "distinct": "l"}
 
 def _set_line(section: str, asked: Sequence[MeasuredCriterion], evidence: Evidence) -> str:
     """Return the option that asks for criteria of a key, beside those that are asked for."""
-    added = [_section_of(one.criterion) for one in asked]
-    replaced = [_what_is_asked(one) for one in added]
-    kept = [
+    added = [_section_of(case.criterion) for case in asked]
+    replaced = [_what_is_asked(entry) for entry in added]
+    remaining = [
         {key: value for key, value in other.items() if value is not None}
         for other in evidence.manifest.configuration["privacy"].get(section) or []
         if _what_is_asked(other) not in replaced
     ]
-    value: Any = [*kept, *added]
+    value: Any = [*remaining, *added]
     if len(value) == 1:
         (value,) = value
     text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10_000).strip()
@@ -285,7 +285,7 @@ def _role_line(name: str, role: str, evidence: Evidence) -> str:
     configuration = evidence.manifest.configuration
     association = (configuration.get("evaluate") or {}).get("association") or {}
     criteria = [listed for listed in configuration["privacy"].values() if isinstance(listed, list)]
-    needed = {one["attribute"] for listed in criteria for one in listed if isinstance(one, dict)}
+    needed = {item["attribute"] for listed in criteria for item in listed if isinstance(item, dict)}
     if name in {*needed, association.get("target")} or "." in name:
         return ""
     return f"--set {shlex.quote(f'attributes.{name}={role}')}"
@@ -296,23 +296,23 @@ def stricter(evidence: Evidence) -> Section | None:
     total = evidence.rows
     rows = [
         [
-            one.criterion.attribute,
-            one.criterion.type.words.format(
-                bound=one.criterion.bound, c=one.criterion.c, kind=one.criterion.kind
+            case.criterion.attribute,
+            case.criterion.type.words.format(
+                bound=case.criterion.bound, c=case.criterion.c, kind=case.criterion.kind
             ),
-            f"{one.violating_classes:,}",
+            f"{case.violating_classes:,}",
             # Of a single class they would tell which one it is.
             *(
                 ("", "")
-                if one.violating_classes == 1
+                if case.violating_classes == 1
                 else (
-                    evidence.rules.count(one.violating_records),
-                    evidence.rules.share(one.violating_records / total, total),
+                    evidence.rules.count(case.violating_records),
+                    evidence.rules.share(case.violating_records / total, total),
                 )
             ),
         ]
-        for one in stricter_than_required(evidence)
-        if one.violating_classes
+        for case in stricter_than_required(evidence)
+        if case.violating_classes
     ]
     if not rows or evidence.manifest.parts:
         return None

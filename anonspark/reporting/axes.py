@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonspark.core.arrays import Figures
-from anonspark.core.spreads import Runs, Spread, spread_out
+from anonspark.core.uniform_mass import Runs, Spread, spread_out
 from anonspark.release.axes import Axis
 from anonspark.release.regions import CategoryRegion, PublishedAttribute, Region
 from anonspark.reporting.bins import Bins
@@ -44,12 +44,12 @@ def _with_special(parts: Figures, regions: Sequence[Region], covered: Figures) -
         What is covered of the present ones, of which missing is one more.
     """
     may_miss = np.array([region.missing for region in regions], bool)
-    untold = np.array([region.is_everything for region in regions], bool)
+    covers_all = np.array([region.is_everything for region in regions], bool)
     missing = np.where(may_miss, 1 / (covered + 1), 0.0)
-    found = np.column_stack([parts * (1 - missing)[:, None], missing, np.zeros(len(parts))])
-    found[untold] = 0.0
-    found[untold, -1] = 1.0
-    return found
+    result = np.column_stack([parts * (1 - missing)[:, None], missing, np.zeros(len(parts))])
+    result[covers_all] = 0.0
+    result[covers_all, -1] = 1.0
+    return result
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ class GroupAxis:
     @cached_property
     def _members(self) -> list[Figures]:
         """Positions of the texts of each group but the last, ascending."""
-        places = {text.strip(" "): place for text, place in self.groups.places.items()}
-        group = np.array([places.get(text, -1) for text in self.axis.texts], np.int64)
+        index_of = {text.strip(" "): index for text, index in self.groups.places.items()}
+        group = np.array([index_of.get(text, -1) for text in self.axis.texts], np.int64)
         return [
             np.flatnonzero(group == index).astype(np.float64)
             for index in range(len(self.groups) - 1)
@@ -135,11 +135,11 @@ class GroupAxis:
             Rows add up to 1. Missing, where it is possible, counts like one more value.
         """
         spread = spread_present(self.axis, regions)
-        own = [spread.share_of(members) for members in self._members]
-        rest = np.maximum(1.0 - sum(own, np.zeros(len(regions))), 0.0)
+        shares = [spread.share_of(members) for members in self._members]
+        rest = np.maximum(1.0 - sum(shares, np.zeros(len(regions))), 0.0)
         has_some = np.array([_has_present(region) for region in regions], bool)
         parts = _with_special(
-            np.column_stack([*own, rest]), regions, np.where(has_some, spread.total, 0.0)
+            np.column_stack([*shares, rest]), regions, np.where(has_some, spread.total, 0.0)
         )
         if self.groups.with_missing:
             parts[:, -3] += parts[:, -2]
@@ -147,15 +147,15 @@ class GroupAxis:
         return parts
 
     def columns(self, values: pa.Array) -> Figures:
-        """Return 1 in the column of each value's group. None where it is missing and not in one."""
+        """Return a 1 in the column of each value's group, and no 1 for a value without a group."""
         encoded = values.dictionary_encode()
         last = len(self.groups) - 1
-        places = [self.groups.places.get(value, last) for value in encoded.dictionary.to_pylist()]
+        numbers = [self.groups.places.get(value, last) for value in encoded.dictionary.to_pylist()]
         # The last row is that of missing values.
-        parts = np.zeros((len(places) + 1, len(self.groups)))
-        parts[np.arange(len(places)), places] = 1.0
+        parts = np.zeros((len(numbers) + 1, len(self.groups)))
+        parts[np.arange(len(numbers)), numbers] = 1.0
         parts[-1, last] = float(self.groups.with_missing)
-        indices = encoded.indices.fill_null(len(places)).to_numpy(zero_copy_only=False)
+        indices = encoded.indices.fill_null(len(numbers)).to_numpy(zero_copy_only=False)
         columns: Figures = parts[indices]
         return columns
 

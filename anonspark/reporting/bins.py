@@ -169,8 +169,8 @@ def _date_edges(low: float, high: float) -> list[float]:
     # Years that the calendar has: 1 to 9999.
     first = epoch + timedelta(days=max(math.floor(low), -719_162))
     last = epoch + timedelta(days=min(math.ceil(high), 2_932_896))
-    places = range(first.year * 12 // months, (last.year * 12 + 11) // months + 1)
-    starts = (divmod(place * months, 12) for place in places)
+    steps = range(first.year * 12 // months, (last.year * 12 + 11) // months + 1)
+    starts = (divmod(step * months, 12) for step in steps)
     return [
         float((date(year, month + 1, 1) - epoch).days)
         for year, month in starts
@@ -198,7 +198,7 @@ def merge_bins(bins: Bins, counts: Sequence[Figures], k: int) -> tuple[Bins, lis
     current: list[int] = []
     for index in range(len(bins)):
         current.append(index)
-        if all(sum(table[one] for one in current) >= k for table in counts):
+        if all(sum(table[position] for position in current) >= k for table in counts):
             members.append(current)
             current = []
     if current and members:

@@ -60,18 +60,18 @@ def class_sizes(evidence: Evidence) -> Section | None:
 def size_bins(sizes: Mapping[int, int], k: int) -> list[tuple[str, int, int]]:
     """Return bins of class sizes: label, classes, records. Each with k records or more."""
     starts = _size_starts(k, max(sizes))
-    found: list[list[int]] = []
+    merged: list[list[int]] = []
     for index, low in enumerate(starts):
         high = starts[index + 1] - 1 if index + 1 < len(starts) else max(low, *sizes)
         inside = [size for size in sizes if low <= size <= high]
         classes = sum(sizes[size] for size in inside)
         records = sum(size * sizes[size] for size in inside)
-        if found and found[-1][3] < k:
-            found[-1][1:] = high, found[-1][2] + classes, found[-1][3] + records
+        if merged and merged[-1][3] < k:
+            merged[-1][1:] = high, merged[-1][2] + classes, merged[-1][3] + records
         elif classes:
-            found.append([low, high, classes, records])
+            merged.append([low, high, classes, records])
     bins = []
-    for low, high, classes, records in found:
+    for low, high, classes, records in merged:
         label = f"{low:,}" if low == high else f"{low:,} to {high:,}"
         bins.append((f"up to {high:,}" if low < k else label, classes, records))
     return bins
@@ -80,10 +80,10 @@ def size_bins(sizes: Mapping[int, int], k: int) -> list[tuple[str, int, int]]:
 def _size_starts(k: int, largest: int) -> list[int]:
     """Return where bins of class sizes begin. What is below k is one bin."""
     if largest - k < _MOST_BINS:
-        own = list(range(k, largest + 1))
+        starts = list(range(k, largest + 1))
     elif largest < 3 * k:
-        own = list(range(k, largest + 1, -(-(largest - k + 1) // _MOST_BINS)))
+        starts = list(range(k, largest + 1, -(-(largest - k + 1) // _MOST_BINS)))
     else:
         multiples = (factor * 10**power for power in range(12) for factor in (1, 1.5, 2, 3, 5, 7))
-        own = [int(k * multiple) for multiple in multiples if k * multiple <= largest]
-    return sorted({1, *own})
+        starts = [int(k * multiple) for multiple in multiples if k * multiple <= largest]
+    return sorted({1, *starts})

@@ -16,7 +16,7 @@ from anonspark.staged.records import together
 
 RECORDS = "records"
 
-_PLACE = "place"
+_INDEX = "place"
 _PART_BYTES = 2**25
 
 
@@ -46,13 +46,13 @@ def count_values(
     """
     names = [name for column in columns.values() for name in column]
     fields = [table.schema.field(name) for name in names]
-    schema = pa.schema([(_PLACE, pa.int32()), *fields, (RECORDS, pa.int64())])
+    schema = pa.schema([(_INDEX, pa.int32()), *fields, (RECORDS, pa.int64())])
     parts = table.select(names).map_batches(_CountEach(columns, schema), schema)
-    counted = parts.aggregate([_PLACE, *names], sums=[RECORDS])
-    found = counted.collect(most)
+    counted = parts.aggregate([_INDEX, *names], sums=[RECORDS])
+    collected = counted.collect(most)
     return {
-        place: found.filter(pc.field(_PLACE) == place).select([*column, RECORDS])
-        for place, column in columns.items()
+        index: collected.filter(pc.field(_INDEX) == index).select([*column, RECORDS])
+        for index, column in columns.items()
     }
 
 
@@ -68,8 +68,8 @@ class _CountEach:
     def __call__(self, batches: Batches) -> Batches:
         count = Aggregate(RECORDS, "count", "", pa.int64())
         for rows in together(batches, _PART_BYTES):
-            for place, names in self.columns.items():
-                own = aggregate(rows.select(names), names, [count])
-                places = pa.repeat(pa.scalar(place, pa.int32()), len(own))
-                both = [self.schema.empty_table(), own.append_column(_PLACE, places)]
+            for index, names in self.columns.items():
+                counted = aggregate(rows.select(names), names, [count])
+                indices = pa.repeat(pa.scalar(index, pa.int32()), len(counted))
+                both = [self.schema.empty_table(), counted.append_column(_INDEX, indices)]
                 yield from pa.concat_tables(both, promote_options="default").to_batches()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anonspark.config.decision import Decision
-from anonspark.layers.evaluate.withholding import COUNTS, told_counts
+from anonspark.layers.evaluate.small_counts import COUNTS, told_counts
 from anonspark.redaction import redact
 from anonspark.release.manifest import Manifest
 from anonspark.reporting.disclosure import Disclosure
@@ -67,8 +67,8 @@ class Evidence:
     @property
     def counts(self) -> Row:
         """The published figures of the whole release, of the manifest or of the metrics."""
-        found = self.manifest.summary or (self.summary[0] if self.summary else {})
-        return _as_told(found, self.k)
+        figures = self.manifest.summary or (self.summary[0] if self.summary else {})
+        return _as_published(figures, self.k)
 
     @property
     def holds(self) -> bool:
@@ -115,12 +115,12 @@ class Evidence:
 
     @property
     def losses(self) -> Sequence[Row]:
-        """Rows of the table ``attributes``. None where means hide what is lost."""
+        """Return rows of the table ``attributes``, except where means hide the loss."""
         return [row for row in self.attributes if row["ncp"] is not None]
 
     @property
-    def kept(self) -> int:
-        """Records that the figures are about: those published, and those left out and counted."""
+    def counted_rows(self) -> int:
+        """Return the records that figures count: published, or left out and counted."""
         names = ("rows_published", "rows_left_out")
         return sum(int(self.counts.get(name) or 0) for name in names)
 
@@ -139,7 +139,7 @@ def withholds_values(manifest: Manifest) -> bool:
     """Return whether nothing may depend on the values of the records that found no class."""
     if manifest.parts:
         return False
-    left_out = _as_told(manifest.summary, manifest.k).get("rows_left_out", 0)
+    left_out = _as_published(manifest.summary, manifest.k).get("rows_left_out", 0)
     has_values = manifest.published.get("left_out_values", "told") == "told"
     return left_out is None or (bool(left_out) and not has_values)
 
@@ -149,7 +149,7 @@ def hides_original(manifest: Manifest) -> bool:
     return withholds_values(manifest) or manifest.style == "mean"
 
 
-def _as_told(summary: Row, k: int) -> Row:
+def _as_published(summary: Row, k: int) -> Row:
     """Return a summary without counts of few records."""
     if any(summary.get(name) is None for name in COUNTS):
         return summary

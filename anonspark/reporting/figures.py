@@ -84,7 +84,7 @@ def measure(
     counts: dict[int, BinCounts] = {}
     if table is not None:
         edges: dict[int, Sequence[float]] = {
-            place: label.bins.edges for place, label in labels.items()
+            index: label.bins.edges for index, label in labels.items()
         }
         counts = count_bins(table.records, edges)
     marginals = [
@@ -104,4 +104,4 @@ def _count_values(data: Table, attributes: Sequence[Attribute]) -> dict[int, pa.
     }
     labels = {new: name for column in columns.values() for new, name in column.items()}
     read = data.select(labels).read([], list(labels))
-    return count_values(read, {place: list(column) for place, column in columns.items()})
+    return count_values(read, {index: list(column) for index, column in columns.items()})

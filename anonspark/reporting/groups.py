@@ -72,37 +72,37 @@ def plan_groups(
     total = float(counts.sum())
     best: tuple[float, dict[str, float], Naming] | None = None
     for naming in namings:
-        known: dict[str, float] = {}
+        counted: dict[str, float] = {}
         different: set[str] = set()
         for region, count in zip(regions, counts.tolist(), strict=True):
             named = {naming(value) for value in region}
             different |= named
             if len(named) == 1:
                 name = named.pop()
-                known[name] = known.get(name, 0.0) + count
-        kept = {name: count for name, count in known.items() if count >= k}
-        largest = sorted(kept, key=lambda name: (-kept[name], name))[:_MOST_GROUPS]
-        covered = sum(kept[name] for name in largest)
+                counted[name] = counted.get(name, 0.0) + count
+        frequent = {name: count for name, count in counted.items() if count >= k}
+        largest = sorted(frequent, key=lambda name: (-frequent[name], name))[:_MOST_GROUPS]
+        covered = sum(frequent[name] for name in largest)
         if best is None or covered > best[0]:
-            best = covered, {name: kept[name] for name in largest}, naming
+            best = covered, {name: frequent[name] for name in largest}, naming
         if len(different) <= _MOST_GROUPS + 1 and covered >= _COVERED * total:
-            best = covered, {name: kept[name] for name in largest}, naming
+            best = covered, {name: frequent[name] for name in largest}, naming
             break
-    _, kept, naming = best or (0.0, {}, str)
+    _, frequent, naming = best or (0.0, {}, str)
     with_missing = 0 < missing < k
-    rest = total - sum(kept.values()) + (missing if with_missing else 0.0)
-    while kept and 0 < rest < k:
-        smallest = min(kept, key=lambda name: (kept[name], name))
-        rest += kept.pop(smallest)
-    places = {name: index for index, name in enumerate(kept)}
-    own = {
-        value: places[naming(value)]
+    rest = total - sum(frequent.values()) + (missing if with_missing else 0.0)
+    while frequent and 0 < rest < k:
+        smallest = min(frequent, key=lambda name: (frequent[name], name))
+        rest += frequent.pop(smallest)
+    positions = {name: index for index, name in enumerate(frequent)}
+    group_of = {
+        value: positions[naming(value)]
         for region in regions
         for value in region
-        if naming(value) in places
+        if naming(value) in positions
     }
-    names = [*map(_shown, kept), f"{OTHER} or missing" if with_missing else OTHER]
-    return Groups(tuple(names), own, with_missing)
+    names = [*map(_shown, frequent), f"{OTHER} or missing" if with_missing else OTHER]
+    return Groups(tuple(names), group_of, with_missing)
 
 
 def _shown(name: str) -> str:

@@ -122,9 +122,9 @@ def _charts(nights: Sequence[Night]) -> list[Block]:
         lines = []
         for job in jobs:
             points = [
-                (float(number), float(one.figures[name]))
-                for number, one in numbered
-                if one.job == job and one.figures.get(name) is not None
+                (float(number), float(night.figures[name]))
+                for number, night in numbered
+                if night.job == job and night.figures.get(name) is not None
             ]
             if points:
                 lines.append(Line(job or "no job", points))
@@ -133,8 +133,8 @@ def _charts(nights: Sequence[Night]) -> list[Block]:
             continue
         title = _TITLES[name]
         rows = [
-            [f"{number}", f"{one.started:%Y-%m-%d %H:%M}", one.job, _figure(one, name)]
-            for number, one in numbered
+            [f"{number}", f"{night.started:%Y-%m-%d %H:%M}", night.job, _figure(night, name)]
+            for number, night in numbered
         ]
         blocks.append(
             Chart(
@@ -147,10 +147,10 @@ def _charts(nights: Sequence[Night]) -> list[Block]:
                         logarithmic=False,
                         words={
                             float(number): [
-                                f"run {number}, {one.started:%Y-%m-%d %H:%M} UTC",
-                                f"{one.job or 'no job'}: {_figure(one, name)}",
+                                f"run {number}, {night.started:%Y-%m-%d %H:%M} UTC",
+                                f"{night.job or 'no job'}: {_figure(night, name)}",
                             ]
-                            for number, one in numbered
+                            for number, night in numbered
                         },
                     ),
                     f"Line chart: {title} of {len(recent)} runs.",

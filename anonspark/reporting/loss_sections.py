@@ -15,7 +15,7 @@ from anonspark.reporting.evidence import Evidence
 
 
 def loss(evidence: Evidence) -> Section | None:
-    """Show what was lost of each quasi-identifier. None without the metrics."""
+    """Show the loss of each quasi-identifier, or return None without the metrics."""
     rows = evidence.losses
     if not rows:
         return None
@@ -34,7 +34,7 @@ def loss(evidence: Evidence) -> Section | None:
             percent(row["iloss"]),
             percent_or_nothing(row.get("loss")),
             precision,
-            evidence.rules.share(row["generalized_share"], evidence.kept),
+            evidence.rules.share(row["generalized_share"], evidence.counted_rows),
             rows_missing,
         ]
         for row, weight, precision, rows_missing in zip(
@@ -78,9 +78,9 @@ def loss(evidence: Evidence) -> Section | None:
 def _missing(missing: Sequence[int | None], rules: Disclosure) -> list[str]:
     """Return how many values of each attribute are missing, as text. None is withheld."""
     # With one of them hidden, the sum of all of them could tell it.
-    if any(one is None or rules.hides(one) for one in missing):
+    if any(count is None or rules.hides(count) for count in missing):
         return ["withheld"] * len(missing)
-    counts = [int(one or 0) for one in missing]
+    counts = [int(count or 0) for count in missing]
     # Less the records that were dropped, they would tell how many lack two values.
     if len(counts) > 1:
         return [f"about {rules.rounded(count):,}" if count else "0" for count in counts]
@@ -98,30 +98,30 @@ def _extremes(names: Sequence[str], values: Sequence[float]) -> str:
 
 
 def rounds(evidence: Evidence) -> Section | None:
-    """Show how many records each round finished, and at what loss. None without the metrics."""
+    """Show the records and the loss of each round, or return None without the metrics."""
     rows = [row for row in evidence.rounds if row["gcp_total"] is not None]
     if not rows:
         return None
     rules = evidence.rules
     # Records left over at the end may be too few to tell of: then each round is told without them.
     last = int(rows[-1]["outlier_rows"])
-    untold = last if rules.hides(last) else 0
-    known = _rounds_told(evidence, untold)
-    labels, losses = [one.label for one in known], [one.loss for one in known]
+    hidden = last if rules.hides(last) else 0
+    steps = _rounds_shown(evidence, hidden)
+    labels, losses = [step.label for step in steps], [step.loss for step in steps]
     shown = [
         [0 if rules.hides(count) else count for count in counts]
-        for counts in ([one.finished for one in known], [one.left_over for one in known])
+        for counts in ([step.finished for step in steps], [step.left_over for step in steps])
     ]
     cells = [
         [
-            one.label,
-            f"{one.finished + one.left_over:,}",
-            rules.count(one.finished),
-            rules.count(one.left_over),
-            f"{one.classes:,}",
-            percent(one.loss),
+            step.label,
+            f"{step.finished + step.left_over:,}",
+            rules.count(step.finished),
+            rules.count(step.left_over),
+            f"{step.classes:,}",
+            percent(step.loss),
         ]
-        for one in known
+        for step in steps
     ]
     blocks: list[Block] = [
         Text("Each round puts records into classes and leaves the others to the next round: those "
@@ -137,11 +137,11 @@ def rounds(evidence: Evidence) -> Section | None:
                 stacked=True,
                 words=[
                     [
-                        one.label,
-                        f"put into classes: {rules.count(one.finished)} records",
-                        f"left over: {rules.count(one.left_over)} records",
+                        step.label,
+                        f"put into classes: {rules.count(step.finished)} records",
+                        f"left over: {rules.count(step.left_over)} records",
                     ]
-                    for one in known
+                    for step in steps
                 ],
             ),
             f"Stacked bar chart: records of {len(rows)} rounds, put into classes and left over.",
@@ -156,7 +156,7 @@ def rounds(evidence: Evidence) -> Section | None:
                 "mean part of the range left open (%)",
                 "round",
                 words=[
-                    [f"{one.label}: {percent(one.loss)} of the range left open"] for one in known
+                    [f"{step.label}: {percent(step.loss)} of the range left open"] for step in steps
                 ],
             ),
             "Bar chart: mean certainty penalty of the classes of each round in percent. "
@@ -164,7 +164,7 @@ def rounds(evidence: Evidence) -> Section | None:
             Table("Certainty penalty of each round", _ROUND_COLUMNS, cells),
         ),
     ]  # fmt: skip
-    if untold or evidence.counts.get("rows_left_out", 0) is None:
+    if hidden or evidence.counts.get("rows_left_out", 0) is None:
         blocks.append(
             Text(f"In the end {rules.few} records were left over, which the figures leave out.")
         )
@@ -189,13 +189,13 @@ class _Round(NamedTuple):
     loss: float
 
 
-def _rounds_told(evidence: Evidence, untold: int) -> list[_Round]:
+def _rounds_shown(evidence: Evidence, hidden: int) -> list[_Round]:
     """Return the rows of each round, some records that all of them left over left out."""
     weights = sum(float(row.get("weight") or 1.0) for row in evidence.attributes) or 1.0
     each = []
     for row in evidence.rounds:
         finished = int(row["normal_rows"])
         loss = float(row["gcp_total"]) / (finished * weights) if finished else 0.0
-        left_over = int(row["outlier_rows"]) - untold
+        left_over = int(row["outlier_rows"]) - hidden
         each.append(_Round(f"round {row['round']}", finished, left_over, int(row["classes"]), loss))
     return each

@@ -26,7 +26,7 @@ from anonspark.reporting.groups import Naming, beginnings, levels_of, plan_group
 from anonspark.reporting.original import BinCounts, Original
 
 MISSING = "missing"
-UNTOLD = "any value (*)"
+ANY_VALUE = "any value (*)"
 
 
 @dataclass(frozen=True)
@@ -62,78 +62,78 @@ class OrderedLabels(NamedTuple):
     bins: Bins
 
 
-def ordered_labels(found: pa.Table, attribute: Attribute, k: int) -> OrderedLabels:
+def ordered_labels(counted: pa.Table, attribute: Attribute, k: int) -> OrderedLabels:
     """Return what is published of an ordered attribute, of its different labels."""
     published, scale = attribute.published, attribute.scale
     if published is None or scale is None:
         raise TypeError(f"{attribute.name}: not an ordered quasi-identifier")
-    columns, counts = found.columns[:-1], found[RECORDS].to_numpy().astype(np.float64)
+    columns, counts = counted.columns[:-1], counted[RECORDS].to_numpy().astype(np.float64)
     regions, numbers = read_regions(columns, published, means=True)
     axis = numbers_axis(published)
     spread = spread_present(axis, regions)
     middles = spread.centers()
     records = np.bincount(numbers, counts, len(regions)).astype(np.float64)
-    known = ~np.isnan(middles)
-    bins = plan_bins(scale, middles[known], records[known], k)
+    present = ~np.isnan(middles)
+    bins = plan_bins(scale, middles[present], records[present], k)
     return OrderedLabels(axis, regions, records, bins)
 
 
 def ordered_marginal(
-    attribute: Attribute, labels: OrderedLabels, found: BinCounts | None, k: int
+    attribute: Attribute, labels: OrderedLabels, original: BinCounts | None, k: int
 ) -> Marginal:
     """Return the distribution of an ordered attribute."""
     missing = 0.0
-    own_axis = OrderedAxis(labels.bins, labels.axis)
-    after = own_axis.totals(labels.regions, labels.records)
+    axis = OrderedAxis(labels.bins, labels.axis)
+    after = axis.totals(labels.regions, labels.records)
     tables = [after[:-2]]
-    if found is not None:
-        missing = found.missing
-        tables.append(found.counts)
+    if original is not None:
+        missing = original.missing
+        tables.append(original.counts)
     bins, members = merge_bins(labels.bins, tables, k)
     names = bins.labels
     in_bins = np.array([after[group].sum() for group in members])
-    own = None
-    if found is not None:
-        own = np.array([found.counts[group].sum() for group in members])
+    before = None
+    if original is not None:
+        before = np.array([original.counts[group].sum() for group in members])
     if 0 < missing < k:
         # Too few to be told of by themselves.
         names[-1] += " or missing"
         in_bins[-1] += after[-2]
         after[-2] = 0.0
-        if own is not None:
-            own[-1] += missing
+        if before is not None:
+            before[-1] += missing
             missing = 0.0
-    return _marginal(attribute, names, own, missing, in_bins, after[-2:], k)
+    return _marginal(attribute, names, before, missing, in_bins, after[-2:], k)
 
 
 def category_marginal(
-    found: pa.Table, attribute: Attribute, k: int, table: Original | None
+    counted: pa.Table, attribute: Attribute, k: int, table: Original | None
 ) -> Marginal:
     """Return the distribution of a category."""
     published = attribute.published
     if published is None:
         raise TypeError(f"{attribute.name}: not a quasi-identifier")
-    columns, counts = found.columns[:-1], found[RECORDS].to_numpy().astype(np.float64)
-    names, own, missing = ([], None, 0.0) if table is None else table.values(attribute.name)
+    columns, counts = counted.columns[:-1], counted[RECORDS].to_numpy().astype(np.float64)
+    names, originals, missing = ([], None, 0.0) if table is None else table.values(attribute.name)
     regions, numbers = read_regions(columns, published, attribute.leaves)
     if published.is_code:
         axis = Axis.of_texts(published, names if table is not None else _finest(regions))
     else:
         axis = Axis.of_regions(published, regions, whole=True)
     by_region = np.bincount(numbers, counts, len(regions)).astype(np.float64)
-    if own is not None:
+    if originals is not None:
         namings = _namings(attribute, names)
-        groups = plan_groups([(name,) for name in names], own, k, namings, missing)
+        groups = plan_groups([(name,) for name in names], originals, k, namings, missing)
     else:
         texts = [axis.texts_of(region) for region in regions]
         sure = [index for index, text in enumerate(texts) if text and not regions[index].missing]
         namings = _namings(attribute, sorted(set().union(*texts)))
-        groups = plan_groups([texts[place] for place in sure], by_region[sure], k, namings)
+        groups = plan_groups([texts[index] for index in sure], by_region[sure], k, namings)
     group_axis = GroupAxis(groups, axis)
     after = by_region @ group_axis.parts(regions)
     before = None
-    if own is not None:
-        before = own @ group_axis.columns(pa.array(names, pa.string()))
+    if originals is not None:
+        before = originals @ group_axis.columns(pa.array(names, pa.string()))
         if groups.with_missing:
             before[-1] += missing
             missing = 0.0
@@ -150,25 +150,25 @@ def _marginal(
     k: int,
 ) -> Marginal:
     """Put a marginal together. Rows without people, and those of too few, are left out."""
-    names = [*labels, MISSING, UNTOLD]
-    ours = np.array([*after, *special])
+    names = [*labels, MISSING, ANY_VALUE]
+    release = np.array([*after, *special])
     if 0 < special[1] < k:
         # Too few to be told of: as the others.
-        others = ours[:-1].sum()
-        ours[:-1] *= (others + special[1]) / others if others else 1.0
-        ours[-1] = 0.0
-    theirs = None if before is None else np.array([*before, missing, 0.0])
-    kept = [
+        rest = release[:-1].sum()
+        release[:-1] *= (rest + special[1]) / rest if rest else 1.0
+        release[-1] = 0.0
+    original = None if before is None else np.array([*before, missing, 0.0])
+    shown = [
         index
         for index in range(len(names))
-        if round(ours[index], 9) > 0 or (theirs is not None and theirs[index] > 0)
+        if round(release[index], 9) > 0 or (original is not None and original[index] > 0)
     ]
     return Marginal(
         attribute.name,
         attribute.kind,
-        tuple(names[place] for place in kept),
-        None if theirs is None else tuple(int(theirs[place]) for place in kept),
-        tuple(float(ours[place]) for place in kept),
+        tuple(names[index] for index in shown),
+        None if original is None else tuple(int(original[index]) for index in shown),
+        tuple(float(release[index]) for index in shown),
     )
 
 

@@ -61,7 +61,7 @@ class Night:
     figures: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as plain values, for JSON."""
+        """Return the fields as JSON values."""
         return asdict(self) | {"started": self.started.isoformat(timespec="seconds")}
 
 
@@ -91,18 +91,18 @@ def read_nights(engine: Engine, directory: str) -> list[Night]:
     A release whose manifest cannot be read is left out with a warning.
     """
     root = directory.rstrip("/") or "/"
-    found: dict[tuple[str, str], Night] = {}
+    nights: dict[tuple[str, str], Night] = {}
     for night in (*_in_tables(engine, root), *_in_manifests(engine.files, root)):
-        known = found.get((night.job, night.run_id))
+        earlier = nights.get((night.job, night.run_id))
         # What the table tells of a run that was repeated is newer, and its release is here.
-        if known is None or known.started <= night.started:
-            found[night.job, night.run_id] = night
-    if not found:
+        if earlier is None or earlier.started <= night.started:
+            nights[night.job, night.run_id] = night
+    if not nights:
         raise DataError(
             f"{redact(root)}: found no release and no tables of all runs. Expected "
             "the directory of metrics.append_to, or one with releases in it"
         )
-    return sorted(found.values(), key=lambda one: (one.started, one.job, one.run_id))
+    return sorted(nights.values(), key=lambda night: (night.started, night.job, night.run_id))
 
 
 def _below(files: Files, root: str, name: str) -> Iterator[str]:

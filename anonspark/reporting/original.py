@@ -65,7 +65,7 @@ class Original:
                 "that the release was made of"
             )
         self.places: dict[str, int] = {}
-        self.categories = [index for index, one in enumerate(attributes) if one.scale is None]
+        self.categories = [index for index, item in enumerate(attributes) if item.scale is None]
         readings = []
         for position, attribute in enumerate(attributes):
             if attribute.name in types:
@@ -76,7 +76,7 @@ class Original:
         records = original.read(readings)
         if manifest.drops_missing:
             # They are not in the release: a difference must not tell how many.
-            records = records.without([one.missing for one in readings])
+            records = records.without([reading.missing for reading in readings])
         self.records = as_comparable(records, readings)
 
     @cached_property
@@ -94,8 +94,8 @@ class Original:
         DataError
             If there are more than 1,000,000 different ones.
         """
-        found = self._counted[self.places[attribute]]
-        counts = dict(zip(*(column.to_pylist() for column in found.columns), strict=True))
+        counted = self._counted[self.places[attribute]]
+        counts = dict(zip(*(column.to_pylist() for column in counted.columns), strict=True))
         missing = float(counts.pop(None, 0))
         if len(counts) > _MOST_TEXTS:
             raise DataError(
@@ -108,15 +108,15 @@ class Original:
         """Count the groups of records with the same quasi-identifiers."""
         names = [f"value_{index}" for index in range(quasi_identifiers)]
         counted = self.records.aggregate(names, count="size").aggregate(["size"], count="groups")
-        found = counted.collect()
-        sizes = dict(zip(found["size"].to_pylist(), found["groups"].to_pylist(), strict=True))
+        table = counted.collect()
+        sizes = dict(zip(table["size"].to_pylist(), table["groups"].to_pylist(), strict=True))
         return OriginalFigures(sum(size * groups for size, groups in sizes.items()), sizes)
 
 
-def _require_readable(reading: Reading, found: pa.DataType) -> Reading:
-    if reading.type is not None and not is_readable(found, reading.type):
+def _require_readable(reading: Reading, kind: pa.DataType) -> Reading:
+    if reading.type is not None and not is_readable(kind, reading.type):
         raise DataError(
-            f"--original: column {reading.column!r} has type {type_name(found)}, which cannot be "
+            f"--original: column {reading.column!r} has type {type_name(kind)}, which cannot be "
             f"read as {type_name(reading.type)}. Give the table that the release was made of"
         )
     return reading
@@ -124,16 +124,16 @@ def _require_readable(reading: Reading, found: pa.DataType) -> Reading:
 
 def count_bins(records: Table, edges: Mapping[int, Sequence[float]]) -> dict[int, BinCounts]:
     """Count the bins of ordered attributes, by their places. One job for all of them."""
-    count = _CountBins({place: tuple(edge) for place, edge in edges.items()})
-    found = records.map_batches(count, _COUNTED).collect()
-    rows = pc.sum(found.filter(pc.field("place") < 0)["rows"], min_count=0).as_py()
+    count = _CountBins({index: tuple(edge) for index, edge in edges.items()})
+    collected = records.map_batches(count, _COUNTED).collect()
+    rows = pc.sum(collected.filter(pc.field("place") < 0)["rows"], min_count=0).as_py()
     counts = {}
-    for place, own in edges.items():
-        tasks = found.filter(pc.field("place") == place)
-        reached = np.zeros(1 + len(own), np.int64)
+    for index, bounds in edges.items():
+        tasks = collected.filter(pc.field("place") == index)
+        reached = np.zeros(1 + len(bounds), np.int64)
         reached += sum(np.array(value, np.int64) for value in tasks["reached"].to_pylist())
         inside = -np.diff(np.array([*reached, 0], np.float64))
-        counts[place] = BinCounts(inside, float(rows - reached[0]))
+        counts[index] = BinCounts(inside, float(rows - reached[0]))
     return counts
 
 
@@ -161,8 +161,8 @@ class _CountBins:
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             rows = [{"place": -1, "rows": batch.num_rows}]
-            for place, edges in self.edges.items():
-                values = batch.column(f"value_{place}").drop_null().to_numpy()
+            for index, edges in self.edges.items():
+                values = batch.column(f"value_{index}").drop_null().to_numpy()
                 reached = [len(values), *(int((values >= edge).sum()) for edge in edges)]
-                rows.append({"place": place, "reached": reached})
+                rows.append({"place": index, "reached": reached})
             yield pa.RecordBatch.from_pylist(rows, _COUNTED)

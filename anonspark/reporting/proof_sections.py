@@ -8,14 +8,14 @@ from math import isfinite
 
 from anonspark.config.variables import configuration_yaml
 from anonspark.core.figure_text import figure_text
-from anonspark.layers.evaluate.withholding import COUNTS
+from anonspark.layers.evaluate.small_counts import COUNTS
 from anonspark.presentation.bars import Bars, Series, bar_chart
 from anonspark.presentation.blocks import Block, Cell, Code, Role, Section, Table, Text, Verdict
 from anonspark.reporting.disclosure import Disclosure
 from anonspark.reporting.evidence import Evidence, Row
 from anonspark.verification.criteria import MeasuredCriterion
-from anonspark.verification.people import MeasuredUnits
 from anonspark.verification.truthfulness import Truthfulness
+from anonspark.verification.unit_criteria import MeasuredUnits
 
 _ROLES = {
     "identifier": "not published",
@@ -137,28 +137,28 @@ def _units_rows(
         ]
 
 
-def _criterion_row(one: MeasuredCriterion) -> list[str | Verdict]:
-    asked = one.criterion
+def _criterion_row(case: MeasuredCriterion) -> list[str | Verdict]:
+    asked = case.criterion
     what = asked.type.measured.format(bound=figure_text(asked.bound))
     limit = asked.bound if asked.told_c is None else asked.told_c
-    measured = figure_text(one.measured) if isfinite(one.measured) else "unbounded"
+    measured = figure_text(case.measured) if isfinite(case.measured) else "unbounded"
     return [
         f"{asked.attribute}: {what}",
         f"{asked.type.bound} {figure_text(limit)}",
         measured,
-        Verdict(not one.violating_classes),
+        Verdict(not case.violating_classes),
     ]
 
 
 def _presence_rows(evidence: Evidence) -> list[list[str | Verdict]]:
     presence = evidence.verification.presence
-    wanted = evidence.manifest.configuration["privacy"].get("delta_presence")
-    if not presence or not wanted:
+    bounds = evidence.manifest.configuration["privacy"].get("delta_presence")
+    if not presence or not bounds:
         return []
     return [
         [
             "delta-presence: how sure an attacker can be that a person is in the release",
-            f"{figure_text(wanted.get('min', 0.0))} to {figure_text(wanted.get('max', 1.0))}",
+            f"{figure_text(bounds.get('min', 0.0))} to {figure_text(bounds.get('max', 1.0))}",
             f"{figure_text(presence.smallest)} to {figure_text(presence.largest)}",
             Verdict(presence.holds),
         ]
@@ -221,11 +221,11 @@ def _untruthful(truth: Truthfulness, evidence: Evidence) -> str:
 
 
 def gates(evidence: Evidence) -> Section | None:
-    """Show the bounds that the configuration sets on figures. None where it sets none."""
-    found = evidence.manifest.document.get("gates") or []
-    if not found:
+    """Show the quality gates of the configuration, or return None if it has none."""
+    bounds = evidence.manifest.document.get("gates") or []
+    if not bounds:
         return None
-    rows = [_gate_row(evidence, one) for one in found]
+    rows = [_gate_row(evidence, bound) for bound in bounds]
     held = all(holds for _, holds in rows)
     return Section(
         "gates",
@@ -270,7 +270,7 @@ def _gate_figure(evidence: Evidence, name: str, figure: float) -> tuple[str, boo
     """Return a figure as text that reveals no more than other sections, and if it is exact."""
     rules, metric = evidence.rules, name.rpartition(".")[2]
     if metric in ("generalized_rows", "generalized_share"):
-        people = evidence.kept
+        people = evidence.counted_rows
         some = figure if metric == "generalized_rows" else figure * people
         if rules.hides(round(some)):
             return f"{rules.few} records", False
@@ -338,7 +338,7 @@ def published(evidence: Evidence) -> Section:
 
 
 def decision(evidence: Evidence) -> Section | None:
-    """Show what the officer stated, blank where nothing was. None without a decision."""
+    """Show the statements of the officer, or return None without a decision."""
     stated = evidence.decision
     if stated is None:
         return None

@@ -81,9 +81,9 @@ def risk_curve(evidence: Evidence) -> Section | None:
         ),
         Table(title, ("threshold", *tables), rows),
     )
-    found = "people whose records look alike" if evidence.people else "records that look alike"
+    alike = "people whose records look alike" if evidence.people else "records that look alike"
     text = (
-        f"An attacker who knows all quasi-identifiers of a person finds the {found}, and takes "
+        f"An attacker who knows all quasi-identifiers of a person finds the {alike}, and takes "
         "one of them: the fewer they are, the higher the risk. The curve has the share of the "
         f"{what} above each probability. Shares are rounded to multiples of k = {rules.k:,} "
         f"{what}."
@@ -112,8 +112,8 @@ def risk(evidence: Evidence) -> Section | None:
     if figures.original is not None and evidence.risk_before:
         sides.insert(0, ("original", evidence.risk_before, figures.original.rows))
     rows = []
-    for name, found, people in sides:
-        for row in found:
+    for name, risks, people in sides:
+        for row in risks:
             if row["attacker"] == "journalist" and not row.get("population"):
                 continue
             rows.append(
@@ -132,8 +132,8 @@ def risk(evidence: Evidence) -> Section | None:
     columns = ("attacker", "who", "highest", "average", f"{what} at risk", f"unique {what}")
     labels = ["highest", "average", f"{what} at risk"]
     series, texts = [], {}
-    for name, found, people in sides:
-        prosecutor = prosecutor_of(found)
+    for name, risks, people in sides:
+        prosecutor = prosecutor_of(risks)
         if prosecutor is None:
             continue
         at_risk = rules.rounded_share(float(prosecutor.get("at_risk") or 0.0), people)
@@ -212,9 +212,9 @@ def _alike(evidence: Evidence) -> Chart | None:
         for low, high in pairwise(starts)
     ] + [f"{starts[-1]:,} and more"]
     tables = []
-    for one in (original.sizes, sizes):
+    for table in (original.sizes, sizes):
         counts = [0] * len(starts)
-        for size, groups in one.items():
+        for size, groups in table.items():
             counts[int(np.searchsorted(starts, size, "right")) - 1] += size * groups
         tables.append(counts)
     series, cells = [], []
@@ -234,8 +234,8 @@ def _alike(evidence: Evidence) -> Chart | None:
                 words_of(
                     f"{label} alike",
                     {
-                        one.name: f"{column[number]} records"
-                        for one, column in zip(series, cells, strict=True)
+                        side.name: f"{column[number]} records"
+                        for side, column in zip(series, cells, strict=True)
                     },
                 )
                 for number, label in enumerate(labels)

@@ -65,7 +65,7 @@ def utility_sentences(
     ]
     if distances:
         largest, name = max(distances)
-        middle = float(np.median([one for one, _ in distances]))
+        middle = float(np.median([share for share, _ in distances]))
         sentences.append(
             f"{name} changed most: {round_percent(largest)} of the records moved to another bin of "
             f"its chart, or out of it (median column: {round_percent(middle)})."
@@ -77,7 +77,7 @@ def utility_sentences(
 
 def distance(before: Sequence[float], after: Sequence[float]) -> float:
     """Return the total variation distance of two distributions, 0 to 1."""
-    return sum(abs(one - other) for one, other in zip(before, after, strict=True)) / 2
+    return sum(abs(first - second) for first, second in zip(before, after, strict=True)) / 2
 
 
 def usefulness(evidence: Evidence) -> Section:
@@ -121,40 +121,40 @@ def _models(learning: Learning, rules: Disclosure) -> list[Block]:
 
 def _scores(learning: Learning) -> Chart:
     """Show the scores of each learner, the difference with its interval, and guessing."""
-    kept = kept_of(learning)
-    if kept is None:
+    retained = kept_of(learning)
+    if retained is None:
         raise TypeError("a learning without a loss")
-    name = MEASURES[kept.measure]
+    name = MEASURES[retained.measure]
     by_side = {
         side: {
-            score.learner: float(getattr(score, kept.measure))
+            score.learner: float(getattr(score, retained.measure))
             for score in learning.scores
             if score.trained_on == side
         }
         for side in ("original", "release")
     }
     rows, words = [], []
-    for one in learning.differences:
-        found = getattr(one, kept.measure)
-        margin = "" if found.standard_error is None else f" ±{1.96 * found.standard_error:.4f}"
-        scores = {side: f"{own[one.learner]:.4f}" for side, own in by_side.items()}
-        difference = f"{found.difference:+z.4f}{margin}"
-        rows.append([one.learner, *scores.values(), difference, found.verdict or "too few records"])
-        words.append([*words_of(one.learner, scores), f"difference: {difference}"])
-    guessing = f"{kept.guessing:.4f}"
+    for pair in learning.differences:
+        gap = getattr(pair, retained.measure)
+        margin = "" if gap.standard_error is None else f" ±{1.96 * gap.standard_error:.4f}"
+        scores = {side: f"{values[pair.learner]:.4f}" for side, values in by_side.items()}
+        difference = f"{gap.difference:+z.4f}{margin}"
+        rows.append([pair.learner, *scores.values(), difference, gap.verdict or "too few records"])
+        words.append([*words_of(pair.learner, scores), f"difference: {difference}"])
+    guessing = f"{retained.guessing:.4f}"
     rows.append(["guessing", guessing, guessing, "", ""])
-    learners = [one.learner for one in learning.differences]
+    learners = [model.learner for model in learning.differences]
     title = f"Models that learn {learning.target}"
     return bar_chart(
         "models",
         Bars(
             title,
             learners,
-            [Series(side, [own[one] for one in learners]) for side, own in by_side.items()],
+            [Series(side, [values[key] for key in learners]) for side, values in by_side.items()],
             f"{name}, 1 is perfect",
             "learner",
             limit=1.0,
-            marks=[(kept.guessing, "guessing")],
+            marks=[(retained.guessing, "guessing")],
             words=words,
         ),
         f"Bar chart: {name} of {len(learners)} learners trained on the original and on the "

@@ -41,11 +41,11 @@ def marginals(evidence: Evidence) -> Section | None:
     return Section(
         "marginals",
         "Values before and after",
-        [Text(text), *(_marginal(one, index, rules) for index, one in enumerate(marginals))],
+        [Text(text), *(_marginal(item, index, rules) for index, item in enumerate(marginals))],
     )
 
 
-def _marginal(marginal: Marginal, place: int, rules: Disclosure) -> Chart:
+def _marginal(marginal: Marginal, index: int, rules: Disclosure) -> Chart:
     tables = [("original", marginal.before), ("release", marginal.after)]
     series, columns, numbers = [], [marginal.kind], []
     for name, counts in tables:
@@ -64,18 +64,18 @@ def _marginal(marginal: Marginal, place: int, rules: Disclosure) -> Chart:
         words_of(
             label,
             {
-                one.name: _people_and_share(*cells[number], rules)
-                for one, cells in zip(series, numbers, strict=True)
+                side.name: _people_and_share(*cells[number], rules)
+                for side, cells in zip(series, numbers, strict=True)
             },
         )
         for number, label in enumerate(marginal.labels)
     ]
     description = (
         f"Bar chart: distribution of {marginal.attribute} in the "
-        f"{' and in the '.join(one.name for one in series)}, {len(rows)} bars."
+        f"{' and in the '.join(side.name for side in series)}, {len(rows)} bars."
     )
     return bar_chart(
-        f"marginal-{place}",
+        f"marginal-{index}",
         Bars(
             marginal.attribute,
             marginal.labels,
@@ -164,11 +164,6 @@ def require_many(learning: Learning, rules: Disclosure) -> None:
     A share of test records is as good as a count of them: that of the most frequent class, and
     accuracies where they are shown.
 
-    Parameters
-    ----------
-    learning : Learning
-    rules : Disclosure
-
     Raises
     ------
     DataError
@@ -183,7 +178,7 @@ def require_many(learning: Learning, rules: Disclosure) -> None:
     shares = [1.0, learning.majority]
     if learning.loss.measure == "accuracy":
         shares += [score.accuracy for score in learning.scores]
-    if any(rules.hides(round(one * records)) for share in shares for one in (share, 1.0 - share)):
+    if any(rules.hides(round(part * records)) for share in shares for part in (share, 1.0 - share)):
         raise DataError(
             f"{key}: scores of models that learn {learning.target!r} would tell of {rules.few} "
             f"test records. Expected k = {rules.k:,} or none of each kind. Give more records, or "

@@ -23,7 +23,7 @@ _MORE = "Counted by person, the share may be higher, up to 100%."
 
 def weaknesses(evidence: Evidence) -> Section:
     """Show what can be inferred of every sensitive attribute, what singles out, and warnings."""
-    found = weakness_items(evidence)
+    items = weakness_items(evidence)
     blocks: list[Block] = [
         Text("None of the weaknesses that are measured here was found. Not measured: background "
              "knowledge, other releases, membership, knowledge of the method.")
@@ -38,46 +38,46 @@ def weaknesses(evidence: Evidence) -> Section:
             Text("The release does not keep its promise: what is broken is listed below, under "
                  "Guarantee and proof. The following was also found, or follows from it.", "bad")
         ]  # fmt: skip
-    elif any(one.tone for one in found):
+    elif any(item.tone for item in items):
         blocks = [
             Text("None of this breaks the promise. Consider it before you decide about the "
                  "release. Remedies are below.")
         ]  # fmt: skip
-    return Section("weaknesses", "What weakens it", [*blocks, *([Items(found)] if found else [])])
+    return Section("weaknesses", "What weakens it", [*blocks, *([Items(items)] if items else [])])
 
 
 def weakness_items(evidence: Evidence) -> list[Item]:
     """Return what weakens a release, one item for each thing."""
-    found = [*_inferred(evidence), *_risky(evidence), *_singling_out(evidence), *_warned(evidence)]
+    items = [*_inferred(evidence), *_risky(evidence), *_singling_out(evidence), *_warned(evidence)]
     # What is bad comes first, and what stands in its order stays there.
-    return sorted(found, key=lambda one: ("bad", "mixed", "").index(one.tone))
+    return sorted(items, key=lambda item: ("bad", "mixed", "").index(item.tone))
 
 
 def shares_tried(evidence: Evidence, attribute: str) -> dict[float, tuple[int, int]]:
     """Return classes and records in which one value has more than each share that was tried."""
     return {
-        one.criterion.bound: (one.violating_classes, one.violating_records)
-        for one in evidence.verification.tried
-        if one.criterion.attribute == attribute and one.criterion.kind == "alpha"
+        case.criterion.bound: (case.violating_classes, case.violating_records)
+        for case in evidence.verification.tried
+        if case.criterion.attribute == attribute and case.criterion.kind == "alpha"
     }
 
 
 def _inferred(evidence: Evidence) -> Iterator[Item]:
-    for one in evidence.verification.sensitive:
-        name, rules = one.attribute, evidence.rules
-        share = one.worst.get("largest_share")
+    for sensitive in evidence.verification.sensitive:
+        name, rules = sensitive.attribute, evidence.rules
+        share = sensitive.worst.get("largest_share")
         if share is None:
             yield Item(f"{name}: not measured", _TOO_MANY_VALUES, "mixed")
             continue
-        homogeneous = one.homogeneous_classes or 0
+        homogeneous = sensitive.homogeneous_classes or 0
         if homogeneous:
-            records = rules.count(one.homogeneous_records or 0)
+            records = rules.count(sensitive.homogeneous_records or 0)
             several = homogeneous > 1
-            subject, place = ("They are", "one of them") if several else ("It is", "it")
+            subject, pronoun = ("They are", "one of them") if several else ("It is", "it")
             yield Item(
                 f"{name}: {_classes(homogeneous)} with one value only",
                 f"{subject} homogeneous, with {records} records: if a person is known to be in "
-                f"{place}, the {name} is certain.",
+                f"{pronoun}, the {name} is certain.",
                 "bad",
             )
             continue
@@ -141,12 +141,12 @@ def _singling_out(evidence: Evidence) -> Iterator[Item]:
 
 def _warned(evidence: Evidence) -> Iterator[Item]:
     warnings = []
-    for one in evidence.manifest.document.get("warnings") or ():
-        warnings.append(str(one["text"]))
+    for warning in evidence.manifest.document.get("warnings") or ():
+        warnings.append(str(warning["text"]))
         # Those have an item of their own, and the size of a block is about the machine.
-        if one.get("code") not in ("rare_values", "column_identifies", "large_block"):
-            tone = "bad" if one.get("code") == "people_alone" else "mixed"
-            yield Item(str(one.get("attribute") or "The run"), _sentence(one["text"]), tone)
+        if warning.get("code") not in ("rare_values", "column_identifies", "large_block"):
+            tone = "bad" if warning.get("code") == "people_alone" else "mixed"
+            yield Item(str(warning.get("attribute") or "The run"), _sentence(warning["text"]), tone)
     for text in evidence.verification.warnings:
         if not any(text.endswith(warning) for warning in warnings):
             yield Item("The proof", _sentence(text), "mixed")
@@ -154,7 +154,7 @@ def _warned(evidence: Evidence) -> Iterator[Item]:
 
 def _sentence(text: object) -> str:
     """Return a warning as a sentence: in a log it follows a key."""
-    whole = str(text)
-    if not whole.startswith(("execution.", "attributes.")):
-        whole = whole[:1].upper() + whole[1:]
-    return whole if whole.endswith(".") else f"{whole}."
+    sentence = str(text)
+    if not sentence.startswith(("execution.", "attributes.")):
+        sentence = sentence[:1].upper() + sentence[1:]
+    return sentence if sentence.endswith(".") else f"{sentence}."

@@ -94,12 +94,12 @@ def put_together(tables: Sequence[pa.Table]) -> pa.Table:
     return pa.concat_tables(tables).unify_dictionaries().combine_chunks()
 
 
-def _decoded(records: pa.Table, places: Sequence[int]) -> pa.Table:
-    for place in places:
-        column = records.column(place)
+def _decoded(records: pa.Table, indices: Sequence[int]) -> pa.Table:
+    for index in indices:
+        column = records.column(index)
         if pa.types.is_dictionary(column.type):
-            name = records.schema.names[place]
+            name = records.schema.names[index]
             chunks = [chunk.dictionary_decode() for chunk in column.chunks]
             plain = pa.chunked_array(chunks, column.type.value_type)
-            records = records.set_column(place, name, plain)
+            records = records.set_column(index, name, plain)
     return records

@@ -97,8 +97,8 @@ class Records:
         Table
             Lazy. No shuffle.
         """
-        wanted = self.schema.names if names is None else list(names)
-        return self.packed.map_batches(_OnRecords(function, wanted), schema)
+        columns = self.schema.names if names is None else list(names)
+        return self.packed.map_batches(_OnRecords(function, columns), schema)
 
     def repartition(self, function: OnBatches, schema: pa.Schema, tasks: int) -> Table:
         """Apply a function to the records of each task, and hand every row to the task it names.
@@ -156,9 +156,9 @@ class Records:
         """
         hashed = self.rows(*names).with_hashes({"content": names})
         rows = hashed.select(["content"]).aggregate([], count=ROWS, hashes="content").collect()
-        (found,) = rows.to_pylist()
+        (sums,) = rows.to_pylist()
         return table_fingerprint(
-            found[ROWS], int(found["content_sum"] or 0), found["content_xor"] or 0
+            sums[ROWS], int(sums["content_sum"] or 0), sums["content_xor"] or 0
         )
 
 

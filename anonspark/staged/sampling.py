@@ -74,9 +74,9 @@ def all_records(
     -----
     One pass over the columns, which are collected.
     """
-    found = table.select(columns).collect(most)
-    order = np.argsort(record_hashes(found, seed), kind="stable")
-    return found.take(pa.array(order))
+    records = table.select(columns).collect(most)
+    order = np.argsort(record_hashes(records, seed), kind="stable")
+    return records.take(pa.array(order))
 
 
 def sample_records(
@@ -134,12 +134,12 @@ def draw_sample(
     lots = counted.map_batches(_Draw(share), _DRAWN).collect()
     hashes = lots[HASH].to_numpy()
     first = np.lexsort((hashes, lots[_PRIORITY].to_numpy()))[:most]
-    wanted, copies = np.unique(hashes[first], return_counts=True)
+    drawn, copies = np.unique(hashes[first], return_counts=True)
     schema = pa.schema([*(table.schema.field(name) for name in columns), (HASH, pa.int64())])
-    found = table.select(columns).map_batches(_Take(seed, wanted), schema).collect()
+    records = table.select(columns).map_batches(_Take(seed, drawn), schema).collect()
     # Equal records were found by several tasks.
-    _, places = np.unique(found[HASH].to_numpy(), return_index=True)
-    return found.select(columns).take(pa.array(np.repeat(places, copies)))
+    _, places = np.unique(records[HASH].to_numpy(), return_index=True)
+    return records.select(columns).take(pa.array(np.repeat(places, copies)))
 
 
 def _priorities(hashes: Unsigned, numbers: Unsigned) -> Integers:
@@ -150,8 +150,8 @@ def _priorities(hashes: Unsigned, numbers: Unsigned) -> Integers:
         mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         mixed ^= mixed >> np.uint64(31)
     # 63 bits, for engines have no numbers without sign.
-    found: Integers = (mixed >> np.uint64(1)).astype(np.int64)
-    return found
+    priorities: Integers = (mixed >> np.uint64(1)).astype(np.int64)
+    return priorities
 
 
 @dataclass(frozen=True)
@@ -225,22 +225,22 @@ class _Take:
     """Takes the records of a task that are wanted, of equal ones in a batch but one."""
 
     seed: int
-    wanted: Integers
+    drawn: Integers
 
     takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, batches: Batches) -> Batches:
         # Most records are told by some bits of their hashes that they are not wanted.
         some = np.zeros(_BITS + 1, bool)
-        some[self.wanted & _BITS] = True
+        some[self.drawn & _BITS] = True
         for batch in batches:
             hashes = record_hashes(batch, self.seed)
             places = np.flatnonzero(some[hashes & _BITS])
-            found, first = np.unique(hashes[places], return_index=True)
+            present, first = np.unique(hashes[places], return_index=True)
             # The wanted ones are sorted; the last place is one behind them.
-            at = np.searchsorted(self.wanted, found).clip(max=len(self.wanted) - 1)
-            kept = self.wanted[at] == found
-            rows = pa.array(places[first[kept]])
+            at = np.searchsorted(self.drawn, present).clip(max=len(self.drawn) - 1)
+            is_drawn = self.drawn[at] == present
+            rows = pa.array(places[first[is_drawn]])
             columns = [plain(column.take(rows)) for column in batch.columns]
-            columns.append(pa.array(found[kept]))
+            columns.append(pa.array(present[is_drawn]))
             yield pa.RecordBatch.from_arrays(columns, [*batch.schema.names, HASH])

@@ -117,33 +117,33 @@ def measure_association(
         missing_markers,
         drops_missing=drops_missing,
     )
-    bins = tuple(one.bins for one in counted)
-    columns = [one.axis.columns for one in bins]
+    bins = tuple(binned.bins for binned in counted)
+    columns = [part.axis.columns for part in bins]
     require_published(release, columns)
     spread = _SpreadClasses(bins, target, target.reading(release))
     published = release.select([*(name for column in columns for name in column), target.name])
     classes = len(target.classes)
     starts = _starts(bins, classes)
-    names = [one.axis.name for one in bins]
+    names = [part.axis.name for part in bins]
     flat = sum_cells(published, spread, int(starts[-1]) + classes, names)
     tables = [part.reshape(-1, classes) for part in np.split(flat, starts[1:])]
-    attributes_told = []
+    measured = []
     released = (tables[-1][0] * _UNIT).astype(np.int64)
     # Those of the target that no record has which is looked at here are none.
-    some = np.any([one.records.sum(axis=0) > 0 for one in counted], axis=0) | (released > 0)
-    for one, sums in zip(counted, tables, strict=False):
-        own = one.records[:, some]
-        before = removed_uncertainty(own, own.astype(np.float64), own.sum(axis=0))
-        after = removed_uncertainty(own, sums[:, some] * _UNIT, released[some])
-        attributes_told.append(AttributeAssociation(one.bins.axis.name, before, after))
+    some = np.any([binned.records.sum(axis=0) > 0 for binned in counted], axis=0) | (released > 0)
+    for binned, sums in zip(counted, tables, strict=False):
+        records = binned.records[:, some]
+        before = removed_uncertainty(records, records.astype(np.float64), records.sum(axis=0))
+        after = removed_uncertainty(records, sums[:, some] * _UNIT, released[some])
+        measured.append(AttributeAssociation(binned.bins.axis.name, before, after))
     loss = association_loss(
-        [one.before for one in attributes_told], [one.after for one in attributes_told]
+        [attribute.before for attribute in measured], [attribute.after for attribute in measured]
     )
-    return Association(target.name, attributes_told, loss)
+    return Association(target.name, measured, loss)
 
 
 def _starts(bins: Sequence[Bins], classes: int) -> Integers:
-    return np.cumsum([0, *(one.number * classes for one in bins)])
+    return np.cumsum([0, *(part.number * classes for part in bins)])
 
 
 @dataclass(frozen=True)
@@ -162,18 +162,18 @@ class _SpreadClasses:
         sums = np.zeros(starts[-1] + classes, np.int64)
         unreadable: set[int] = set()
         for records in together(batches, PART_BYTES):
-            own = class_numbers(self.target, self.reading, records)
+            labels = class_numbers(self.target, self.reading, records)
             for index, bins in enumerate(self.bins):
                 block = sums[starts[index] : starts[index + 1]].reshape(bins.number, classes)
                 try:
                     spread, numbers = bins.axis.spread(
-                        [records.column(one) for one in bins.axis.columns]
+                        [records.column(name) for name in bins.axis.columns]
                     )
                 except DataError:
                     unreadable.add(index)
                     continue
-                counts = count_pairs(numbers, own, len(spread.starts), classes + 1)[:, :classes]
+                counts = count_pairs(numbers, labels, len(spread.starts), classes + 1)[:, :classes]
                 bins.add_records(spread, np.ascontiguousarray(counts), _UNIT, block)
-            every = np.bincount(own, minlength=classes + 1)[:classes]
+            every = np.bincount(labels, minlength=classes + 1)[:classes]
             sums[starts[-1] :] += every * round(1 / _UNIT)
         yield cells_of(sums, unreadable)

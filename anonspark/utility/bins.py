@@ -12,7 +12,7 @@ import numpy as np
 
 from anonspark.core.arrays import Figures, Integers
 from anonspark.core.association import QUANTILES
-from anonspark.core.spreads import Spread
+from anonspark.core.uniform_mass import Spread
 from anonspark.kernels.bin_shares import spread_over_bins
 from anonspark.release.axes import Axis
 
@@ -69,14 +69,14 @@ class Bins:
         """Return the share of each region in each bin."""
         missing = spread.missing[:, None]
         if self.axis.scale == "text":
-            own = spread.shares(self.axis.frequent, self.axis.frequent)
-            rest = np.maximum(1 - own.sum(axis=1, keepdims=True) - missing, 0.0)
-            return np.concatenate([own, rest, missing], axis=1)
+            shares = spread.shares(self.axis.frequent, self.axis.frequent)
+            rest = np.maximum(1 - shares.sum(axis=1, keepdims=True) - missing, 0.0)
+            return np.concatenate([shares, rest, missing], axis=1)
         below = spread.shares(np.full(len(self.edges), -np.inf), self.edges)
         nothing = np.zeros((len(missing), 1))
         ends = np.concatenate([nothing, below, 1 - missing], axis=1)
-        own = np.maximum(np.diff(ends, axis=1), 0.0)
-        return np.concatenate([own, missing], axis=1)
+        shares = np.maximum(np.diff(ends, axis=1), 0.0)
+        return np.concatenate([shares, missing], axis=1)
 
 
 def quantile_places(counts: Integers) -> Integers:

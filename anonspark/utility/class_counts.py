@@ -50,12 +50,12 @@ without its last bits, or neither where it is missing. The last three are of the
 its numbers, and 1 if some are not whole."""
 
 
-def count_part(place: int, values: pa.Array, labels: Integers, classes: int) -> pa.Table:
+def count_part(index: int, values: pa.Array, labels: Integers, classes: int) -> pa.Table:
     """Count the records of each value and class of an attribute in a part.
 
     Parameters
     ----------
-    place : int
+    index : int
     values : pyarrow.Array
         Texts, or float64. See :func:`~anonspark.utility.learning.read_column`.
     labels : int64 ndarray
@@ -71,28 +71,28 @@ def count_part(place: int, values: pa.Array, labels: Integers, classes: int) -> 
         encoded = values
         if not pa.types.is_dictionary(values.type):
             encoded = values.dictionary_encode(null_encoding="encode")
-        texts, own, records = count_values(encoded, labels, classes + 1)
-        return counts_table(place, own, records, text=texts)
+        texts, of_class, records = count_values(encoded, labels, classes + 1)
+        return counts_table(index, of_class, records, text=texts)
     numbers, missing = _numbers(values)
     keys, present = _keys_of(numbers), numbers[~missing]
     shift = _bits_left_out(keys[~missing])
     encoded = pa.array(keys >> shift, mask=missing).dictionary_encode(null_encoding="encode")
-    ranges, own, records = count_values(encoded, labels, classes + 1)
+    ranges, of_class, records = count_values(encoded, labels, classes + 1)
     facts = {"shift": shift, "broken": int((present != np.rint(present)).any())}
     if len(present):
         facts |= {"smallest": present.min(), "largest": present.max()}
-    return counts_table(place, own, records, key=ranges, **facts)
+    return counts_table(index, of_class, records, key=ranges, **facts)
 
 
-def counts_table(place: int, classes: Integers, records: Integers, **others: object) -> pa.Table:
+def counts_table(index: int, classes: Integers, records: Integers, **others: object) -> pa.Table:
     """Return rows of :data:`COUNTS`. Other columns are arrays or one value for all rows."""
-    columns: dict[str, object] = {"place": place, "class": classes, "records": records, **others}
+    columns: dict[str, object] = {"place": index, "class": classes, "records": records, **others}
     arrays = []
     for field in COUNTS:
-        own = columns.get(field.name)
-        if not isinstance(own, (pa.Array, np.ndarray)):
-            own = pa.repeat(pa.scalar(own, field.type), len(records))
-        arrays.append(pa.array(own).cast(field.type))
+        values = columns.get(field.name)
+        if not isinstance(values, (pa.Array, np.ndarray)):
+            values = pa.repeat(pa.scalar(values, field.type), len(records))
+        arrays.append(pa.array(values).cast(field.type))
     return pa.table(arrays, schema=COUNTS)
 
 
@@ -168,18 +168,18 @@ class Numbers:
 
     def refined(self, near: Numbers) -> Numbers:
         """Return the same with the numbers near quantiles in place of their ranges."""
-        others = ~np.isin(self.keys, self.with_quantiles)
-        keys = np.concatenate([self.keys[others] << self.shift, near.keys])
+        rest = ~np.isin(self.keys, self.with_quantiles)
+        keys = np.concatenate([self.keys[rest] << self.shift, near.keys])
         order = np.argsort(keys)
-        counts = np.concatenate([self.counts[others], near.counts])
+        counts = np.concatenate([self.counts[rest], near.counts])
         return Numbers(keys[order], 0, counts[order])
 
     def bins(self) -> tuple[Figures, Integers]:
         """Return the different quantiles, and the records between them by class."""
-        places = quantile_places(self.counts)
+        positions = quantile_places(self.counts)
         up_to = np.cumsum(self.counts, axis=0)
-        ends = np.concatenate([up_to[places], self.counts.sum(axis=0, keepdims=True)])
-        return _numbers_of(self.keys[places]), np.diff(ends, axis=0, prepend=0)
+        ends = np.concatenate([up_to[positions], self.counts.sum(axis=0, keepdims=True)])
+        return _numbers_of(self.keys[positions]), np.diff(ends, axis=0, prepend=0)
 
 
 def counts_by_class(rows: Integers, number: int, counted: pa.Table, classes: int) -> Integers:
@@ -204,7 +204,7 @@ def count_near_quantiles(
     -----
     One pass. The different numbers in the ranges with quantiles are collected.
     """
-    ranges = {place: (number.shift, number.with_quantiles) for place, number in numbers.items()}
+    ranges = {index: (number.shift, number.with_quantiles) for index, number in numbers.items()}
     if not ranges:
         return {}
     read = read.of(ranges)
@@ -213,8 +213,8 @@ def count_near_quantiles(
     )
     classes = len(read.target.classes)
     return {
-        place: number.refined(Numbers.of(near.filter(pc.equal(near["place"], place)), classes))
-        for place, number in numbers.items()
+        index: number.refined(Numbers.of(near.filter(pc.equal(near["place"], index)), classes))
+        for index, number in numbers.items()
     }
 
 
@@ -231,21 +231,21 @@ class _CountNear:
         classes = len(self.read.target.classes)
         for records in together(batches, PART_BYTES):
             values, labels = self.read(records)
-            for place, (shift, wanted) in self.ranges.items():
-                numbers, missing = _numbers(values[place])
+            for index, (shift, ranges) in self.ranges.items():
+                numbers, missing = _numbers(values[index])
                 keys = _keys_of(numbers)
-                near = (labels < classes) & ~missing & _are_among(keys >> shift, wanted)
+                near = (labels < classes) & ~missing & _are_among(keys >> shift, ranges)
                 encoded = pa.array(keys[near]).dictionary_encode()
-                own = count_values(encoded, labels[near], classes)
-                yield from counts_table(place, *own[1:], key=own[0], shift=0).to_batches()
+                counted = count_values(encoded, labels[near], classes)
+                yield from counts_table(index, *counted[1:], key=counted[0], shift=0).to_batches()
 
 
 def _are_among(keys: Integers, some: Integers) -> npt.NDArray[np.bool_]:
     """Return which keys are some that are ascending."""
     if not len(some):
         return np.zeros(len(keys), bool)
-    places = np.minimum(np.searchsorted(some, keys), len(some) - 1)
-    return np.asarray(some[places] == keys)
+    positions = np.minimum(np.searchsorted(some, keys), len(some) - 1)
+    return np.asarray(some[positions] == keys)
 
 
 @dataclass(frozen=True)
@@ -302,8 +302,8 @@ def count_classes(
     records, if there are any. Different values or ranges of parts are collected, and different
     values in the ranges with quantiles.
     """
-    in_order = sorted(attributes, key=lambda one: one.name)
-    plans = plan_values(original, {one.name: one for one in in_order}, missing_markers)
+    in_order = sorted(attributes, key=lambda column: column.name)
+    plans = plan_values(original, {column.name: column for column in in_order}, missing_markers)
     read = ReadRecords(
         {index: plan.reading for index, plan in enumerate(plans)},
         target,
@@ -319,7 +319,7 @@ def count_classes(
         for index, plan in enumerate(plans)
         if plan.scale != "text"
     }
-    ranges = {place: number for place, number in numbers.items() if number.shift}
+    ranges = {index: number for index, number in numbers.items() if number.shift}
     numbers |= count_near_quantiles(original, ranges, read)
     return [
         _binned(
@@ -341,8 +341,8 @@ class _CountValues:
         classes = len(self.read.target.classes)
         for records in together(batches, PART_BYTES):
             values, labels = self.read(records)
-            for place, value in values.items():
-                yield from count_part(place, value, labels, classes).to_batches()
+            for index, value in values.items():
+                yield from count_part(index, value, labels, classes).to_batches()
 
 
 def _binned(
@@ -357,15 +357,15 @@ def _binned(
     present, lacking = counted.filter(has_value), counted.filter(pc.invert(has_value))
     missing = counts_by_class(np.zeros(len(lacking), np.int64), 1, lacking, classes)
     texts: list[str] = []
-    frequent = edges = places = np.zeros(0)
+    frequent = edges = positions = np.zeros(0)
     if numbers is None:
         texts, frequent, records = _texts(plan, present, classes)
-        places = np.arange(len(texts), dtype=np.float64)
+        positions = np.arange(len(texts), dtype=np.float64)
     else:
         edges, records = numbers.bins()
         if len(present):
             ends = pc.min(present["smallest"]).as_py(), pc.max(present["largest"]).as_py()
-            places = np.array(ends)
+            positions = np.array(ends)
     axis = Axis(
         name=plan.reading.column,
         scale=plan.scale,
@@ -373,7 +373,7 @@ def _binned(
         leaves=leaves,
         whole=not pc.max(counted["broken"]).as_py(),
         texts=tuple(texts),
-        domain=Domain(places, np.full(len(places), 1 / max(1, len(places))), evenly=True),
+        domain=Domain(positions, np.full(len(positions), 1 / max(1, len(positions))), evenly=True),
         frequent=frequent,
         missing=int(lacking["records"].to_numpy().sum()),
     )
@@ -386,11 +386,11 @@ def _texts(
     """Return the texts in order, the places of the frequent ones, and the records in their bins."""
     encoded = present["text"].combine_chunks().dictionary_encode()
     order = order_of_texts(encoded.dictionary, plan.published).to_numpy()
-    place_of = np.argsort(order)
-    places = place_of[encoded.indices.to_numpy(zero_copy_only=False)]
-    every = counts_by_class(places, len(order), present, classes)
+    rank_of = np.argsort(order)
+    codes = rank_of[encoded.indices.to_numpy(zero_copy_only=False)]
+    every = counts_by_class(codes, len(order), present, classes)
     frequent = frequent_of(every.sum(axis=1))
-    own = every[frequent.astype(np.int64)]
-    rest = every.sum(axis=0, keepdims=True) - own.sum(axis=0, keepdims=True)
+    selected = every[frequent.astype(np.int64)]
+    rest = every.sum(axis=0, keepdims=True) - selected.sum(axis=0, keepdims=True)
     texts = encoded.dictionary.take(pa.array(order)).to_pylist()
-    return texts, frequent, np.concatenate([own, rest])
+    return texts, frequent, np.concatenate([selected, rest])

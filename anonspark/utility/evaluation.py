@@ -20,7 +20,7 @@ from anonspark.utility.learning import Target, describe_target
 from anonspark.utility.models import Learning, Tested
 from anonspark.utility.original import describe_original
 from anonspark.utility.records import readings_of
-from anonspark.utility.usefulness import Kept, describe_usefulness, kept_of
+from anonspark.utility.usefulness import KeptScore, describe_usefulness, kept_of
 from anonspark.utility.workload import WorkloadError, measure_workload
 
 TEST_SHARE = 0.3
@@ -57,14 +57,14 @@ class Utility:
         return describe_usefulness(self.workload, self.learning)
 
     @property
-    def kept(self) -> Kept | None:
-        """Return the share of the original's score that the release keeps. None without models."""
+    def kept(self) -> KeptScore | None:
+        """Return the share of the original's score that the release keeps, or None."""
         return kept_of(self.learning)
 
     def as_dict(self) -> dict[str, object]:
         """Return all figures, the sentence first."""
-        kept = None if self.kept is None else asdict(self.kept)
-        return {"sentence": self.sentence, "kept": kept, **asdict(self)}
+        score = None if self.kept is None else asdict(self.kept)
+        return {"sentence": self.sentence, "kept": score, **asdict(self)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,9 +152,9 @@ class Evaluation:
             return None
         examples = self.examples(self.target)
         test, trainings = self._divided(examples)
-        kept = test.persist()
+        persisted = test.persist()
         try:
-            tested = self.tested(kept, self.target)
+            tested = self.tested(persisted, self.target)
             for name, training in trainings.items():
                 if name in trained_on:
                     tell(f"training models on the {name.replace('_', ' ')}")
@@ -162,7 +162,7 @@ class Evaluation:
             tell("scoring models")
             return tested.figures()
         finally:
-            kept.unpersist()
+            persisted.unpersist()
 
     def tested(self, test: Table, target: Target) -> Tested:
         """Count test records. See :meth:`anonspark.utility.models.Tested.of`."""
@@ -230,8 +230,8 @@ def evaluate(
     :func:`~anonspark.utility.association.measure_association` and
     :class:`~anonspark.utility.models.Tested` for jobs and cost.
     """
-    given = [one for one in (original, holdout) if isinstance(one, str)]
-    sources = (f"{release.rstrip('/')}/data", *given)
+    paths = [path for path in (original, holdout) if isinstance(path, str)]
+    sources = (f"{release.rstrip('/')}/data", *paths)
     with engine.reading(sources, key=""):
         opened = open_evaluation(engine, release, original, target, holdout)
         return Utility(opened.records, opened.workload(), opened.association(), opened.learning())
@@ -294,12 +294,12 @@ def look_at(
     hierarchies = read_hierarchy_files(
         engine.files,
         {
-            one.name: configured[one.name]["hierarchy"]
-            for one in generalized
-            if isinstance(configured[one.name].get("hierarchy"), str)
+            attribute.name: configured[attribute.name]["hierarchy"]
+            for attribute in generalized
+            if isinstance(configured[attribute.name].get("hierarchy"), str)
         },
     )
-    used = [*(one.name for one in generalized), *manifest.with_role(*_AS_IT_IS)]
+    used = [*(attribute.name for attribute in generalized), *manifest.with_role(*_AS_IT_IS)]
     require_read(original.schema, used, "--original: ")
     original = original_records(original, manifest)
     quasi_identifiers, others, records = describe_original(

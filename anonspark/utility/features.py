@@ -58,20 +58,20 @@ class FeatureSpace:
         position = axis.positions(values)
         missing = np.isnan(position)
         if axis.scale == "text":
-            own = (position[:, None] == axis.frequent).astype(np.float64)
+            features = (position[:, None] == axis.frequent).astype(np.float64)
         else:
-            own = np.where(missing, axis.middle, position)[:, None]
-        return np.column_stack([own, missing]) if axis.missing else own
+            features = np.where(missing, axis.middle, position)[:, None]
+        return np.column_stack([features, missing]) if axis.missing else features
 
     def of_region(self, axis: Axis, columns: Sequence[pa.Array]) -> Figures:
         """Return the features of published values, of shape (rows, features of the axis)."""
         spread, numbers = axis.spread(columns)
         if axis.scale == "text":
-            own = spread.shares(axis.frequent, axis.frequent)
+            features = spread.shares(axis.frequent, axis.frequent)
         else:
             centers = spread.centers()
-            own = np.where(np.isnan(centers), axis.middle, centers)[:, None]
-        each = np.column_stack([own, spread.missing]) if axis.missing else own
+            features = np.where(np.isnan(centers), axis.middle, centers)[:, None]
+        each = np.column_stack([features, spread.missing]) if axis.missing else features
         return each[numbers]
 
 
@@ -120,7 +120,7 @@ class Examples:
 
         Equal records are in one part. Costs and errors: :meth:`of_records`.
         """
-        readings = sorted(self._readings(original, "--original"), key=lambda one: one.column)
+        readings = sorted(self._readings(original, "--original"), key=lambda source: source.column)
         readings.append(self.target.reading(original))
         numbers = as_comparable(read_values(original, readings), readings, self.target)
         hashed = with_record_hash(numbers, numbers.schema.names)
@@ -129,12 +129,12 @@ class Examples:
 
     def of_release(self, release: Table) -> Table:
         """Return published records as examples. Costs and errors: :meth:`of_records`."""
-        own, others = self.space.quasi_identifiers, self.space.others
-        readings = readings_of(release, others, self.missing_markers, "release", len(own))
+        axes, others = self.space.quasi_identifiers, self.space.others
+        readings = readings_of(release, others, self.missing_markers, "release", len(axes))
         records = read_published(
-            release, [axis.columns for axis in own], [*readings, self.target.reading(release)]
+            release, [axis.columns for axis in axes], [*readings, self.target.reading(release)]
         )
-        return self._encode(records, published=len(own))
+        return self._encode(records, published=len(axes))
 
     def _readings(self, table: Table, what: str) -> list[Reading]:
         return readings_of(table, self.space.axes, self.missing_markers, what)

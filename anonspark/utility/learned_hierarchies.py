@@ -7,7 +7,7 @@ import io
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -100,7 +100,7 @@ class Arrangement:
     files: list[str]
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it, without values."""
+        """Return the fields as JSON values, without values of the data."""
         attributes = [
             {
                 "name": attribute.name,
@@ -183,11 +183,11 @@ def arrange(
                 "directory"
             )
     tell(f"arranging {len(counts):,} attributes")
-    found = [_arranged(name, count, form, least) for name, count in counts.items()]
+    arranged = [_arranged(name, count, form, least) for name, count in counts.items()]
     if form == "order":
-        texts = {paths[""]: _as_yaml(found, target, least)}
+        texts = {paths[""]: _as_yaml(arranged, target, least)}
     else:
-        texts = {paths[one.name]: _as_csv(one) for one in found}
+        texts = {paths[attribute.name]: _as_csv(attribute) for attribute in arranged}
     require_ours(engine.files, "--out", out)
     try:
         if not engine.files.exists(out):
@@ -199,7 +199,7 @@ def arrange(
             f"--out: nothing can be written to {out}. Expected a directory that can be made. Check "
             "the path, permissions and free space"
         ) from error
-    return Arrangement(target, least, found, list(paths.values()))
+    return Arrangement(target, least, arranged, list(paths.values()))
 
 
 def _counts_of_table(
@@ -246,7 +246,7 @@ def _noisy_counts(
                 for name in wrong
             )
         )
-    return {name: tables.counts[name] for name in _wanted(configuration, attributes, texts)}
+    return {name: tables.counts[name] for name in _chosen(configuration, attributes, texts)}
 
 
 def _plans(
@@ -267,8 +267,8 @@ def _plans(
         for name, attribute in configuration.attributes.items()
     }
     plain = configuration.model_copy(update={"attributes": bare})
-    by_name = {one.column.name: one for one in plan_columns(table.schema, plain, {})}
-    categories = {name: one for name, one in by_name.items() if one.column.kind == "category"}
+    by_name = {plan.column.name: plan for plan in plan_columns(table.schema, plain, {})}
+    categories = {name: plan for name, plan in by_name.items() if plan.column.kind == "category"}
     wrong = [
         f"--attribute: {name!r} is no quasi-identifier of text. Expected one of "
         f"{', '.join(map(repr, categories)) or 'none there'}. Correct it"
@@ -277,10 +277,10 @@ def _plans(
     ]
     if wrong:
         raise ConfigurationError(*wrong)
-    return [categories[name] for name in _wanted(configuration, attributes, list(categories))]
+    return [categories[name] for name in _chosen(configuration, attributes, list(categories))]
 
 
-def _wanted(
+def _chosen(
     configuration: Configuration, attributes: Sequence[str], texts: Sequence[str]
 ) -> list[str]:
     """Return the attributes that are named, or all that have neither order nor hierarchy."""
@@ -289,17 +289,17 @@ def _wanted(
         for name, attribute in configuration.attributes.items()
         if attribute.hierarchy is not None or attribute.order is not None
     }
-    wanted = list(dict.fromkeys(attributes)) or [name for name in texts if name not in declared]
-    if not wanted:
+    chosen = list(dict.fromkeys(attributes)) or [name for name in texts if name not in declared]
+    if not chosen:
         raise ConfigurationError(
             "attributes: found no quasi-identifier of text without order and hierarchy. Name those "
             "to be arranged: --attribute"
         )
-    return wanted
+    return chosen
 
 
 def _count(table: Table, plans: Sequence[PlannedColumn], target: Target) -> Mapping[int, Counts]:
-    """Return the records of each value and class, by the place of the attribute."""
+    """Return the records of each value and class, by the index of the attribute."""
     names = [plan.column.name for plan in plans]
     task = _CountPairs(tuple(plans), target.reading(table))
     # Not table.read: an engine may then hand over every row.
@@ -310,17 +310,17 @@ def _count(table: Table, plans: Sequence[PlannedColumn], target: Target) -> Mapp
         .aggregate(["place", "value", LABEL], sums=["records"])
     )
     most = MOST_VALUES * len(plans)
-    found = counted.collect(most + 1)
-    if len(found) > most:
+    rows = counted.collect(most + 1)
+    if len(rows) > most:
         raise DataError(
             f"attributes: found more than {most:,} different values with their classes. Expected "
             "fewer. Name attributes with fewer values: --attribute"
         )
     counts: dict[int, dict[str, dict[str, int]]] = {}
-    for place, value, label, records in zip(
-        *(found[name].to_pylist() for name in _COUNTS.names), strict=True
+    for index, value, label, records in zip(
+        *(rows[name].to_pylist() for name in _COUNTS.names), strict=True
     ):
-        counts.setdefault(place, {}).setdefault(value, {})[label] = records
+        counts.setdefault(index, {}).setdefault(value, {})[label] = records
     classes = {
         label for count in counts.values() for of_value in count.values() for label in of_value
     }
@@ -353,13 +353,13 @@ class _CountPairs:
                 texts = judged.values.cast(pa.string())
                 present = pc.and_(texts.is_valid(), pa.array(~judged.missing))
                 read = texts.dictionary_encode()
-                own = _codes(values, read.indices, present)
-                some = (own >= 0) & (labels >= 0)
-                counted = pa.DictionaryArray.from_arrays(own[some], read.dictionary)
-                found, of_class, counts = count_values(counted, labels[some], len(names))
+                codes = _codes(values, read.indices, present)
+                some = (codes >= 0) & (labels >= 0)
+                counted = pa.DictionaryArray.from_arrays(codes[some], read.dictionary)
+                distinct, of_class, counts = count_values(counted, labels[some], len(names))
                 columns = [
-                    pa.array(np.full(len(found), index, np.int32)),
-                    found,
+                    pa.array(np.full(len(distinct), index, np.int32)),
+                    distinct,
                     names.take(pa.array(of_class)),
                     pa.array(counts),
                 ]
@@ -370,8 +370,8 @@ def _codes(coded: pa.DictionaryArray, numbers: pa.Array, present: pa.Array) -> I
     """Return the number of each record's value, -1 where it is missing."""
     of_values = pc.fill_null(pc.if_else(present, numbers, None), -1).to_numpy(zero_copy_only=False)
     codes = pc.fill_null(coded.indices, len(of_values)).to_numpy(zero_copy_only=False)
-    found: Integers = np.append(of_values, -1).astype(np.int64)[codes]
-    return found
+    result: Integers = np.append(of_values, -1).astype(np.int64)[codes]
+    return result
 
 
 def _arranged(name: str, counts: Counts, form: Form, least: int | None) -> Arranged:
@@ -413,30 +413,30 @@ def _arranged(name: str, counts: Counts, form: Form, least: int | None) -> Arran
         learned_order(values, matrix, classes, enough) if len(classes) > 1 else range(len(values))
     )
     matrix = matrix[list(order)]
-    found = Arranged(name, tuple(values[one] for one in order), rare, _association(matrix))
+    arranged = Arranged(name, tuple(values[index] for index in order), rare, _association(matrix))
     if form == "order":
-        return found
+        return arranged
     hierarchy = learned_hierarchy(matrix, least or 0)
     bits = _bits(matrix)
-    kept = [1 - _lost(matrix, level) / bits if bits > 0 else 1.0 for level in hierarchy.levels]
-    return Arranged(found.name, found.values, found.rare, found.association, hierarchy.levels, kept)
+    shares = [1 - _lost(matrix, level) / bits if bits > 0 else 1.0 for level in hierarchy.levels]
+    return replace(arranged, levels=hierarchy.levels, kept=shares)
 
 
 def _without_blanks(counts: Counts) -> dict[str, dict[str, int]]:
     """Return counts of values without blanks around them, as hierarchy files have them."""
-    found: dict[str, dict[str, int]] = {}
+    stripped: dict[str, dict[str, int]] = {}
     for value, count in counts.items():
-        together = found.setdefault(value.strip(" "), {})
+        together = stripped.setdefault(value.strip(" "), {})
         for label, records in count.items():
             together[label] = together.get(label, 0) + records
-    return found
+    return stripped
 
 
 def _bits(counts: Integers) -> float:
     """Return the bits of information about the target in rows: records times removed entropy."""
-    whole = counts.sum(axis=0)
+    totals = counts.sum(axis=0)
     rows = [int(count.sum()) * entropy(count) for count in counts if count.sum()]
-    return int(whole.sum()) * entropy(whole) - math.fsum(rows)
+    return int(totals.sum()) * entropy(totals) - math.fsum(rows)
 
 
 def _association(counts: Integers) -> float:
@@ -463,7 +463,7 @@ def _paths(out: str, form: Form, names: Sequence[str]) -> dict[str, str]:
     return {name: f"{directory}/{name}.csv" for name in names}
 
 
-def _as_yaml(found: Sequence[Arranged], target: str, least: int | None) -> str:
+def _as_yaml(arranged: Sequence[Arranged], target: str, least: int | None) -> str:
     comment = (
         "made of the noisy tables of a selection: as private as those"
         if least is None
@@ -475,34 +475,34 @@ def _as_yaml(found: Sequence[Arranged], target: str, least: int | None) -> str:
         "# which values go with which class. Test models on records that were not in this table.\n"
         "# Do not put it into a coding of several holders, because it reveals this one's data.\n"
     )
-    orders = {"attributes": {one.name: {"order": list(one.values)} for one in found}}
+    orders = {"attributes": {column.name: {"order": list(column.values)} for column in arranged}}
     return head + configuration_yaml(orders)
 
 
-def _as_csv(one: Arranged) -> str:
+def _as_csv(arranged: Arranged) -> str:
     """Return a hierarchy file: a line for each value, its groups from fine to coarse."""
     columns = [
         {
-            place: group_label([one.values[own] for own in group])
+            index: group_label([arranged.values[member] for member in group])
             for group in level
-            for place in group
+            for index in group
         }
-        for level in one.levels
+        for level in arranged.levels
     ]
     text = io.StringIO()
     writer = csv.writer(text, delimiter=";", lineterminator="\n")
-    for place, value in enumerate(one.values):
-        writer.writerow([value, *(column[place] for column in columns), TOP])
+    for index, value in enumerate(arranged.values):
+        writer.writerow([value, *(column[index] for column in columns), TOP])
     written = text.getvalue()
     try:
-        readable = set(parse_hierarchy(written, one.name).leaves) == set(one.values)
+        readable = set(parse_hierarchy(written, arranged.name).leaves) == set(arranged.values)
     except ConfigurationError:
         # Its words are those for a file that a person wrote.
         readable = False
     if not readable:
         raise DataError(
-            f"attributes.{one.name}: a value is {TOP}, has a line's end in it, or looks like the "
-            "label of a group, so that the hierarchy file could not be read. Expected others. "
+            f"attributes.{arranged.name}: a value is {TOP}, has a line's end in it, or looks like "
+            "the label of a group, so that the hierarchy file could not be read. Expected others. "
             "Arrange an order, or leave it out: --attribute"
         )
     return written

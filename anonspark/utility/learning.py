@@ -91,14 +91,14 @@ def describe_target(
     count = _CountLabels(_reading_of(original, name, missing_markers, key))
     counted = original.select([name]).map_batches(count, _LABELS)
     # One more than are allowed.
-    found = counted.aggregate([LABEL], sums=["records"]).collect(MOST_CLASSES + 1)
-    if not 2 <= found.num_rows <= MOST_CLASSES:
-        many = f"more than {MOST_CLASSES}" if found.num_rows > MOST_CLASSES else found.num_rows
+    rows = counted.aggregate([LABEL], sums=["records"]).collect(MOST_CLASSES + 1)
+    if not 2 <= rows.num_rows <= MOST_CLASSES:
+        number = f"more than {MOST_CLASSES}" if rows.num_rows > MOST_CLASSES else rows.num_rows
         raise ConfigurationError(
-            f"{key}: column {name!r} has {many} different values. Expected a category of 2 to "
+            f"{key}: column {name!r} has {number} different values. Expected a category of 2 to "
             f"{MOST_CLASSES}. Choose another column"
         )
-    in_order = found.sort_by([("records", "descending"), (LABEL, "ascending")])
+    in_order = rows.sort_by([("records", "descending"), (LABEL, "ascending")])
     return Target(name, tuple(in_order.column(LABEL).to_pylist()), tuple(missing_markers))
 
 
@@ -127,15 +127,15 @@ class _CountLabels:
 def _reading_of(
     table: Table, name: str, missing_markers: Sequence[str], key: str = "--target"
 ) -> Reading:
-    found = {field.name: field.type for field in table.schema}
-    if name not in found:
+    types = {field.name: field.type for field in table.schema}
+    if name not in types:
         raise DataError(
-            f"{key}: column {name!r} is not among those of the table: {', '.join(map(repr, found))}"
+            f"{key}: column {name!r} is not among those of the table: {', '.join(map(repr, types))}"
         )
-    reading = reading_of(name, LABEL, found[name], "text", None, missing_markers)
+    reading = reading_of(name, LABEL, types[name], "text", None, missing_markers)
     if reading is None:
         raise ConfigurationError(
-            f"{key}: column {name!r} has type {type_name(found[name])}. Expected a category"
+            f"{key}: column {name!r} has type {type_name(types[name])}. Expected a category"
         )
     return reading
 
@@ -152,8 +152,8 @@ class _CountOthers:
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             texts = batch.column(LABEL)
-            others = self.target.numbers(texts).null_count - texts.null_count
-            yield pa.record_batch([pa.array([others], pa.int64())], schema=_OTHERS)
+            unlisted = self.target.numbers(texts).null_count - texts.null_count
+            yield pa.record_batch([pa.array([unlisted], pa.int64())], schema=_OTHERS)
 
 
 _DENSE = 2**22
@@ -249,11 +249,11 @@ class ReadRecords:
             )
         )
 
-    def of(self, places: Collection[int]) -> ReadRecords:
+    def of(self, indices: Collection[int]) -> ReadRecords:
         """Return who reads some attributes alone, if none of the others matters."""
         if self.drops_missing:
             return self
-        some = {place: reading for place, reading in self.readings.items() if place in places}
+        some = {index: reading for index, reading in self.readings.items() if index in indices}
         return replace(self, readings=some)
 
     def __call__(self, records: pa.Table) -> tuple[dict[int, pa.Array], Integers]:
@@ -264,12 +264,12 @@ class ReadRecords:
         classes = class_numbers(self.target, self.label, records)
         values: dict[int, pa.Array] = {}
         lacking = np.zeros(len(records), bool)
-        for place, reading in self.readings.items():
-            values[place], missing = read_column(reading, records.column(reading.column))
+        for index, reading in self.readings.items():
+            values[index], missing = read_column(reading, records.column(reading.column))
             if self.drops_missing:
                 lacking |= missing
         if lacking.any():
-            kept = pa.array(~lacking)
-            values = {place: value.filter(kept) for place, value in values.items()}
+            mask = pa.array(~lacking)
+            values = {index: value.filter(mask) for index, value in values.items()}
             classes = classes[~lacking]
         return values, classes

@@ -67,10 +67,6 @@ def count_predictions(
         Names of the models' columns there.
     classes : int
 
-    Returns
-    -------
-    dict of str to Predictions
-
     Notes
     -----
     One job with a small shuffle. At most 4 times 10,001 counts of a model are collected, or the
@@ -80,8 +76,8 @@ def count_predictions(
     count = _CountPredictions(tuple(models), classes)
     cells = sum_cells(predicted, count, int(np.prod(shape))).astype(np.int64)
     return {
-        name: Predictions(own.sum(axis=2), own.sum(axis=1) if classes == 2 else None)
-        for name, own in zip(models, cells.reshape(shape), strict=True)
+        name: Predictions(counts.sum(axis=2), counts.sum(axis=1) if classes == 2 else None)
+        for name, counts in zip(models, cells.reshape(shape), strict=True)
     }
 
 
@@ -110,28 +106,28 @@ def compare_predictions(
     One job with a small shuffle: both placement values of each record are looked up, and sums are
     collected.
     """
-    places = {
-        name: placements(own.steps)
-        for name, own in counted.items()
-        if own.steps is not None and name in {one for pair in pairs for one in pair}
+    by_model = {
+        name: placements(counts.steps)
+        for name, counts in counted.items()
+        if counts.steps is not None and name in {model for pair in pairs for model in pair}
     }
-    compare = _ComparePredictions(tuple(pairs), places)
+    compare = _ComparePredictions(tuple(pairs), by_model)
     rows = (
         predicted.map_batches(compare, _COMPARED).aggregate(["pair", LABEL], sums=_SUMS).collect()
     )
     sums = {(row["pair"], row[LABEL]): row for row in rows.to_pylist()}
-    found = []
+    differences = []
     for number, (first, second) in enumerate(pairs):
-        own = [sums.get((number, label), dict.fromkeys(_SUMS, 0)) for label in (0, 1)]
+        by_label = [sums.get((number, label), dict.fromkeys(_SUMS, 0)) for label in (0, 1)]
         records = int(counted[first].confusion.sum())
-        alone = [sum(int(row[name]) for row in own) for name in _SUMS[:2]]
+        alone = [sum(int(row[name]) for row in by_label) for name in _SUMS[:2]]
         area = None
         before, after = counted[first].steps, counted[second].steps
         if before is not None and after is not None:
-            products = [joined_products(int(row["high"]), int(row["low"])) for row in own]
+            products = [joined_products(int(row["high"]), int(row["low"])) for row in by_label]
             area = area_difference(before, after, products)
-        found.append((accuracy_difference(records, *alone), area))
-    return found
+        differences.append((accuracy_difference(records, *alone), area))
+    return differences
 
 
 def _shape(models: int, classes: int) -> tuple[int, int, int, int]:
@@ -173,7 +169,7 @@ class _ComparePredictions:
     """
 
     pairs: tuple[tuple[str, str], ...]
-    places: Mapping[str, Integers]
+    by_model: Mapping[str, Integers]
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
@@ -181,18 +177,18 @@ class _ComparePredictions:
             for number, pair in enumerate(self.pairs):
                 right = [batch.column(name).to_numpy() == labels for name in pair]
                 alone = (right[0] & ~right[1], right[1] & ~right[0])
-                for label in (0, 1) if self.places else (0,):
-                    own = labels == label if self.places else np.ones(len(labels), bool)
-                    sums = [int(one[own].sum()) for one in alone]
-                    sums += self._products(batch, pair, label, own) if self.places else (0, 0)
-                    columns = [pa.array([one], pa.int64()) for one in (number, label, *sums)]
+                for label in (0, 1) if self.by_model else (0,):
+                    mask = labels == label if self.by_model else np.ones(len(labels), bool)
+                    sums = [int(part[mask].sum()) for part in alone]
+                    sums += self._products(batch, pair, label, mask) if self.by_model else (0, 0)
+                    columns = [pa.array([value], pa.int64()) for value in (number, label, *sums)]
                     yield pa.record_batch(columns, schema=_COMPARED)
 
     def _products(
-        self, batch: pa.RecordBatch, pair: tuple[str, str], label: int, own: npt.NDArray[np.bool_]
+        self, batch: pa.RecordBatch, pair: tuple[str, str], label: int, mask: npt.NDArray[np.bool_]
     ) -> tuple[int, int]:
         first, second = (
-            self.places[name][label][steps_of(_probability(batch, name)[own])] for name in pair
+            self.by_model[name][label][steps_of(_probability(batch, name)[mask])] for name in pair
         )
         return split_products(first, second)
 
@@ -383,14 +379,14 @@ class Tested:
             If there is nothing to train with.
         """
         engine = self.table.engine
-        found = engine.learn(examples, len(self.target.classes), records)
-        if not found:
+        trained = engine.learn(examples, len(self.target.classes), records)
+        if not trained:
             raise DataError(
                 f"--target: no record of the {trained_on.partition('_')[0]} has a value to learn "
                 "from. Choose another column"
             )
-        named = {f"{trained_on} {learner}": model for learner, model in found.items()}
-        models = {f"{trained_on} {learner}": (trained_on, learner) for learner in found}
+        named = {f"{trained_on} {learner}": model for learner, model in trained.items()}
+        models = {f"{trained_on} {learner}": (trained_on, learner) for learner in trained}
         predicted = engine.predict(self.table, named)
         return replace(self, table=predicted, models={**self.models, **models})
 
@@ -406,7 +402,7 @@ class Tested:
         predicted = self.table.select([LABEL, *columns]).persist()
         try:
             counted = count_predictions(predicted, list(self.models), len(self.target.classes))
-            scores = [_score(*self.models[name], own) for name, own in counted.items()]
+            scores = [_score(*self.models[name], counts) for name, counts in counted.items()]
             differences, loss = self._differences(predicted, counted, scores)
         finally:
             predicted.unpersist()
@@ -442,17 +438,17 @@ class Tested:
         measure: Measure = "roc_auc" if len(self.target.classes) == 2 else "accuracy"
         # The best ones may be of different learners.
         top = (_best(list(originals.values()), measure), _best(list(releases.values()), measure))
-        wanted = list(dict.fromkeys([*pairs, top]))
-        columns = [(f"original {one}", f"release {other}") for one, other in wanted]
+        all_pairs = list(dict.fromkeys([*pairs, top]))
+        columns = [(f"original {first}", f"release {second}") for first, second in all_pairs]
         compared = compare_predictions(predicted, columns, counted)
-        found = dict(zip(wanted, compared, strict=True))
-        differences = [ModelDifference(learner, *found[learner, learner]) for learner, _ in pairs]
-        accuracies, areas = found[top]
-        own = areas if measure == "roc_auc" else accuracies
-        if own is None:
+        by_pair = dict(zip(all_pairs, compared, strict=True))
+        differences = [ModelDifference(learner, *by_pair[learner, learner]) for learner, _ in pairs]
+        accuracies, areas = by_pair[top]
+        measured = areas if measure == "roc_auc" else accuracies
+        if measured is None:
             return differences, None
         # No loss is 0, not -0.
-        loss = ModelLoss(measure, *top, 0.0 - own.difference, own.standard_error)
+        loss = ModelLoss(measure, *top, 0.0 - measured.difference, measured.standard_error)
         return differences, loss
 
 
@@ -461,9 +457,9 @@ def _best(scores: Sequence[Score], measure: Measure) -> str:
     return max(scores, key=lambda score: getattr(score, measure) or 0.0).learner
 
 
-def _score(trained_on: str, learner: str, found: Predictions) -> Score:
-    confusion = found.confusion
-    steps = found.steps
+def _score(trained_on: str, learner: str, predictions: Predictions) -> Score:
+    confusion = predictions.confusion
+    steps = predictions.steps
     precision, recall, f1 = (
         weighted_mean(scores, confusion) if steps is None else float(scores[1])
         for scores in (precisions(confusion), recalls(confusion), f1_scores(confusion))

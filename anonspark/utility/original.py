@@ -101,7 +101,7 @@ def describe_original(
     records, drawn by a hash of their content, or of all records where there are fewer.
     """
     columns: dict[str, PublishedAttribute | None] = {
-        one.name: one for one in sorted(quasi_identifiers, key=lambda one: one.name)
+        column.name: column for column in sorted(quasi_identifiers, key=lambda column: column.name)
     }
     planned = plan_values(original, columns | dict.fromkeys(sorted(others)), missing_markers)
     d = len(columns)
@@ -193,16 +193,16 @@ class _FindFacts:
             facts = [self._facts(batch, index) for index in range(len(self.columns))]
             yield pa.RecordBatch.from_pylist(facts, _FACTS)
 
-    def _facts(self, batch: pa.RecordBatch, place: int) -> dict[str, object]:
-        values = comparable(batch.column(self.columns[place]))
-        found: dict[str, object] = {"place": place, "rows": batch.num_rows}
-        found["present"] = len(values) - values.null_count
+    def _facts(self, batch: pa.RecordBatch, index: int) -> dict[str, object]:
+        values = comparable(batch.column(self.columns[index]))
+        facts: dict[str, object] = {"place": index, "rows": batch.num_rows}
+        facts["present"] = len(values) - values.null_count
         if not is_text(values.type):
             ends = pc.min_max(values)
-            found["smallest"], found["largest"] = ends["min"].as_py(), ends["max"].as_py()
+            facts["smallest"], facts["largest"] = ends["min"].as_py(), ends["max"].as_py()
             broken = pc.not_equal(values, pc.round(values))
-            found["broken"] = pc.sum(broken, min_count=0).as_py()
-        return found
+            facts["broken"] = pc.sum(broken, min_count=0).as_py()
+        return facts
 
 
 def _axes(
@@ -210,7 +210,7 @@ def _axes(
 ) -> tuple[int, list[Axis]]:
     readings = [plan.reading for plan in planned]
     facts = _FindFacts(tuple(reading.name for reading in readings))
-    found = (
+    summed = (
         read_values(original, readings)
         .map_batches(facts, _FACTS)
         .aggregate(
@@ -222,19 +222,19 @@ def _axes(
         .collect()
         .to_pylist()
     )
-    by_place = {row["place"]: row for row in found}
-    rows = max((row["rows"] for row in found), default=0)
+    by_index = {row["place"]: row for row in summed}
+    rows = max((row["rows"] for row in summed), default=0)
     if not rows:
         raise DataError("--original: the table holds no records")
     ends = {
-        index: (by_place[index]["smallest"], by_place[index]["largest"])
+        index: (by_index[index]["smallest"], by_index[index]["largest"])
         for index, plan in enumerate(planned)
         if plan.scale != "text"
     }
     domains = _number_domains(original, readings, ends, rows)
     axes = []
     for position, plan in enumerate(planned):
-        name, own = plan.reading.column, by_place[position]
+        name, row = plan.reading.column, by_index[position]
         texts: list[str] = []
         frequent = np.empty(0)
         if plan.scale == "text":
@@ -248,11 +248,11 @@ def _axes(
                 scale=plan.scale,
                 published=plan.published,
                 leaves=hierarchies.get(name) if plan.published is not None else None,
-                whole=not own["broken"],
+                whole=not row["broken"],
                 texts=tuple(texts),
                 domain=domains[position],
                 frequent=frequent,
-                missing=rows - own["present"],
+                missing=rows - row["present"],
             )
         )
     return rows, axes
@@ -280,15 +280,15 @@ def _number_domains(
     quantiles_of = (
         table.select(numbers).group([], 1).map_batches(_FindQuantiles(tuple(ends)), _QUANTILES)
     )
-    found = quantiles_of.collect().to_pylist()
-    by_place = {row["place"]: row["quantiles"] for row in found}
+    collected = quantiles_of.collect().to_pylist()
+    by_index = {row["place"]: row["quantiles"] for row in collected}
     domains = {}
-    for place, (smallest, largest) in ends.items():
-        quantiles = np.array(by_place.get(place, ()), np.float64)
+    for index, (smallest, largest) in ends.items():
+        quantiles = np.array(by_index.get(index, ()), np.float64)
         if smallest is not None:
             quantiles = np.concatenate([[smallest], quantiles[1:-1], [largest]])
         values, counts = np.unique(quantiles, return_counts=True)
-        domains[place] = Domain(values, counts / max(1, len(quantiles)), evenly=False)
+        domains[index] = Domain(values, counts / max(1, len(quantiles)), evenly=False)
     return domains
 
 
@@ -312,12 +312,12 @@ _QUANTILES = pa.schema([("place", pa.int32()), ("quantiles", pa.list_(pa.float64
 class _FindQuantiles:
     """Returns the values at even steps through each sorted column of one task."""
 
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
 
     def __call__(self, batches: Batches) -> Batches:
-        found = list(batches)
-        for index, place in enumerate(self.places):
-            parts = [comparable(batch.column(index)).drop_null() for batch in found]
+        received = list(batches)
+        for index, number in enumerate(self.indices):
+            parts = [comparable(batch.column(index)).drop_null() for batch in received]
             values = np.sort(np.concatenate([np.empty(0), *(part.to_numpy() for part in parts)]))
             if not len(values):
                 continue
@@ -325,7 +325,7 @@ class _FindQuantiles:
             # Halves are rounded up.
             quantiles = values[(2 * steps + _STEPS) // (2 * _STEPS)]
             yield pa.record_batch(
-                [pa.array([place], pa.int32()), pa.array([quantiles], pa.list_(pa.float64()))],
+                [pa.array([number], pa.int32()), pa.array([quantiles], pa.list_(pa.float64()))],
                 schema=_QUANTILES,
             )
 
@@ -335,10 +335,10 @@ def _texts(original: Table, plan: PlannedValues) -> tuple[list[str], npt.NDArray
     name = plan.reading.name
     counted = read_values(original, [plan.reading]).aggregate([name], count="records")
     # One more than are allowed, and missing.
-    found = counted.collect(_MOST_TEXTS + 2).filter(pc.field(name).is_valid())
-    texts = comparable(found.column(name).combine_chunks())
+    present = counted.collect(_MOST_TEXTS + 2).filter(pc.field(name).is_valid())
+    texts = comparable(present.column(name).combine_chunks())
     order = order_of_texts(texts, plan.published)
-    return texts.take(order).to_pylist(), found.column("records").take(order).to_numpy()
+    return texts.take(order).to_pylist(), present.column("records").take(order).to_numpy()
 
 
 def order_of_texts(texts: pa.Array, published: PublishedAttribute | None) -> pa.Array:

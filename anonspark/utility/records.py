@@ -18,14 +18,14 @@ from anonspark.release.raw_values import comparable, reading_of
 from anonspark.utility.learning import LABEL, Target
 
 
-def value_column(place: int) -> str:
+def value_column(index: int) -> str:
     """Name the column with the raw values of an attribute."""
-    return f"value_{place}"
+    return f"value_{index}"
 
 
-def published_columns(place: int, columns: int) -> tuple[str, ...]:
+def published_columns(index: int, columns: int) -> tuple[str, ...]:
     """Name the columns with what is published of a quasi-identifier, as many as it has."""
-    return tuple(f"published_{place}_{part}" for part in range(columns))
+    return tuple(f"published_{index}_{part}" for part in range(columns))
 
 
 def readings_of(
@@ -50,14 +50,14 @@ def readings_of(
         If it lacks columns, or their types have other values than the original's.
     """
     readings, problems = [], []
-    found = {field.name: field.type for field in table.schema}
+    types = {field.name: field.type for field in table.schema}
     for index, axis in enumerate(axes, start=first):
         name = axis.name
-        if name not in found:
+        if name not in types:
             problems.append(lacking(what, name, table))
             continue
         reading = reading_of(
-            name, value_column(index), found[name], axis.scale, axis.published, missing_markers
+            name, value_column(index), types[name], axis.scale, axis.published, missing_markers
         )
         if reading is None:
             problems.append(unreadable(what, name, axis.scale))
@@ -105,7 +105,7 @@ def read_published(
         for new, name in zip(published_columns(index, len(columns)), columns, strict=True)
     }
     raw = {f"raw_{index}": reading.column for index, reading in enumerate(readings)}
-    renamed = [replace(one, column=name) for one, name in zip(readings, raw, strict=True)]
+    renamed = [replace(reading, column=name) for reading, name in zip(readings, raw, strict=True)]
     return read_values(release.select(numbered | raw), renamed, list(numbered))
 
 
@@ -116,8 +116,8 @@ def require_published(release: Table, published: Sequence[Sequence[str]]) -> Non
     ------
     DataError
     """
-    found = release.schema.names
-    lacking = [name for columns in published for name in columns if name not in found]
+    names = release.schema.names
+    lacking = [name for columns in published for name in columns if name not in names]
     if lacking:
         raise DataError(f"release: lacks the columns {', '.join(map(repr, lacking))}")
 
@@ -213,8 +213,8 @@ def sum_cells(
     counted = table.map_batches(work, CELLS).aggregate(["cell"], sums=["records"]).collect()
     numbers = counted["cell"].to_numpy()
     if (numbers < 0).any():
-        places = sorted(-1 - numbers[numbers < 0])
-        raise unreadable_labels(names[place] for place in places)
+        indices = sorted(-1 - numbers[numbers < 0])
+        raise unreadable_labels(names[index] for index in indices)
     sums = np.zeros(cells)
     sums[numbers] = [float(record) for record in counted["records"].to_pylist()]
     return sums

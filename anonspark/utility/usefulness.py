@@ -23,7 +23,7 @@ MEASURES: dict[Measure, str] = {"accuracy": "accuracy", "roc_auc": "ROC AUC"}
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptScore:
     """The share of the score of the original's best model that a release's best one keeps.
 
     Parameters
@@ -65,8 +65,8 @@ class Kept:
     enough: bool
 
 
-def kept_of(learning: Learning | None) -> Kept | None:
-    """Return what a release's best model keeps of the original's, None where none were trained."""
+def kept_of(learning: Learning | None) -> KeptScore | None:
+    """Return the score that a release's best model keeps, or None if none were trained."""
     if learning is None or learning.loss is None:
         return None
     loss = learning.loss
@@ -83,7 +83,7 @@ def kept_of(learning: Learning | None) -> Kept | None:
         share = 1.0 - loss.loss / gain
         if margin is not None:
             low, high = share - margin / gain, share + margin / gain
-    return Kept(
+    return KeptScore(
         target=learning.target,
         measure=loss.measure,
         original=original,
@@ -123,9 +123,9 @@ def describe_usefulness(workload: WorkloadError | None, learning: Learning | Non
     str
         Without a full stop. With the interval of the test records, where there is one.
     """
-    kept = kept_of(learning)
-    if kept is not None:
-        return _of_models(kept)
+    score = kept_of(learning)
+    if score is not None:
+        return _of_models(score)
     if workload is not None:
         return (
             "half of all counts that are taken from the release are off by "
@@ -135,33 +135,33 @@ def describe_usefulness(workload: WorkloadError | None, learning: Learning | Non
     return "nothing was measured"
 
 
-def _of_models(kept: Kept) -> str:
-    name = MEASURES[kept.measure]
-    scores = f"{name} {kept.release:.4f} compared with {kept.original:.4f}"
-    guessing = f"guessing {kept.guessing:.4f}"
-    seen = "" if kept.held_out else ", flattering because the release has seen the test records"
-    if not kept.enough:
-        difference = f"difference {kept.release - kept.original:+z.4f}"
-        if kept.margin is not None:
-            difference += f" ±{kept.margin:.4f}"
+def _of_models(score: KeptScore) -> str:
+    name = MEASURES[score.measure]
+    scores = f"{name} {score.release:.4f} compared with {score.original:.4f}"
+    guessing = f"guessing {score.guessing:.4f}"
+    seen = "" if score.held_out else ", flattering because the release has seen the test records"
+    if not score.enough:
+        difference = f"difference {score.release - score.original:+z.4f}"
+        if score.margin is not None:
+            difference += f" ±{score.margin:.4f}"
         return (
             "there are too few test records to measure how good a model trained on the release is "
             f"({scores}, {difference}, {guessing}{seen})"
         )
-    if kept.share is None:
+    if score.share is None:
         return (
-            f"models cannot be compared, because those of the original predict {kept.target} no "
+            f"models cannot be compared, because those of the original predict {score.target} no "
             f"better than guessing ({scores}, {guessing})"
         )
-    if kept.share <= 0:
+    if score.share <= 0:
         return (
-            f"a model trained on the release predicts {kept.target} no better than guessing "
+            f"a model trained on the release predicts {score.target} no better than guessing "
             f"({scores}, {guessing}{seen})"
         )
     margin = ""
-    if kept.low is not None and kept.high is not None:
-        margin = f"95% interval {max(kept.low, 0.0):.1%} to {kept.high:z.1%}, "
+    if score.low is not None and score.high is not None:
+        margin = f"95% interval {max(score.low, 0.0):.1%} to {score.high:z.1%}, "
     return (
-        f"a model trained on the release is {kept.share:z.1%} as good as on the original "
+        f"a model trained on the release is {score.share:z.1%} as good as on the original "
         f"({margin}{scores}, {guessing}{seen})"
     )

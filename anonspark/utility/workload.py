@@ -97,10 +97,6 @@ def measure_workload(
         Records of the original.
     missing_markers : sequence of str
 
-    Returns
-    -------
-    WorkloadError
-
     Raises
     ------
     DataError
@@ -129,7 +125,7 @@ def measure_workload(
     estimated = estimate_queries(release, asked, filtered, queries, missing_markers)
     bound = SANITY_BOUND * rows
     errors = np.abs(estimated - true) / np.maximum(true, bound)
-    first, median, third = (float(one) for one in np.quantile(errors, (0.25, 0.5, 0.75)))
+    first, median, third = (float(quartile) for quartile in np.quantile(errors, (0.25, 0.5, 0.75)))
     return WorkloadError(
         queries=QUERIES,
         attributes=[axis.name for axis in asked],
@@ -203,11 +199,11 @@ def estimate_queries(
     return sum_cells(classes, estimate, len(queries), names) * _UNIT
 
 
-def _selected(position: Figures, queries: Queries, place: int) -> npt.NDArray[np.bool_]:
+def _selected(position: Figures, queries: Queries, index: int) -> npt.NDArray[np.bool_]:
     """Return whether raw values are in the ranges of an attribute. Shape (asking queries, rows)."""
-    asked = queries.asked[place]
-    return (queries.low[place, asked, None] <= position) & (
-        position <= queries.high[place, asked, None]
+    asked = queries.asked[index]
+    return (queries.low[index, asked, None] <= position) & (
+        position <= queries.high[index, asked, None]
     )
 
 

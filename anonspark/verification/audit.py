@@ -38,7 +38,6 @@ from anonspark.verification.matching import (
     match_population,
 )
 from anonspark.verification.opening import OpenedRelease, open_release
-from anonspark.verification.people import measure_units
 from anonspark.verification.population import (
     broken_presence,
     broken_promises,
@@ -50,6 +49,7 @@ from anonspark.verification.result import Verification
 from anonspark.verification.roles import Roles
 from anonspark.verification.sensitive_figures import Trials, measure_sensitive
 from anonspark.verification.statements import Statements
+from anonspark.verification.unit_criteria import measure_units
 from anonspark.verification.weights import sum_weights
 
 _HOLDER, _RECORDS = "holder", "records"
@@ -356,8 +356,8 @@ def complete_verification(
     Notes
     -----
     The jobs of :func:`~anonspark.verification.sensitive_figures.measure_sensitive` and, where
-    people count, of :func:`~anonspark.verification.people.measure_units`. The files are not read as
-    bytes, and classes are not counted again.
+    people count, of :func:`~anonspark.verification.unit_criteria.measure_units`. The files are not
+    read as bytes, and classes are not counted again.
     """
     tell(f"measuring sensitive values of {verified.published.rows:,} records")
     sensitive = measure_sensitive(data, claim, verified.published.rows, trials, people=False)

@@ -163,7 +163,7 @@ def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, match
     described = claim_of_description(
         engine, manifest, matched=matched, where=f"{release}/{MANIFEST}"
     )
-    failures = audit_release_files(engine, release, manifest)
+    failures, encoded_elsewhere = audit_release_files(engine, release, manifest)
     statements = read_statements(
         engine,
         release,
@@ -172,7 +172,8 @@ def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, match
         described.risk,
         described.hierarchies,
     )
-    failures += statements.contradictions()
+    statements.claimed.update(encoded_elsewhere)
+    failures += statements.misformed()
     unreadable: tuple[type[Exception], ...] = (ValueError, *engine.failures)
     try:
         left_out = read_left_out(engine, release, manifest)

@@ -10,24 +10,18 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
-from functools import cached_property, reduce
-from itertools import pairwise
-from operator import add
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.core.arrays import Flags, Integers
+from anonspark.core.arrays import Integers
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import flags
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.hashing import content_hash
 from anonspark.release.class_bounds import BoundsReader, is_alike
-from anonspark.release.derived_figures import Totals
 
 HALVES = ("bounds_high", "bounds_low")
 """Columns of both halves of a number of 64 bits, whose sums fit."""
@@ -98,26 +92,23 @@ class ClassTable:
 
     Parameters
     ----------
-    rounds : mapping of int to Totals
-        Sums over the classes of each round, in order.
+    sizes : mapping of int to int
+        Classes of each size.
     bounds : int
         See :meth:`ClassLabels.hashes`.
     unsound : int
         Rows that no run writes: of another run, without a name of 16 hexadecimal digits, a size or
-        round, or with a loss that cannot be.
-    different : bool
-        Whether no two rows of a file and its neighbours have one name.
+        round, or with a loss where means hide how wide classes are.
     """
 
-    rounds: Mapping[int, Totals]
+    sizes: Mapping[int, int]
     bounds: int
     unsound: int = 0
-    different: bool = True
 
-    @cached_property
-    def total(self) -> Totals:
-        """Sums over all classes."""
-        return reduce(add, self.rounds.values(), Totals({}))
+    @property
+    def rows(self) -> int:
+        """Return the records in the classes."""
+        return sum(size * classes for size, classes in self.sizes.items())
 
 
 def class_schema(labels: ClassLabels) -> pa.Schema:
@@ -129,148 +120,63 @@ def class_schema(labels: ClassLabels) -> pa.Schema:
     )
 
 
-def read_class_table(
-    table: Table, labels: ClassLabels, run_id: str, weight: float, files: int
-) -> ClassTable:
-    """Read the table.
+def read_class_table(table: Table, labels: ClassLabels, run_id: str) -> ClassTable:
+    """Read the table, of :func:`class_schema`. One pass, and one shuffle of a row a batch and size.
 
     Parameters
     ----------
     table : Table
-        Of :func:`class_schema`.
     labels : ClassLabels
     run_id : str
         Of its release.
-    weight : float
-        Of all quasi-identifiers together: the largest loss of a record.
-    files : int
-        Of the table. Which of them a class is in follows from its name.
-
-    Notes
-    -----
-    One pass, and one shuffle of a row a batch and size.
     """
-    read = _ReadClasses(labels, run_id, weight, max(files, 1))
-    sums = ["classes", "unsound", "ncp", *HALVES]
-    found = table.map_batches(read, _SUMS).aggregate(_KEYS, sums=sums).collect().to_pylist()
-    rounds: dict[int, Totals] = {}
-    for row in found:
-        if (row["size"] or 0) > 0:  # other sizes are unsound
-            own = Totals({row["size"]: row["classes"]}, row["size"] * Decimal(row["ncp"]))
-            rounds[row["round"]] = rounds.get(row["round"], Totals({})) + own
-    runs = sorted(
-        (row["file"], row["first"], row["last"]) for row in found if row["file"] is not None
-    )
+    sums = _SUMS.names[1:]
+    found = table.map_batches(_ReadClasses(labels, run_id), _SUMS).aggregate(["size"], sums=sums)
+    rows = found.collect().to_pylist()
     return ClassTable(
-        dict(sorted(rounds.items())),
-        joined(*(sum(row[half] for row in found) for half in HALVES)),
-        sum(row["unsound"] for row in found),
-        all(one[0] != following[0] or one[2] < following[1] for one, following in pairwise(runs))
-        and all(row["classes"] == 1 for row in found if row["file"] is not None),
+        {row["size"]: row["classes"] for row in rows if row["size"] > 0},
+        joined(*(sum(row[half] for row in rows) for half in HALVES)),
+        sum(row["unsound"] for row in rows),
     )
 
 
-_KEYS = ("round", "size", "file", "first", "last")
-
-_COUNTED = ("size", "file", "first", "last", "classes", "unsound", *HALVES)
-
-_SUMS = pa.schema(
-    [
-        ("round", pa.int32()),
-        *((name, pa.int64()) for name in _COUNTED),
-        ("ncp", pa.float64()),
-    ]
-)
+_SUMS = pa.schema([(name, pa.int64()) for name in ("size", "classes", "unsound", *HALVES)])
 
 
 @dataclass(frozen=True)
 class _ReadClasses:
-    """Sums up the classes of each batch by round and size, and says how their names run."""
+    """Sums up the classes of each batch by size."""
 
     labels: ClassLabels
     run_id: str
-    weight: float
-    files: int
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            if batch.num_rows:
-                yield self._sums(batch)
-                yield self._names(batch)
-
-    def _sums(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        sizes = batch.column("size").fill_null(0).to_numpy()
-        ends = [
-            end
-            for one in self.labels.readers
-            for end in one.bounds_of(*(batch.column(name) for name in one.bound_types))
-        ]
-        loss = batch.column("ncp")
-        hides = any(one.content == "mean" for one in self.labels.readers)
-        in_bounds = pc.and_(
-            pc.greater_equal(loss, 0.0), pc.less_equal(loss, self.weight * (1 + 1e-9))
-        )
-        sound = flags(loss.is_null() if hides else pc.fill_null(in_bounds, fill_value=False))
-        sound &= flags(
-            pc.fill_null(pc.equal(batch.column("run_id"), self.run_id), fill_value=False)
-        )
-        sound &= _named(batch) & (sizes > 0) & flags(batch.column("round").is_valid())
-        table = pa.table(
-            {
-                "round": batch.column("round").fill_null(0),
-                "size": pa.array(sizes),
-                "classes": pa.array(np.ones(len(sizes), np.int64)),
-                "unsound": pa.array((~sound).astype(np.int64)),
-                "ncp": pc.if_else(pa.array(sound), loss, 0.0).fill_null(0.0),
-                **dict(zip(HALVES, self.labels.hashes(ends, sizes), strict=True)),
-            }
-        )
-        names = ["classes", "unsound", "ncp", *HALVES]
-        grouped = table.group_by(["round", "size"], use_threads=False)
-        found = grouped.aggregate([(name, "sum") for name in names])
-        columns = {name: found[f"{name}_sum"].combine_chunks() for name in names}
-        columns |= {name: found[name].combine_chunks() for name in ("round", "size")}
-        return _row_batch(columns, found.num_rows)
-
-    def _names(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the first and the last name of each file, and whether others come in order."""
-        named = batch.column("class_id").filter(pa.array(_named(batch)))
-        names = _numbers(named)
-        files = names % np.uint64(self.files)
-        # As signed numbers in the same order.
-        ordered = (names ^ np.uint64(2**63)).view(np.int64)
-        rows: dict[str, list[Any]] = {"file": [], "first": [], "last": [], "unsound": []}
-        for file in np.unique(files).tolist():
-            own = ordered[files == file]
-            rows["file"].append(file)
-            rows["first"].append(int(own[0]))
-            rows["last"].append(int(own[-1]))
-            rows["unsound"].append(int((own[1:] <= own[:-1]).sum()))
-        columns = {name: pa.array(own, pa.int64()) for name, own in rows.items()}
-        # So that a run that is there twice is seen.
-        columns["classes"] = pa.repeat(1, len(rows["file"]))
-        return _row_batch(columns, len(rows["file"]))
-
-
-def _row_batch(columns: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
-    """Return rows of sums. Of what they do not sum up nothing."""
-    keys = {name: pa.nulls(rows) for name in _KEYS}
-    none = keys | {name: pa.repeat(0, rows) for name in _SUMS.names if name not in keys}
-    own = {**none, **columns}
-    arrays = [own[field.name].cast(field.type) for field in _SUMS]
-    return pa.RecordBatch.from_arrays(arrays, schema=_SUMS)
-
-
-def _named(batch: pa.RecordBatch) -> Flags:
-    """Return whether each class has a name of 16 hexadecimal digits."""
-    matches = pc.match_substring_regex(batch.column("class_id"), _NAME)
-    return flags(pc.fill_null(matches, fill_value=False))
-
-
-def _numbers(names: pa.Array) -> npt.NDArray[np.uint64]:
-    """Return the numbers that names of 16 hexadecimal digits are."""
-    texts = b"".join(names.cast(pa.binary()).to_pylist())
-    return np.frombuffer(bytes.fromhex(texts.decode()), ">u8").astype(np.uint64)
+            sizes = batch.column("size").fill_null(0).to_numpy()
+            ends = [
+                end
+                for one in self.labels.readers
+                for end in one.bounds_of(*(batch.column(name) for name in one.bound_types))
+            ]
+            named = pc.match_substring_regex(batch.column("class_id"), _NAME)
+            sound = pc.and_kleene(pc.equal(batch.column("run_id"), self.run_id), named)
+            sound = flags(sound.fill_null(fill_value=False)) & (sizes > 0)
+            sound &= flags(batch.column("round").is_valid())
+            if any(one.content == "mean" for one in self.labels.readers):
+                sound &= flags(batch.column("ncp").is_null())
+            table = pa.table(
+                [
+                    pa.array(sizes),
+                    pa.repeat(1, len(sizes)),
+                    pa.array((~sound).astype(np.int64)),
+                    *self.labels.hashes(ends, sizes),
+                ],
+                _SUMS.names,
+            )
+            sums = [(name, "sum") for name in _SUMS.names[1:]]
+            of_sizes = table.group_by(["size"], use_threads=False).aggregate(sums)
+            columns = [of_sizes[name] for name in ("size", *(f"{name}_sum" for name, _ in sums))]
+            yield from pa.table(columns, schema=_SUMS).to_batches()
 
 
 @dataclass(frozen=True)
@@ -283,8 +189,6 @@ class ReadLabels:
         Of labels that no run writes.
     wider : tuple of int
         Of labels that stand for several values. Of means and labels of hierarchies 0.
-    missing, only_missing : tuple of int
-        Of labels of which a value may be missing, and of those that are missing.
     fine : tuple of int
         Labels whose ends may be equal as floating-point numbers, as runs measure them.
     bounds : int
@@ -293,13 +197,11 @@ class ReadLabels:
 
     unsound: tuple[int, ...]
     wider: tuple[int, ...]
-    missing: tuple[int, ...]
-    only_missing: tuple[int, ...]
     fine: tuple[int, ...]
     bounds: int
 
 
-_COUNTS = ("unsound", "wider", "missing", "only_missing", "fine")
+_COUNTS = ("unsound", "wider", "fine")
 
 
 @dataclass(frozen=True)
@@ -330,7 +232,7 @@ class LabelSums:
             for one in self.labels.readers
         ]
         halves = self.labels.hashes([end for one in read for end in one[:2]], sizes)
-        counted = ((~one.sound, one.wider, one.missing, one.only_missing, one.fine) for one in read)
+        counted = ((~one.sound, one.wider, one.fine) for one in read)
         of_counts = zip(*counted, strict=True)
         return [*halves, *(pa.array(sizes * one) for own in of_counts for one in own)]
 

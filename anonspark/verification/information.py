@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from anonspark.engine.protocol import Table
 from anonspark.release.region_matching import LabelledTable
-from anonspark.verification.people import count_sizes
 from anonspark.verification.presence import RegionCounts, count_regions
+from anonspark.verification.unit_criteria import count_sizes
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,6 @@ _COLUMNS = pa.schema(
         pa.field("records", pa.int64(), nullable=False),
     ]
 )
-_TYPES = dict(zip(_COLUMNS.names, _COLUMNS.types, strict=True))
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
     failures: tuple[str, ...] = ()
     if engine.files.exists(path):
         table = engine.published(path, "parquet")
-        if dict(zip(table.schema.names, table.schema.types, strict=True)) != _TYPES:
+        if (table.schema.names, table.schema.types) != (_COLUMNS.names, _COLUMNS.types):
             raise GuaranteeError(
                 f"{path}: found other columns or types than those of records left out. Restore the "
                 "release or publish it again"

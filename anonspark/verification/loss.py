@@ -97,7 +97,9 @@ def measure_loss(
         columns = class_columns(labels.classes, attributes, index)
         regions, numbers = read_regions(columns, attribute)
         shares = np.array([_share(cast("OrderedRegion", region), low, high) for region in regions])
-        total += attribute.weight * (float(shares[numbers] @ records_of_classes) + left_out)
+        # Whatever the order of the classes, the sum is the same.
+        covered = math.fsum((shares[numbers] * records_of_classes).tolist())
+        total += attribute.weight * (covered + left_out)
     weights = sum(one.weight for one in attributes)
     return Loss(rows, left_out, discernibility, total, total / (weights * max(rows, 1)))
 

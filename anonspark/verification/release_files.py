@@ -158,7 +158,7 @@ class _Read:
     def copy(self, path: str, content: bytes) -> str | None:
         if not (self.copies and path.startswith("data/")):
             return None
-        with suppress(pa.ArrowException):
+        with suppress(pa.ArrowException, OSError):
             return hashlib.sha256(csv_copy(content)).hexdigest()
         return None
 
@@ -208,8 +208,10 @@ _CHECKSUM = re.compile(r"\.(?P<name>.+)\.crc")
 _FOOTED = re.compile(r".*\.(?:parquet|orc)")
 
 
-def audit_release_files(engine: Engine, release: str, manifest: Manifest) -> list[str]:
-    """Report the errors in the files of a release.
+def audit_release_files(
+    engine: Engine, release: str, manifest: Manifest
+) -> tuple[list[str], list[str]]:
+    """Report the errors in the files of a release, and the files whose bytes are claimed.
 
     Parameters
     ----------
@@ -221,8 +223,10 @@ def audit_release_files(engine: Engine, release: str, manifest: Manifest) -> lis
 
     Returns
     -------
-    list of str
+    failures : list of str
         One sentence for each kind of fault, with the paths.
+    claimed : list of str
+        Files that another version of Arrow encoded, as it may do otherwise.
 
     Notes
     -----
@@ -242,7 +246,7 @@ def audit_release_files(engine: Engine, release: str, manifest: Manifest) -> lis
         )
     except ConfigurationError as error:
         raise_if_limit_reached(error)
-        return [str(error)]
+        return [str(error)], []
     failures = []
     if foreign:
         failures.append(
@@ -269,7 +273,13 @@ def audit_release_files(engine: Engine, release: str, manifest: Manifest) -> lis
     listed = [file for file in manifest.files if file["path"] not in unknown]
     failures += _as_listed(release, listed, own, contents)
     failures += _changed_copies(release, manifest, contents)
-    return failures + _tables(release, manifest, own, contents, data_format)
+    failures += _tables(release, manifest, own, contents, data_format)
+    footers = {path: content.footer for path, content in contents.items()}
+    return failures, [
+        f"bytes: {path}"
+        for path, footer in footers.items()
+        if footer is not None and footer.is_of_another_arrow
+    ]
 
 
 def _as_listed(

@@ -9,9 +9,9 @@ from anonspark.errors import GuaranteeError
 from anonspark.redaction import Redacted, redact
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
-from anonspark.verification.people import MeasuredUnits
 from anonspark.verification.presence import Presence
 from anonspark.verification.signature import Signature
+from anonspark.verification.unit_criteria import MeasuredUnits
 
 if TYPE_CHECKING:
     # A run measures none of these.

@@ -22,9 +22,9 @@ from anonspark.verification.criteria import (
     satisfies,
 )
 from anonspark.verification.homogeneity import MISSING_VALUES, homogeneity_of
-from anonspark.verification.people import measure_people, people_of_records
 from anonspark.verification.sensitive import describe_values, describe_values_by
 from anonspark.verification.sensitive_values import SensitiveValues
+from anonspark.verification.unit_criteria import measure_people, people_of_records
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def measure_sensitive(
     Notes
     -----
     Two jobs an attribute. Where people count one that counts them, and for each attribute with a
-    criterion :func:`anonspark.verification.people.measure_people`.
+    criterion :func:`anonspark.verification.unit_criteria.measure_people`.
     """
     required = claim.privacy.criteria
     said = _said_of_people(claim) if people else None

@@ -1,7 +1,8 @@
-"""Compare the statements of manifest and metrics with each other and with counts.
+"""Compare the statements of manifest and metrics with what the records show.
 
-A manifest is written by the run that made the release. A manifest that was changed or replaced
-afterwards should not be believed. Everything that can be counted is counted.
+A statement that no record shows is a claim of the run: it is listed, and compared with no other
+claim. Whoever has this package writes a release of another table that agrees with itself in every
+figure, so agreement would prove nothing. A signature says who claims it.
 """
 
 from __future__ import annotations
@@ -12,9 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import cached_property
 from itertools import chain, product
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,8 +23,18 @@ from anonspark._version import __version__
 from anonspark.config.evaluate import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.criterion import Criterion
-from anonspark.core.figures import ENDS, OF_EVERY_RUN, TABLES, arrow_schema
+from anonspark.core.figures import (
+    ATTRIBUTES,
+    OF_EVERY_RUN,
+    RISK,
+    SUMMARY,
+    TABLES,
+    Figure,
+    arrow_schema,
+    without_losses,
+)
 from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.core.levels import read_levels
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError, raise_if_limit_reached
@@ -34,18 +44,13 @@ from anonspark.release.class_bounds import (
     is_alike,
     type_of_name,
 )
-from anonspark.release.derived_figures import privacy_rows, risk_rows
-from anonspark.release.derived_manifest import (
-    columns_section,
-    figures_of_gates,
-    sections_of_summary,
-)
+from anonspark.release.derived_figures import Totals, privacy_rows, risk_rows
+from anonspark.release.derived_manifest import columns_section, sections_of_summary
 from anonspark.release.layout import COMPANIONS, LEFT_OUT, OF_UNIONS, REPORT
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.metric_tables import read_parts
 from anonspark.release.regions import leaves_by_label, published_attributes
-from anonspark.release.risk import Attack, Floats, Sizes, risk_row
-from anonspark.release.sections import Statement, owners
+from anonspark.release.risk import Floats, Sizes
 from anonspark.verification.class_table import (
     ClassLabels,
     ClassTable,
@@ -54,56 +59,70 @@ from anonspark.verification.class_table import (
 )
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
-from anonspark.verification.derived_tables import Claimed, Derivation, Within
 from anonspark.verification.left_out import count_texts
 from anonspark.verification.loss import Loss
-from anonspark.verification.nodes import Counted, count_nodes, expected_nodes
-from anonspark.verification.people import MeasuredUnits
 from anonspark.verification.presence import Presence
+from anonspark.verification.unit_criteria import MeasuredUnits
 
 Row = Mapping[str, Any]
-
-# Without these no row of the table of nodes can be told from another one.
-_NODES_NEED = ("round", "node", "levels", "classes", "min_class_size", "loss")
-
-# Classes whose labels the driver takes.
-_MOST_COUNTED = 200_000
 
 # Sums of parts, and figures that were rounded on their way.
 _TOLERANCE = 1e-12
 
 
-# Sections that say how a release was made, not what it promises.
-_SETTINGS = ("attributes", "evaluate", "execution", "input", "metrics", "model", "output", "report")
+class _Claimed:
+    """What is expected of a figure that no record shows."""
 
-_OF_SIZES = (
-    *("metrics/classes: size", "metrics/risk: figures of rounds", "metrics/rounds: classes"),
-    *("metrics/rounds: classes_total", "metrics/rounds: dm", "metrics/rounds: dm_total"),
-    *("metrics/rounds: mean_class_size", "metrics/rounds: mean_class_size_with_outliers"),
-    *(f"manifest: summary.{name}" for name in ("classes", "dm", "aecs", "rule_b", "rule_gain")),
-    *(f"manifest: summary.{name}_class_size" for name in ("mean", "median", "min", "max")),
-    *("manifest: summary.baseline_classes", "manifest: summary.mean_class_size_with_suppressed"),
-)
-"""What follows from the sizes of classes, that of records with equal labels no label shows."""
+    def __str__(self) -> str:
+        return "a finite figure, or nothing"
+
+
+CLAIMED: Any = _Claimed()
 
 _TYPES = "data: types of the columns that are published as they came"
+_SIZES = "metrics/classes: size"
 
-_NEVER_PROVEN = (
+_NEVER_SHOWN = (
     "data: order of classes, and of records in a class",
-    "manifest: attempt",
-    *(f"manifest: configuration.{key}" for key in _SETTINGS),
-    "manifest: fingerprints.configuration",
-    "manifest: fingerprints.input",
-    "manifest: input_version",
-    "manifest: published.quasi_identifiers",
-    "manifest: published.sensitive_values",
-    "manifest: run_id",
-    "manifest: seconds",
-    "manifest: started",
-    "manifest: versions",
-    "manifest: warnings",
+    *(f"metrics/classes: {name}" for name in ("class_id", "ncp", "round")),
+    *(
+        f"manifest: {key}"
+        for key in (
+            *("attempt", "chosen_model", "coding", "drift", "fingerprints.configuration"),
+            *("fingerprints.input", "gates", "holder_column", "input_version", "parts"),
+            *(
+                "published.left_out_values",
+                "published.quasi_identifiers",
+                "published.rows_left_out",
+            ),
+            *("published.sensitive_values", "recipient", "run_id", "seconds", "started"),
+            *("versions", "warnings"),
+        )
+    ),
+    *(
+        f"metrics/summary: {name}"
+        for name in ("configuration_fingerprint", "input_fingerprint", "started", "version")
+    ),
 )
-"""Statements that no file of a release shows: only the run knows them."""
+"""Statements that no file of a release shows."""
+
+
+class Statement(NamedTuple):
+    """A statement of a manifest or a table of metrics, and what the records show instead.
+
+    Parameters
+    ----------
+    key : str
+        Its path, or what the message calls it.
+    found, expected : object
+    table : str or None
+        Of the metrics. None for the manifest.
+    """
+
+    key: str
+    found: Any
+    expected: Any
+    table: str | None = None
 
 
 @dataclass(frozen=True)
@@ -123,15 +142,13 @@ class Statements:
         Rows of the metrics that are there, by name of the table.
     unread : tuple of str
         Tables that are there and cannot be read, or have other columns than theirs.
-    nodes : mapping
-        What was counted of them in the table ``classes``.
     classes : ClassTable or None
-        What that table says. None where there is none.
+        The table ``classes``, or None if there is none.
     labels : ClassLabels or None
-        How the labels of the records are read. None where the manifest does not say it.
+        The reading of the records' labels, or None if the manifest does not say it.
     claimed : set of str
-        What was compared with bounds alone, as far as statements were compared by now:
-        ``manifest: summary.rows_in``, ``metrics/rounds: loss``.
+        What was not compared, as far as statements were compared by now:
+        ``manifest: summary.rows_in``, ``metrics/rounds``.
     """
 
     release: str
@@ -140,45 +157,37 @@ class Statements:
     risk: RiskOptions
     tables: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
-    nodes: Counted = field(default_factory=dict)
     classes: ClassTable | None = None
     labels: ClassLabels | None = None
     claimed: set[str] = field(default_factory=set)
 
     @property
     def units(self) -> dict[int, int] | None:
-        """Classes of each number of units, as the run counted them. None where it did not."""
-        said = self.manifest["published"].get("units")
-        return dict(said) if said else None
+        """Return the classes of each number of units that the run counted, or None."""
+        entries = self.manifest["published"].get("units")
+        return dict(entries) if entries else None
 
     @property
     def criteria_of_people(self) -> Mapping[Criterion, float] | None:
-        """Figures of the criteria, in which the run counted people. None where it did not."""
-        said = self.manifest["published"].get("criteria_of_people")
-        if said is None:
+        """Return the figures of criteria for which the run counted people, or None."""
+        figures = self.manifest["published"].get("criteria_of_people")
+        if figures is None:
             return None
-        figures = (math.inf if figure is None else figure for figure in said)
-        return dict(zip(self.privacy.criteria, figures, strict=False))
+        finite = (math.inf if figure is None else figure for figure in figures)
+        return dict(zip(self.privacy.criteria, finite, strict=False))
 
-    def contradictions(self) -> list[str]:
-        """Report differences between the manifest and the metrics, one sentence each."""
-        self.claimed.add(_TYPES)
-        if any(file["path"].startswith(f"{LEFT_OUT}/") for file in self.manifest["files"]):
-            self.claimed.add(LEFT_OUT)
-        unread = dict.fromkeys(self.unread, "cannot be read")
+    def misformed(self) -> list[str]:
+        """Report columns, tables and texts that no run writes, one sentence each."""
         needed = OF_UNIONS if "parts" in self.manifest else (*OF_EVERY_RUN, "classes")
-        there = {*self.tables, *(() if self.classes is None else ("classes",))}
-        lacking = {name: "is not there" for name in needed if name not in there} | unread
-        owned = (owner.comparisons(self.manifest, self.privacy) for owner in owners(self.manifest))
-        statements = chain(
-            self._of_published(), *owned, self._of_summary(), self._of_gates(), self._of_tables()
-        )
+        present = {*self.tables, *(() if self.classes is None else ("classes",))}
+        lacking = {name: "is not there" for name in needed if name not in present}
+        lacking |= dict.fromkeys(self.unread, "cannot be read")
         return [
             *(
                 f"{self.release}/metrics/{name}: {what}. Restore the release or publish it again"
                 for name, what in lacking.items()
             ),
-            *self._differ(statements),
+            *self._differ(chain(self._of_published(), self._of_tables())),
         ]
 
     def miscounted(
@@ -203,38 +212,41 @@ class Statements:
         presence : Presence or None
             Measured with the population that the manifest names.
         values : mapping of str to int or None
-            Different values of each sensitive attribute. None where they are too many to count.
+            Different values of each sensitive attribute, or None if they are too many to count.
         units : MeasuredUnits or None
             People, by what was required.
         weights : tuple of int64 and float64 ndarray, or None
             Records and sampling weights of each class, of the column that the manifest names.
         """
-        said = self.manifest["published"]
-        counted: dict[str, Any] = {
-            "published": {"rows": published.rows, "columns": list(columns)},
-            "summary": {
-                "rows_published": published.rows,
-                "published_classes": published.classes,
-                "published_min_class_size": published.smallest,
-            },
-        }
-        unit = () if units is None else units.unit
-        of_run = self.is_of_this_version and "parts" not in self.manifest
-        if of_run and unit == tuple(self.privacy.unit):
-            counted["summary"]["alone"] = None if units is None else units.alone
-        if said.get("rows_left_out", 0) == 0:
-            counted["published"]["sensitive_values"] = {
+        described = self.manifest["published"]
+        counted: dict[str, Any] = {"rows": published.rows, "columns": list(columns)}
+        if described.get("rows_left_out", 0) == 0:
+            counted["sensitive_values"] = {
                 name: values[name]
-                for name in said["sensitive_values"]
+                for name in described["sensitive_values"]
                 if values.get(name) is not None
             }
-        statements = chain(
-            _entries("", self.manifest, counted),
-            self._of_labels(published),
-            self._of_privacy_table(published, criteria, presence),
-            self._of_risk_table(published, presence, weights),
+        people = self.units
+        if units is not None and units.unit != tuple(self.privacy.unit):
+            units = None
+        # Classes of equal labels, which the run counted one by one, are one here.
+        is_same_number = people is not None and sum(people.values()) == published.classes
+        if is_same_number and units is not None and not units.not_published:
+            counted["units"] = [list(pair) for pair in sorted(units.classes.items())]
+        else:
+            keys = {"units", "criteria_of_people"} & described.keys()
+            self.claimed.update(f"manifest: published.{key}" for key in keys)
+        return list(
+            self._differ(
+                chain(
+                    _entries("published", described, counted),
+                    self._of_labels(published),
+                    self._of_figures(published, units),
+                    self._of_privacy(published, criteria, presence),
+                    self._of_risk(published, presence, weights),
+                )
+            )
         )
-        return list(self._differ(statements))
 
     def mismeasured(self, published: PublishedClasses, loss: Loss, rows: int) -> list[str]:
         """Report differences from the measures with the original, one sentence each.
@@ -264,28 +276,32 @@ class Statements:
             if loss.gcp is not None:
                 measured |= {"gcp_total": loss.gcp_total, "gcp": loss.gcp, "loss": loss.gcp}
         compared = [name for name in measured if summary.get(name) is not None]
-        self.claimed.difference_update(f"manifest: summary.{name}" for name in compared)
+        self.claimed.difference_update(
+            f"{source}{name}"
+            for name in compared
+            for source in ("manifest: summary.", "metrics/summary: ")
+        )
         return list(
             self._differ(_entries("summary", summary, {name: measured[name] for name in compared}))
         )
 
     def compare_left_out(
-        self, said: pa.Table | None, measured: Mapping[str, Counter[str | None]]
+        self, left_out: pa.Table | None, measured: Mapping[str, Counter[str | None]]
     ) -> list[str]:
         """Report values of records left out that are not those of the original."""
-        if said is None or self.manifest.get("recipient"):
+        if left_out is None or self.manifest.get("recipient"):
             return []
-        own = {
-            name: count_texts(said.filter(pc.field("attribute") == name))
-            for name in said["attribute"].unique().to_pylist()
+        stated = {
+            name: count_texts(left_out.filter(pc.field("attribute") == name))
+            for name in left_out["attribute"].unique().to_pylist()
         }
-        if own.keys() == measured.keys():
+        if stated.keys() == measured.keys():
             self.claimed.discard(LEFT_OUT)
         return [
             f"{self.release}/{LEFT_OUT}: its values of {name} are not those that the original has "
             "beyond the published records. Restore the release or publish it again"
             for name, counts in measured.items()
-            if counts != own[name]
+            if counts != stated[name]
         ]
 
     def compare_types(
@@ -298,32 +314,42 @@ class Statements:
         ):
             self.claimed.discard(_TYPES)
 
+    def misheld(self, rows: Mapping[str | None, int]) -> list[str]:
+        """Report if a union has records of others than its parts, in one sentence at most.
+
+        Parameters
+        ----------
+        rows : mapping of str or None to int
+            Records that were counted for each holder.
+        """
+        stated = {part["holder"]: part["rows"] for part in self.manifest["parts"]}
+        return list(
+            self._differ([Statement("parts (rows of each holder)", stated == dict(rows), True)])
+        )
+
     @property
     def unproven(self) -> list[str]:
-        """Return statements that no compared file or table shows, in order. A closed list."""
-        prefix = "manifest: summary."
-        figures = {one.removeprefix(prefix) for one in self.claimed if one.startswith(prefix)}
-        found = {"manifest: published.rows_left_out"} if "rows_left_out" in figures else set()
-        figures |= {"configuration_fingerprint", "input_fingerprint", "started", "version"}
-        found |= self.claimed | {f"metrics/summary: {name}" for name in figures}
-        if self.classes is not None:
-            found |= {f"metrics/classes: {name}" for name in ("class_id", "ncp", "round")}
-        found |= {
-            f"data: labels of {one.attribute.name}, whose hierarchy is in a file"
-            for one in (self.labels.readers if self.labels is not None else ())
-            if one.is_of_unknown_hierarchy
-        }
-        if "nodes" in self.tables:
-            # Which recodings are the best, their hierarchies know.
-            found.add("metrics/nodes")
+        """Return the claims: a closed list, in order."""
+        is_union = "parts" in self.manifest
+        sections = ("chosen_model", "coding", "drift", "gates", "input_version", "recipient")
+        absent = {key for key in (*sections, "parts") if not self.manifest.get(key)}
+        absent |= set() if is_union else {"holder_column"}
         listed = {file["path"] for file in self.manifest["files"]}
         texts = {REPORT} if self.is_of_this_version else {REPORT, *COMPANIONS}
-        found |= {f"file: {name}" for name in texts & listed}
-        sections = ("chosen_model", "drift", "gates", "parts", "recipient")
-        found |= {f"manifest: {key}" for key in sections if self.manifest.get(key)}
-        if self.manifest["configuration"]["output"].get("pseudonyms"):
-            found.add("data: which pseudonyms are of one person")
-        return sorted({*found, *_NEVER_PROVEN})
+        names = {*_NEVER_SHOWN} - {f"manifest: {key}" for key in absent} | self.claimed
+        names |= {f"file: {name}" for name in texts & listed}
+        configured = self.manifest["configuration"]
+        names |= {f"manifest: configuration.{key}" for key in configured if key != "privacy"}
+        names |= {
+            f"data: labels of {reader.attribute.name}, whose hierarchy is in a file"
+            for reader in (self.labels.readers if self.labels is not None else ())
+            if reader.is_of_unknown_hierarchy
+        }
+        if configured["output"].get("pseudonyms"):
+            names.add("data: which pseudonyms are of one person")
+        if is_union:
+            names = {name for name in names if not name.startswith("metrics/classes")}
+        return sorted(names)
 
     @property
     def is_of_this_version(self) -> bool:
@@ -341,44 +367,30 @@ class Statements:
             f"{version}, or do not rely on these files"
         ]
 
-    def misheld(self, rows: Mapping[str | None, int]) -> list[str]:
-        """Report if a union has records of others than its parts, in one sentence at most.
-
-        Parameters
-        ----------
-        rows : mapping of str or None to int
-            Records that were counted for each holder.
-        """
-        said = {part["holder"]: part["rows"] for part in self.manifest["parts"]}
-        same = Statement("parts (rows of each holder)", said == dict(rows), True)
-        return list(self._differ([same]))
-
-    def _differ(self, claims: Iterable[Statement]) -> Iterator[str]:
-        for one in claims:
-            if isinstance(one.expected, Claimed):
-                name = re.sub(r" \(row \d+\)$", "", one.key)
-                self.claimed.add(
-                    f"metrics/{one.table}: {name}" if one.table else f"manifest: {name}"
-                )
-            if is_same(one.found, one.expected):
+    def _differ(self, statements: Iterable[Statement]) -> Iterator[str]:
+        for key, found, expected, table in statements:
+            if expected is CLAIMED:
+                name = re.sub(r" \(row \d+\)$", "", key)
+                self.claimed.add(f"metrics/{table}: {name}" if table else f"manifest: {name}")
+            if is_same(found, expected):
                 continue
-            path = MANIFEST if one.table is None else f"metrics/{one.table}"
+            path = MANIFEST if table is None else f"metrics/{table}"
             yield (
-                f"{self.release}/{path}: {one.key}: found {_shown(one.found)}, expected "
-                f"{_shown(one.expected)}. Restore the release or publish it again"
+                f"{self.release}/{path}: {key}: found {_shown(found)}, expected "
+                f"{_shown(expected)}. Restore the release or publish it again"
             )
 
     def _of_published(self) -> Iterator[Statement]:
-        """Compare what was published with what was configured."""
-        configured, said = self.manifest["configuration"], self.manifest["published"]
-        described, criteria = said["quasi_identifiers"], self.privacy.criteria
-        distances = {one.attribute for one in criteria if one.is_distance}
+        """Compare columns and roles with what was configured: classes are formed by them."""
+        configured, stated = self.manifest["configuration"], self.manifest["published"]
+        described, criteria = stated["quasi_identifiers"], self.privacy.criteria
+        distances = {criterion.attribute for criterion in criteria if criterion.is_distance}
         found = {
-            **said,
+            **stated,
             "quasi_identifiers": [[one["name"], "hierarchy" in one] for one in described],
             "units": self.units is not None,
-            "criteria_of_people": len(said.get("criteria_of_people", criteria)),
-            "sensitive_values": sorted(distances & said["sensitive_values"].keys()),
+            "criteria_of_people": len(stated.get("criteria_of_people", criteria)),
+            "sensitive_values": sorted(distances & stated["sensitive_values"].keys()),
         }
         expected = {
             "quasi_identifiers": [
@@ -393,152 +405,62 @@ class Statements:
         }
         return _entries("published", found, expected)
 
-    def _of_summary(self) -> Iterator[Statement]:
-        """Compare the summary with the rest of the manifest, with classes, and with its meaning."""
-        summary, said = self.manifest["summary"], self.manifest["published"]
-        configured, some = self.manifest["configuration"], Within(or_nothing=True)
-        fewest = min(self.units) if self.units else None
-        drops = configured.get("missing", "drop") == "drop"
-        requested = some if self.manifest.get("recipient") else None
-        expected: dict[str, Any] = {
-            **dict.fromkeys(("kl_divergence", "entropy", "seconds", "columns_in", "rows_in"), some),
-            "rows_left_out": some,
-            ENDS: Within(0, 1, or_nothing=True) if ENDS in configured.get("gates", {}) else None,
-            "rows_dropped_missing": some if drops else Within(0, 0),
-            "association_loss": Within(-math.inf, or_nothing=True),
-            "rows_requested": requested,
-            "rows_withheld": requested,
-            "units": None if fewest is None else Within(fewest, or_nothing=True),
-            "rows_published": said["rows"],
-            "k": configured["privacy"]["k"],
-            "version": self.manifest["versions"]["anonspark"],
-        }
-        if "parts" not in self.manifest:
-            roles = [one["role"] for one in configured["attributes"].values()]
-            expected |= {
-                "smallest_units": None if fewest is None else Within(fewest, fewest),
-                "model": configured["model"]["name"],
-                "columns_published": len(roles) - roles.count("identifier"),
-            }
-            yield from _entries("summary", summary, {"rows_left_out": said["rows_left_out"]})
-        parts = [summary.get(name) for name in _COUNTS]
-        if summary.get("rows_in") is not None and None not in parts:
-            yield Statement("summary.rows_in", summary["rows_in"], sum(parts))
-        yield from _entries("summary", summary, expected)
-        if self.derivation is not None:
-            derived = self.derivation.summary(summary, self.tables.get("attributes", ()))
-            # What is not there is of another version, else the form is wrong.
-            known = {name: figure for name, figure in derived.items() if name in summary}
-            yield from _entries("summary", summary, known)
-
-    @cached_property
-    def derivation(self) -> Derivation | None:
-        """Return the input of the tables. None where their classes are not there."""
-        if self.classes is None or self.labels is None or not self.classes.rounds:
-            return None
-        return Derivation(self.classes, self.manifest, self.labels.readers)
-
-    def _of_gates(self) -> Iterator[Statement]:
-        """Compare gates and drift with what was configured and with the tables."""
-        manifest, configured = self.manifest, self.manifest["configuration"]
-        if "parts" in manifest:
-            return
-        tables = (self.tables.get(name, ()) for name in ("attributes", "risk"))
-        figures = figures_of_gates(manifest["summary"], *tables)
-        gates = [
-            {
-                **bounds,
-                "metric": name,
-                "found": figures.get(name),
-                "withheld": figures.get(name) is None,
-            }
-            for name, bounds in configured.get("gates", {}).items()
-        ]
-        bounds = configured.get("metrics", {}).get("drift", {})
-        drift = [
-            # Of the figure before only the run knows.
-            {**entry, "metric": name, "found": figures.get(name), "max": most}
-            for (name, most), entry in zip(
-                bounds.items(), [*manifest["drift"], *[{}] * len(bounds)], strict=False
-            )
-        ]
-        yield from _entries("", manifest, {"gates": gates, "drift": drift})
-
     def _of_tables(self) -> Iterator[Statement]:
-        """Compare tables with one another and with the manifest."""
-        tables, rounds = self.tables, self.tables.get("rounds")
-        for name, rows in tables.items():
+        """Look at texts, and at figures that a run hides: numbers alone are claims."""
+        self.claimed.add(_TYPES)
+        if any(file["path"].startswith(f"{LEFT_OUT}/") for file in self.manifest["files"]):
+            self.claimed.add(LEFT_OUT)
+        for name, rows in self.tables.items():
             ids = sorted({str(row.get("run_id")) for row in rows})
             yield Statement("run_id", ids, [self.manifest["run_id"]], name)
-        if "summary" in tables:
-            yield Statement("rows", len(tables["summary"]), 1, "summary")
-            for row in tables["summary"][:1]:
-                sections: Row = sections_of_summary(row)
-                # Null is no fingerprint, so that one that is null there must not be claimed.
-                unclaimed = dict.fromkeys(self.manifest["fingerprints"])
-                prints = {**unclaimed, **sections["fingerprints"]}
-                yield from _entries("", self.manifest, {**sections, "fingerprints": prints})
-        if rounds is None:
-            return
-        if self.derivation is not None:
-            yield from self._of_rows("rounds", self.derivation.rounds(rounds))
-        if "nodes" in tables:
-            nodes, summary = tables["nodes"], self.manifest["summary"]
-            heights, known = _heights(self.manifest), summary.get("rows_left_out") is not None
-            expected = list(expected_nodes(nodes, rounds, heights, self.nodes, counts_told=known))
-            yield from self._of_rows("nodes", expected)
-            numbers = list(dict.fromkeys(row["round"] for row in expected))
-            yield Statement("round", numbers, [row["round"] for row in rounds], "nodes")
-            smallest = min((row["min_class_size"] for row in nodes), default=None)
-            yield Statement("min_class_size", smallest, summary.get("min_class_size"), "nodes")
+        names = [one["name"] for one in self.manifest["published"]["quasi_identifiers"]]
+        is_told = self.manifest["summary"].get("rows_left_out") is not None
+        for name in {"rounds", "nodes"} & self.tables.keys():
+            self.claimed.add(f"metrics/{name}")
+            expected = []
+            for row in self.tables[name]:
+                sound = self._without_hidden(TABLES[name], row)
+                if row["levels"] is not None and read_levels(row["levels"], names) is None:
+                    sound |= {"levels": "a level of each quasi-identifier"}
+                if name == "nodes" and not (
+                    is_told and (row["node"] == 1 or not row["suppressed"])
+                ):
+                    # How many of them a coarser node places would show how few they are.
+                    sound |= {"suppressed": None}
+                expected.append(sound)
+            yield from self._of_rows(name, expected)
 
     def _of_rows(self, table: str, expected: Sequence[Row]) -> Iterator[Statement]:
-        """Compare all rows and columns of a table with those that are derived."""
+        """Compare all rows and columns of a table."""
         found = self.tables.get(table)
         if found is None:
             return
         yield Statement("rows", len(found), len(expected), table)
-        for place, (row, own) in enumerate(zip(found, expected, strict=False), start=1):
-            for name in row.keys() - {"run_id"}:
-                yield Statement(f"{name} (row {place})", row[name], own.get(name), table)
+        for place, (row, other) in enumerate(zip(found, expected, strict=False), start=1):
+            for name, value in row.items():
+                if name != "run_id":
+                    yield Statement(f"{name} (row {place})", value, other.get(name), table)
 
     def _of_labels(self, published: PublishedClasses) -> Iterator[Statement]:
-        """Compare labels with what they can be, and what lies beside the records with labels."""
+        """Look at the form of all labels, and compare the table of classes with them."""
         read, labels, classes = published.labels, self.labels, self.classes
-        if read is None or labels is None or classes is None:
+        if read is None or labels is None:
             return
         for reader, unsound in zip(labels.readers, read.unsound, strict=True):
             name = reader.attribute.name
             yield Statement(
                 f"published.quasi_identifiers ({name}: records without a label)", unsound, 0
             )
-        if self.derivation is None:
-            yield Statement("summary.classes", self.manifest["summary"].get("classes"), 0)
-            return
-        # Records without a class have a label of their own, mostly.
-        sizes, without = Counter(published.sizes), published.rows - classes.total.rows
-        sizes.subtract([without] if without > 0 else [])
-        if +sizes != Counter(classes.total.sizes):
-            self.claimed.update(_OF_SIZES)
-        alone = classes.total.classes <= published.classes
-        alone |= not self.derivation.keeps_equal_labels_together
-        yield Statement("class_id (of labels of their own)", alone, True, "classes")
-        agree = self._bounds_agree(published.rows, read.bounds, labels, classes)
-        yield Statement("rows that no run writes", classes.unsound, 0, "classes")
-        yield Statement("class_id (all different)", classes.different, True, "classes")
-        yield Statement("bounds and sizes (those of the labels)", agree, True, "classes")
-        attributes = self.tables.get("attributes", ())
-        yield from self._of_rows("attributes", self.derivation.attribute_rows(read, attributes))
-        total = self.manifest["summary"].get("gcp_total")
-        if total is not None:
-            penalty = self.derivation.penalty(attributes)
-            yield Statement("ncp_total (of all, weighted)", penalty, total, "attributes")
+        if classes is not None:
+            agree = self._bounds_agree(published.rows, read.bounds, labels, classes)
+            yield Statement("rows that no run writes", classes.unsound, 0, "classes")
+            yield Statement("bounds and sizes (those of the labels)", agree, True, "classes")
 
     def _bounds_agree(
         self, rows: int, bounds: int, labels: ClassLabels, classes: ClassTable
     ) -> bool:
         """Return whether all records have the bounds of their labels, but those without a class."""
-        without = rows - classes.total.rows
+        without = rows - classes.rows
         if without <= 0:
             return without == 0 and bounds == classes.bounds
         # All their values are suppressed.
@@ -547,81 +469,154 @@ class Statements:
             # The top of a file's hierarchy is called as it likes.
             return True
         missing = (bounds - classes.bounds) % 2**64
-        return any(labels.hash_of(one, without) == missing for one in product(*tops))
+        return any(labels.hash_of(top, without) == missing for top in product(*tops))
 
-    def _of_privacy_table(
+    def _of_figures(
+        self, published: PublishedClasses, units: MeasuredUnits | None
+    ) -> Iterator[Statement]:
+        """Compare the figures of the release, and of each attribute."""
+        summary, is_union = self.manifest["summary"], "parts" in self.manifest
+        counted: dict[str, Any] = {
+            "k": self.privacy.k,
+            "rows_published": published.rows,
+            "published_classes": published.classes,
+            "published_min_class_size": published.smallest,
+        }
+        rows, shares = self._of_classes(published)
+        if not is_union:
+            roles = [one["role"] for one in self.manifest["configuration"]["attributes"].values()]
+            counted["columns_published"] = len(roles) - roles.count("identifier")
+            counted |= {**rows, "smallest_units": min(self.units) if self.units else None}
+            if units is not None or not self.privacy.unit:
+                counted["alone"] = None if units is None else units.alone
+        stated = [figure.name for figure in SUMMARY if figure.name in summary]
+        expected = self._without_hidden(SUMMARY, dict.fromkeys(stated, CLAIMED) | counted)
+        yield from _entries("summary", summary, {name: expected[name] for name in stated})
+        if "summary" in self.tables:
+            # The table has the figures of the manifest, as a row.
+            self.claimed.update(
+                f"metrics/summary: {name}" for name in stated if expected[name] is CLAIMED
+            )
+            yield Statement("rows", len(self.tables["summary"]), 1, "summary")
+            for row in self.tables["summary"][:1]:
+                sections: Row = sections_of_summary(row)
+                # Null is no fingerprint: one that is null there would be compared with nothing.
+                prints = dict.fromkeys(self.manifest["fingerprints"]) | sections["fingerprints"]
+                yield from _entries("", self.manifest, {**sections, "fingerprints": prints})
+        if is_union or self.labels is None:
+            return
+        attributes = [
+            {
+                **dict.fromkeys((figure.name for figure in ATTRIBUTES), CLAIMED),
+                **{"position": place, "attribute": reader.attribute.name},
+                **{"kind": described["kind"], "weight": reader.attribute.weight},
+                **share,
+            }
+            for place, (described, reader, share) in enumerate(
+                zip(
+                    self.manifest["published"]["quasi_identifiers"],
+                    self.labels.readers,
+                    shares or [{}] * len(self.labels.readers),
+                    strict=False,
+                ),
+                start=1,
+            )
+        ]
+        rows_of = [self._without_hidden(ATTRIBUTES, row) for row in attributes]
+        yield from self._of_rows("attributes", rows_of)
+
+    def _of_classes(self, published: PublishedClasses) -> tuple[dict[str, Any], Sequence[Row]]:
+        """Return the figures that classes show, of the release and of each attribute.
+
+        Records that were left out show nothing, nor do classes of equal labels which of them the
+        run divided.
+        """
+        if self.classes is None or published.labels is None or self.labels is None:
+            return {}, []
+        without = published.rows - self.classes.rows
+        sizes = Counter(published.sizes)
+        # Records without a class have a label of their own, mostly.
+        sizes.subtract([without] if without > 0 else [])
+        if +sizes != Counter(self.classes.sizes):
+            self.claimed.add(_SIZES)
+            return {}, []
+        is_whole = self.manifest["published"].get("rows_left_out") == 0
+        figures = Totals(+sizes).size_figures(without, self.privacy.k)
+        if not is_whole:
+            hidden = ("dm", "mean_class_size_with_suppressed")
+            return {name: one for name, one in figures.items() if name not in hidden}, []
+        figures = {**figures, "rows_suppressed": without}
+        read = published.labels
+        if any(one.has_hierarchy for one in self.labels.readers) or any(read.fine):
+            return figures, []
+        wider = [records + without for records in read.wider]
+        shares = [
+            {"generalized_rows": records, "generalized_share": records / published.rows}
+            for records in wider
+        ]
+        return {**figures, "minimal_distortion": sum(wider)}, shares
+
+    def _of_privacy(
         self,
         published: PublishedClasses,
         criteria: Iterable[MeasuredCriterion],
         presence: Presence | None,
     ) -> Iterator[Statement]:
         figures = {one.criterion: one.measured for one in criteria}
-        share = Within(0.0, 1.0)
-        expected = privacy_rows(
+        rows = privacy_rows(
             self.privacy,
             published.smallest,
             self.units,
-            {
-                one: figures.get(one, Within(-math.inf, or_nothing=True))
-                for one in self.privacy.criteria
-            },
-            (share, share) if presence is None else (presence.smallest, presence.largest),
+            {one: figures.get(one, CLAIMED) for one in self.privacy.criteria},
+            (CLAIMED, CLAIMED) if presence is None else (presence.smallest, presence.largest),
         )
-        return self._of_rows("privacy", expected)
+        return self._of_rows("privacy", rows)
 
-    def _of_risk_table(
+    def _of_risk(
         self,
         published: PublishedClasses,
         presence: Presence | None,
         weights: tuple[Sizes, Floats] | None,
     ) -> Iterator[Statement]:
-        name = self.risk.weights
-        # They are not published, or others were asked for.
-        is_claimed = name is not None and weights is None
-        if self.derivation is None and "parts" not in self.manifest:
-            # Of rounds nothing is known, as is told elsewhere.
-            return
-        population = None
-        if self.privacy.delta_presence is not None:
-            if presence is None:
-                return
-            population = presence.counts.released, presence.counts.population
-            if bool((population[0] > population[1]).any()):
-                # Not the population that the release was made with: that is told elsewhere.
-                return
-        rounds = {} if self.derivation is None else self.derivation.classes.rounds
-        expected = risk_rows(self.risk, rounds, published.sizes, self.units, population, weights)
-        if is_claimed:
-            expected.append(self._claimed_risk(expected[-3], published.rows))
-        yield from self._of_rows("risk", expected)
+        """Compare the risk of the release. That of rounds is claimed."""
+        claims: Row = dict.fromkeys((figure.name for figure in RISK), CLAIMED)
+        population = (
+            None if presence is None else (presence.counts.released, presence.counts.population)
+        )
+        is_known = self.privacy.delta_presence is None
+        if population is not None:
+            # It is another population if it lacks people of the release, as is reported elsewhere.
+            is_known = not bool((population[0] > population[1]).any())
+        rows = risk_rows(
+            self.risk, {}, published.sizes, self.units, population if is_known else None, weights
+        )
+        if not is_known:
+            rows = [{**claims, "round": None, "attacker": row["attacker"]} for row in rows]
+        if self.risk.weights is not None and weights is None:
+            # They are not published, or others were asked for.
+            known = {name: rows[0][name] for name in ("population", "threshold")}
+            rows.append({**claims, **known, "round": None, "attacker": "outsider"})
+        attackers = {row["attacker"] for row in rows}
+        of_rounds = [
+            {**row, "attacker": row["attacker"] if row["attacker"] in attackers else "an attacker"}
+            for row in self.tables.get("risk", ())
+            if row["round"] is not None
+        ]
+        if of_rounds:
+            self.claimed.add("metrics/risk: figures of rounds")
+        return self._of_rows("risk", [*of_rounds, *rows])
 
-    def _claimed_risk(self, prosecutor: Row, rows: int) -> dict[str, Any]:
-        """Return bounds of the risk from an outsider, whose weights are not read."""
-        found = (self.tables.get("risk") or [{}])[-1]
-        largest = {name: prosecutor[name] for name in ("highest", "average", "lowest")}
-        largest |= dict.fromkeys(("at_risk", "at_highest", "at_lowest", "unique"), 1.0)
-        attack = Attack("outsider", **{name: found.get(name) or 0.0 for name in largest})
-        row = risk_row(attack, self.risk)
-        # They follow from claims alone.
-        following = {"expected", *(name for name in row if name.startswith("high_"))}
-        self.claimed.update(f"metrics/risk: {name}" for name in following)
-        return {
-            **row,
-            "population": prosecutor["population"],
-            "expected": attack.average * rows,
-            **{name: Within(0.0, most) for name, most in largest.items()},
-            "highest": Within(attack.average, largest["highest"]),
-            "lowest": Within(0.0, min(attack.average, largest["lowest"])),
-        }
-
-
-_COUNTS = ("rows_dropped_missing", "rows_published", "rows_left_out")
+    def _without_hidden(self, table: Sequence[Figure], row: Row) -> dict[str, Any]:
+        """Return a row without what would give back bounds that are hidden behind a mean."""
+        readers = self.labels.readers if self.labels is not None else ()
+        hides = any(reader.content == "mean" for reader in readers)
+        return without_losses(table, row) if hides else dict(row)
 
 
 def is_same(found: Any, expected: Any) -> bool:
-    """Return whether something is what is expected: the same, or within its bounds."""
-    if isinstance(expected, Claimed):
-        return expected.admits(found, _TOLERANCE)
+    """Return whether a statement is what is expected, up to what was rounded on its way."""
+    if expected is CLAIMED:
+        return not isinstance(found, float) or math.isfinite(found)
     numbers = (found, expected)
     if any(isinstance(one, bool) for one in numbers):
         return found is expected
@@ -674,8 +669,7 @@ def read_statements(
     Notes
     -----
     Small tables are read by the driver. One pass over the table of classes with a small shuffle
-    (:func:`~anonspark.verification.class_table.read_class_table`). Where the table ``nodes`` is
-    there, one more that collects the labels of up to 200,000 classes.
+    (:func:`~anonspark.verification.class_table.read_class_table`).
     """
     tables: dict[str, list[Row]] = {}
     unread, files = [], engine.files
@@ -693,18 +687,13 @@ def read_statements(
             unread.append(name)
     labels = class_labels(manifest, hierarchies or {})
     classes: ClassTable | None = None
-    nodes: Counted = {}
     if labels is not None and files.exists(f"{release}/metrics/classes"):
         try:
             classes = _read_classes(engine, release, manifest, labels)
-            if "nodes" in tables:
-                nodes = _count_nodes(engine, release, manifest, classes, tables["nodes"])
         except unreadable as error:
             raise_if_limit_reached(error)
             unread.append("classes")
-    return Statements(
-        release, manifest, privacy, risk, tables, tuple(unread), nodes, classes, labels
-    )
+    return Statements(release, manifest, privacy, risk, tables, tuple(unread), classes, labels)
 
 
 def class_labels(manifest: Row, hierarchies: Mapping[str, Hierarchy]) -> ClassLabels | None:
@@ -741,29 +730,7 @@ def _read_classes(engine: Engine, release: str, manifest: Row, labels: ClassLabe
         for found, wanted in zip(table.schema, expected, strict=True)
     ):
         raise ValueError("other columns than those of the table")
-    files = sum(one["path"].startswith("metrics/classes/") for one in manifest["files"])
-    weight = math.fsum(one.attribute.weight for one in labels.readers)
-    return read_class_table(table, labels, manifest["run_id"], weight, files)
-
-
-def _heights(manifest: Row) -> dict[str, int]:
-    """Return the levels of the hierarchies above the values."""
-    return {
-        one["name"]: int((one.get("hierarchy") or {}).get("height", 0))
-        for one in manifest["published"]["quasi_identifiers"]
-    }
-
-
-def _count_nodes(
-    engine: Engine, release: str, manifest: Row, table: ClassTable, nodes: Sequence[Row]
-) -> Counted:
-    """Count classes again where that is cheap, and their labels show enough."""
-    if table.total.classes > _MOST_COUNTED:
-        return {}
-    heights = _heights(manifest)
-    names = ["round", "size", *(f"{name}_min" for name in heights)]
-    classes = engine.published(f"{release}/metrics/classes", "parquet").select(names).collect()
-    return count_nodes(classes, nodes, heights)
+    return read_class_table(table, labels, manifest["run_id"])
 
 
 def _rows(files: Files, release: str, name: str, *, is_ours: bool) -> list[Row]:
@@ -781,6 +748,4 @@ def _rows(files: Files, release: str, name: str, *, is_ours: bool) -> list[Row]:
         if table.schema != pa.schema([schema.field(column) for column in names]):
             raise ValueError("other columns or types than those of the table")
         rows += table.to_pylist()
-    if name == "nodes" and any(row.get(one) is None for row in rows for one in _NODES_NEED):
-        raise ValueError("a row lacks its name")
     return rows

@@ -174,7 +174,7 @@ def _chosen(
         return sorted(range(len(tables)), key=lambda place: -measure(tables[place]))[:chosen]
     below = random.Random(f"{seed} {score} {epsilon}").randrange  # noqa: S311 - to be repeated
     scale = scale_of(len(tables), loss_of_a_record(Fraction(epsilon), "replace"))
-    return [one.place for one in rank(with_noise(tables, scale, below), scale, score)[:chosen]]
+    return [one.index for one in rank(with_noise(tables, scale, below), scale, score)[:chosen]]
 
 
 def measure(data: Path) -> dict[str, Curves]:

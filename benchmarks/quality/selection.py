@@ -154,7 +154,7 @@ def simulate(
             found = choose(tables.counts, chosen, loss, score, below, RECORDS_AT_MOST)
         else:
             ranked = rank(with_noise(tables.counts, scale, below), scale, score)
-            found = [one.place for one in ranked[:chosen]]
+            found = [one.index for one in ranked[:chosen]]
         shares.append(len(best.intersection(found)) / chosen)
     return float(np.mean(shares)), float(np.mean([one == 1 for one in shares]))
 

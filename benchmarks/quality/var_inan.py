@@ -134,7 +134,7 @@ def overlap(tables: Sequence[Counts], best: set[int], epsilon: str, runs: int = 
     shares = []
     for _ in range(runs):
         ranked = rank(with_noise(tables, scale, below), scale, "chi_square")
-        chosen = {one.place for one in ranked[: len(best)]}
+        chosen = {one.index for one in ranked[: len(best)]}
         shares.append(len(chosen & best) / len(best))
     return float(np.mean(shares))
 

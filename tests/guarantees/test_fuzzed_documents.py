@@ -18,7 +18,7 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from anonspark.cli import application, working
+from anonspark.cli import application, engine_runner
 from anonspark.comparison.grid import load_grid
 from anonspark.config import load_configuration, parse_configuration
 from anonspark.errors import ConfigurationError
@@ -268,7 +268,7 @@ def test_the_exit_code_is_never_1(
     # A document that is right after all needs no engine here.
     nothing = parse_configuration(WHOLE), []
     for name in ("work_with_engine", "work_with_spark"):
-        monkeypatch.setattr(working, name, lambda *_: nothing)
+        monkeypatch.setattr(engine_runner, name, lambda *_: nothing)
     path = tmp_path / "configuration.yaml"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     words = [word for override in overrides for word in ("--set", override)]

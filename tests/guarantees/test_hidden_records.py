@@ -37,11 +37,11 @@ from anonspark.errors import ConfigurationError
 from anonspark.sharing.ledger.key import Key, make_key
 from anonspark.sharing.ledger.ledger import init_ledger
 from anonspark.sharing.recipients.distribute import distribute
-from anonspark.sharing.recipients.freezing import PATTERN
 from anonspark.sharing.recipients.plan import parse_plan
 from anonspark.sharing.recipients.source import read_source
+from anonspark.sharing.recipients.source_snapshot import PATTERN
 from anonspark.sharing.selection.counting import count_tables
-from anonspark.sharing.selection.request import open_wanted
+from anonspark.sharing.selection.request import open_query
 from anonspark.sharing.selection.settings import parse_selection
 
 Row = dict[str, Any]
@@ -419,7 +419,7 @@ def test_select(tmp_path: Path, data_format: str) -> None:
 
     def counts(rows: list[Row]) -> list[Any]:
         write(path, rows)
-        table, wanted = open_wanted(LocalEngine(), parse_selection(document))
+        table, wanted = open_query(LocalEngine(), parse_selection(document))
         domains = wanted.candidates, wanted.target
         return count_tables(table, *domains, ["", "?"], drop_missing=False)
 
@@ -465,4 +465,4 @@ def test_formats_without_types_are_refused_whatever_they_hold(tmp_path: Path) ->
     for rows in ([], PEOPLE, [ORDINARY | {"age": "x"}]):
         write(tmp_path / "t.json", rows)
         with pytest.raises(ConfigurationError, match=r"input\.format: found 'json'"):
-            open_wanted(LocalEngine(), parse_selection(document))
+            open_query(LocalEngine(), parse_selection(document))

@@ -146,28 +146,51 @@ def test_finished_rounds_are_not_computed_again(
     assert staging_directories(tmp_path) == []
 
 
+def write_far_people(path: Path) -> Path:
+    """Write a table whose rounds lose less than its refined groups."""
+    draw = np.random.default_rng(28)
+    age = draw.integers(0, 30, 150).astype(float)
+    age[draw.random(150) < 0.02] *= 40
+    region = draw.choice(list("nesw"), 150)
+    disease = draw.choice(["flu", "gout", "none"], 150)
+    return write_table(path, {"age": age, "income": region, "disease": disease})
+
+
 @pytest.mark.parametrize("killed_at", ["before the state", "after the state"])
+@pytest.mark.parametrize(
+    ("write", "refine", "computed", "continued"),
+    [
+        # The third round does not pay, so the second one is done over as the last one.
+        (write_people, 0, [1, 2, 3, 2], [2, 3, 2]),
+        # The first round was only tried.
+        (write_far_people, 1, [1, 2, 3, 1], [1, 2, 3, 1]),
+    ],
+)
 def test_rounds_are_undone_once_more(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     rounds_computed: list[int],
+    write: Callable[[Path], Path],
+    refine: int,
+    computed: list[int],
+    continued: list[int],
     killed_at: str,
 ) -> None:
-    write_people(tmp_path / "input.parquet")
+    write(tmp_path / "input.parquet")
+    model = {"name": "su-mondrian", "rho": 3, "refine": refine}
     configuration = configuration_file(
-        tmp_path, attributes=ATTRIBUTES, model={"name": "su-mondrian", "rho": 3}
+        tmp_path, attributes=ATTRIBUTES, model=model, privacy={"k": 2 if refine else 5}
     )
     path = tmp_path / "undisturbed"
     outcome = command(capsys, "run", configuration, "--set", f"output.path={path}", "--quiet")
     assert outcome.code == 0, outcome.err
-    # The third round does not pay, so the second one is done over as the last one.
-    assert rounds_computed == [1, 2, 3, 2]
-    assert len(metrics(path, "rounds")) == 2
+    assert rounds_computed == computed
+    assert len(metrics(path, "rounds")) == 2 + refine
     works = RunState.finish_round
 
     def fail(self: RunState, finished: Any) -> None:
-        if finished.path.endswith("-last"):
+        if finished.path.endswith("-again"):
             if killed_at == "after the state":
                 works(self, finished)
             raise OSError("the machine is gone")
@@ -180,7 +203,7 @@ def test_rounds_are_undone_once_more(
     rounds_computed.clear()
     outcome = command(capsys, "run", configuration, "--resume", "--quiet")
     assert outcome.code == 0, outcome.err
-    assert rounds_computed == ([] if killed_at == "after the state" else [2, 3, 2])
+    assert rounds_computed == ([] if killed_at == "after the state" else continued)
     assert of_any_run(tmp_path / "release") == of_any_run(path)
 
 
@@ -189,7 +212,7 @@ def test_a_last_round_that_is_undone_is_not_run_again(
 ) -> None:
     write_people(tmp_path / "input.parquet")
     configuration = configuration_file(
-        tmp_path, attributes=ATTRIBUTES, model={"name": "su-mondrian", "rho": 3}
+        tmp_path, attributes=ATTRIBUTES, model={"name": "su-mondrian", "rho": 3, "refine": 0}
     )
     assert command(capsys, "run", configuration, "--quiet").code == 0
     rounds_computed.clear()

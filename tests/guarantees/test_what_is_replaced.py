@@ -33,7 +33,7 @@ from anonspark.layers.publish.metrics_paths import require_usable_metrics
 from anonspark.layers.publish.paths import require_replaceable_release, require_usable_output
 from anonspark.layers.publish.run_state import RunState
 from anonspark.layers.publish.staging import open_staging
-from anonspark.reporting.placing import place_report, report_place
+from anonspark.reporting.report_path import place_report, report_place
 
 pytestmark = pytest.mark.usefixtures("spark")
 

@@ -194,12 +194,12 @@ def test_verify(release: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_report_that_fails_leaves_a_complete_release(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from anonspark.reporting import making
+    from anonspark.reporting import build_report
 
     def fail(*_: object) -> None:
         raise DataError("input.path: it vanished")
 
-    monkeypatch.setattr(making, "report_run", fail)
+    monkeypatch.setattr(build_report, "report_run", fail)
     write_table(tmp_path / "input.parquet", {"age": list(range(40))})
     path = configuration_file(tmp_path, attributes={"age": "quasi_identifier"})
     outcome = command(capsys, "run", path, "--report", "--json")

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from forgeries import name_other_version, read_manifest, save_manifest
 from helpers import command, configuration_file, published, write_table
-from release_folders import rewrite
+from release_folders import damage, rewrite
 
 import anonspark
 
@@ -106,6 +106,19 @@ def test_a_copy_by_another_version_is_compared_too(
     assert refused.code == 4
     assert "not the records of data as CSV" in refused.err
     assert "Zebediah" not in refused.err
+
+
+def test_a_page_that_cannot_be_decompressed_has_no_copy(
+    release: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It ended with an error of ours."""
+    (part,) = (release / "data").glob("part-*.parquet")
+    content = bytearray(part.read_bytes())
+    content[40:80] = b"\xff" * 40
+    damage(part, bytes(content))
+    refused = command(capsys, "verify", release)
+    assert refused.code == 4
+    assert "files are damaged or of another format: data/part-00000.parquet" in refused.err
 
 
 def test_copies_that_nobody_asked_for(release: Path, capsys: pytest.CaptureFixture[str]) -> None:

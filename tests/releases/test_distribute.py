@@ -26,7 +26,7 @@ from anonspark.errors import (
 )
 from anonspark.pipeline.run import StagedRelease
 from anonspark.pipeline.run import run as run_pipeline
-from anonspark.reporting.making import report_release
+from anonspark.reporting.build_report import report_release
 from anonspark.reporting.nights import read_nights
 from anonspark.sharing.ledger.check import check_ledger, demand_of, required_coalitions
 from anonspark.sharing.ledger.events import Events

@@ -24,7 +24,7 @@ from places import HIERARCHIES, require_data
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
-from anonspark.layers.publish import division
+from anonspark.layers.publish import file_assignment
 from anonspark.pipeline.plan import check_input
 from anonspark.pipeline.run import run as run_pipeline
 from anonspark.verification.audit import audit_release
@@ -627,7 +627,7 @@ def test_files_do_not_tell_where_records_came_from(
     engine: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, residual: str
 ) -> None:
     """Nobody in a class may be known by the file that the input had the person in."""
-    monkeypatch.setattr(division, "_FILE_ROWS", 12)
+    monkeypatch.setattr(file_assignment, "_FILE_ROWS", 12)
     options = {"suppression_limit": 1.0, "residual": residual}
     document = small_document(tmp_path, model=options, execution={"task_rows": 12})
     table = pq.read_table(tmp_path / "input.parquet")

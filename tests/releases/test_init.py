@@ -19,9 +19,9 @@ from places import REPOSITORY, require_data
 from typer.testing import CliRunner
 
 from anonspark.cli.application import application
+from anonspark.cli.engine_runner import ended_by_signals
 from anonspark.cli.logs import LOG, CommandLog
 from anonspark.cli.terminal import ERR
-from anonspark.cli.working import ended_by_signals
 from anonspark.config import load_configuration
 from anonspark.config.decision import read_decision
 from anonspark.config.models import MondrianOptions

@@ -20,7 +20,7 @@ from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.pipeline import run as running
 from anonspark.release.layout import LEFT_OUT
 from anonspark.release.manifest import read_manifest
-from anonspark.reporting.making import make_report
+from anonspark.reporting.build_report import make_report
 from anonspark.verification.audit import Verification, audit_release
 from anonspark.verification.claims import claim_of_manifest
 

@@ -12,18 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cases import cases
 from helpers import command, contents, metrics, published, summary
 
 from anonspark.config import parse_configuration
-from anonspark.core.figures import NODES, arrow_schema
 from anonspark.core.levels import levels_text
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.layers.evaluate import metrics as nodes_module
 from anonspark.pipeline.run import run
 from anonspark.verification.audit import audit_release
-from anonspark.verification.nodes import Counted, count_nodes, expected_nodes
-from anonspark.verification.statements import is_same
 
 Row = dict[str, Any]
 
@@ -201,55 +197,6 @@ def test_other_models_have_no_such_table(tmp_path: Path) -> None:
     }
     run(LocalEngine(), parse_configuration(document))
     assert not (tmp_path / "release" / "metrics" / "nodes").exists()
-
-
-@cases(__file__, "place", "changes", "told")
-def test_a_table_that_cannot_be(
-    release: Path, place: int, changes: dict[str, Any] | None, told: str
-) -> None:
-    rows, rounds = metrics(release, "nodes"), metrics(release, "rounds")
-    classes = pq.read_table(release / "metrics" / "classes")
-    # city=3, job=1 and those that give one of the two up.
-    counted = count_nodes(classes, rows, HEIGHTS)
-    assert [rows[place - 1]["height"] for _, place in counted] == [0, 1, 3, 4]
-    assert differing(rows, rounds, counted) == set()
-    if changes is None:
-        # The row of that place goes.
-        del rows[place]
-    else:
-        rows[place].update(changes)
-    assert told in differing(rows, rounds, counted)
-
-
-def differing(rows: list[Row], rounds: list[Row], counted: Counted) -> set[str]:
-    """Return the cells that are not as they have to be."""
-    expected = expected_nodes(rows, rounds, HEIGHTS, counted, counts_told=True)
-    return {
-        f"{name} (row {place})"
-        for place, (row, own) in enumerate(zip(rows, expected, strict=True), start=1)
-        for name, value in own.items()
-        if not is_same(row[name], value)
-    }
-
-
-def test_a_forged_table_is_found(release: Path, tmp_path: Path) -> None:
-    forged = tmp_path / "release"
-    shutil.copytree(release, forged)
-    assert audit_release(LocalEngine(), str(forged)).failures == []
-    rows = metrics(release, "nodes")
-    rows[0]["min_class_size"] = rows[-1]["min_class_size"] = 1
-    file = forged / "metrics" / "nodes" / "part-00000.parquet"
-    pq.write_table(pa.Table.from_pylist(rows, arrow_schema(NODES)), file)
-    found = audit_release(LocalEngine(), str(forged)).failures
-    assert any("metrics/nodes: min_class_size: found 1" in one for one in found), found
-    assert any("min_class_size (row 8): found 1, expected 22" in one for one in found)
-    assert any("bytes or SHA-256 differ" in one for one in found)
-    pq.write_table(pa.Table.from_pylist([], arrow_schema(NODES)), file)
-    found = audit_release(LocalEngine(), str(forged)).failures
-    assert any("metrics/nodes: round: found [], expected" in one for one in found), found
-    shutil.rmtree(file.parent)
-    (lacking,) = audit_release(LocalEngine(), str(forged)).failures
-    assert "metrics/nodes/part-00000.parquet" in lacking
 
 
 # Inside: the nodes that a search looked at --------------------------------------------------------

@@ -23,7 +23,7 @@ from anonspark.errors import ConfigurationError
 from anonspark.layers.publish.paths import require_replaceable_release
 from anonspark.release.layout import foreign_entries
 from anonspark.release.manifest import read_manifest
-from anonspark.reporting.placing import place_report, report_place
+from anonspark.reporting.report_path import place_report, report_place
 from anonspark.verification import release_files as contents
 from anonspark.verification.release_files import audit_release_files, audit_table_files
 
@@ -50,7 +50,7 @@ WHOLE = ("data/", "metrics/")
 def failures(release: Path) -> str:
     engine = LocalEngine()
     manifest = read_manifest(engine.files, str(release))
-    return "\n".join(audit_release_files(engine, str(release), manifest))
+    return "\n".join(audit_release_files(engine, str(release), manifest)[0])
 
 
 def part(release: Path, number: int = 1) -> Path:
@@ -255,7 +255,7 @@ def test_a_directory_that_cannot_be_listed(
 
     manifest = read_manifest(engine.files, str(release))
     monkeypatch.setattr(os, "scandir", refuse)
-    found = audit_release_files(engine, str(release), manifest)
+    found = audit_release_files(engine, str(release), manifest)[0]
     assert "not all of its directories can be listed. Check permissions" in found[0]
     with pytest.raises(ConfigurationError, match="Check permissions"):
         require_replaceable_release(engine.files, str(release))

@@ -23,8 +23,8 @@ from anonspark.engine.local.table import LocalTable
 from anonspark.engine.protocol import Engine
 from anonspark.release.manifest import read_manifest
 from anonspark.release.originals import open_original
-from anonspark.reporting import making
-from anonspark.reporting.making import make_report
+from anonspark.reporting import build_report
+from anonspark.reporting.build_report import make_report
 from anonspark.verification.result import Verification
 
 QUASI_IDENTIFIERS = ["age", "workclass", "education-num", "marital-status", "hours-per-week"]
@@ -62,14 +62,14 @@ def adult(
         },
     }
     (folder / "adult.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
-    report_run = making.report_run
+    report_run = build_report.report_run
 
     def keep(engine: Engine, configuration: Configuration, one: Verification | None) -> str:
         verified.append(one)
         return report_run(engine, configuration, one)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(making, "report_run", keep)
+        patch.setattr(build_report, "report_run", keep)
         assert main(["run", str(folder / "adult.yaml"), "--report", "--quiet"]) == 0
     return folder
 

@@ -11,7 +11,7 @@ import pytest
 from cases import cases
 from helpers import command, configuration_file, summary, write_table
 
-from anonspark.layers.publish import division
+from anonspark.layers.publish import file_assignment
 
 ATTRIBUTES = {"age": "quasi_identifier", "exact_age": "sensitive"}
 
@@ -19,7 +19,7 @@ ATTRIBUTES = {"age": "quasi_identifier", "exact_age": "sensitive"}
 def test_no_file_ends_where_raw_values_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(division, "_FILE_BYTES", 200_000)
+    monkeypatch.setattr(file_assignment, "_FILE_BYTES", 200_000)
     random = np.random.default_rng(0)
     ages = random.permutation(4_000)
     notes = [random.bytes(100).hex() for _ in ages]
@@ -47,13 +47,14 @@ def test_no_file_ends_where_raw_values_end(
             assert not apart
 
 
+@pytest.mark.parametrize("passes", [0, 1])
 def test_baseline_of_relaxed_models_counts_duplicates(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], passes: int
 ) -> None:
     ages = [7] * 150 + list(range(100, 350))
     write_table(tmp_path / "input.parquet", {"age": ages, "exact_age": [1] * 400})
     common = {"attributes": ATTRIBUTES, "execution": {"task_rows": 60}}
-    relaxed = {"split": "relaxed"}
+    relaxed = {"split": "relaxed", "refine": passes}
     configuration = configuration_file(
         tmp_path,
         **common,

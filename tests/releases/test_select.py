@@ -26,7 +26,7 @@ from anonspark.errors import ConfigurationError, DataError, PublishingError
 from anonspark.sharing.selection.counting import count_tables
 from anonspark.sharing.selection.domains import Domain
 from anonspark.sharing.selection.mechanisms import draw_cuts
-from anonspark.sharing.selection.request import open_wanted
+from anonspark.sharing.selection.request import open_query
 from anonspark.sharing.selection.selecting import look_ahead, select
 from anonspark.sharing.selection.settings import parse_selection
 
@@ -579,7 +579,7 @@ def test_no_record_decides_how_others_are_read(tmp_path: Path) -> None:
     engine, counts = LocalEngine(), []
     for more in ("", "word,no\n"):
         (tmp_path / "people.csv").write_text("age,ill\n" + "17.0,no\n" * 9 + more)
-        table, wanted = open_wanted(engine, settings)
+        table, wanted = open_query(engine, settings)
         (found,) = count_tables(table, wanted.candidates, wanted.target, [], drop_missing=False)
         counts.append(found[:, 0].tolist())
     assert counts == [[9, 0, 0, 0], [9, 0, 1, 0]]

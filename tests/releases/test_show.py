@@ -14,8 +14,8 @@ from helpers import command, configuration_file, write_table
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.release.again import configuration_text
 from anonspark.release.manifest import read_manifest
+from anonspark.release.rerun_configuration import configuration_text
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "plain": {},

@@ -26,7 +26,7 @@ from anonspark.config.privacy import PrivacyOptions
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.pipeline.run import run as run_pipeline
-from anonspark.reporting.making import make_report
+from anonspark.reporting.build_report import make_report
 from anonspark.verification.audit import audit_release, audit_table
 from anonspark.verification.claims import Claim
 

@@ -102,7 +102,7 @@ def test_the_anonymizer_is_not_trusted() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     anonymizing = ("layers", "models", "pipeline", "staged", "kernels")
-    modules = ("", ".box_tree", ".built", ".compiling", ".parquet_pages")
+    modules = ("", ".box_tree", ".built", ".compiling")
     modules += (".region_search", ".signatures", ".xxhash")
     needed = {f"anonspark.kernels{name}" for name in modules}
     found = [name for name in loaded if name.split(".")[1] in anonymizing]

@@ -29,6 +29,7 @@ FIGURES = (
     *("average", "highest", "lowest", "at_risk", "at_highest", "at_lowest", "unique", "expected"),
     *("high_at_risk", "high_average", "high_highest", "high_unique"),
 )
+OF_ROUNDS = {"metrics/risk: figures of rounds"}
 
 
 def sample() -> pa.Table:
@@ -109,7 +110,7 @@ def test_a_run_and_its_verification(tmp_path: Path, sections: dict[str, Any]) ->
     assert 0 < row["highest"] < 0.2
     verified = audit_release(LocalEngine(), str(tmp_path / "release"))
     assert verified.failures == []
-    assert not [one for one in verified.claimed if one.startswith("metrics/risk: ")]
+    assert {one for one in verified.claimed if one.startswith("metrics/risk: ")} == OF_ROUNDS
     proven = outsider(verified.risk)
     assert {name: row[name] for name in proven} == pytest.approx(proven)
     assert outsider(found.risk) | {"round": None} == row
@@ -150,9 +151,7 @@ def test_weights_that_are_not_published(
     assert {name: row[name] for name in figures} == pytest.approx(figures)
     verified = audit_release(LocalEngine(), str(release))
     assert verified.failures == []
-    # Labels of hierarchies may be those of several classes, whose sizes are claimed.
-    of_rounds = {"metrics/risk: figures of rounds"}
-    claimed = {one for one in verified.claimed if one.startswith("metrics/risk: ")} - of_rounds
+    claimed = {one for one in verified.claimed if one.startswith("metrics/risk: ")} - OF_ROUNDS
     assert claimed == {f"metrics/risk: {name}" for name in FIGURES}
 
 
@@ -248,18 +247,11 @@ def test_gates(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("role", "figure", "times"),
-    [
-        ("insensitive", "expected", 0.5),
-        ("insensitive", "average", 0.5),
-        ("identifier", "expected", 0.5),
-        ("identifier", "highest", 1000.0),
-        ("identifier", "at_risk", -1.0),
-        ("identifier", "highest", 0.1),
-        ("identifier", "lowest", 20.0),
-    ],
+    ("role", "figure"),
+    [("insensitive", "expected"), ("insensitive", "average"), ("identifier", "expected")],
 )
-def test_a_figure_that_was_changed(tmp_path: Path, role: str, figure: str, times: float) -> None:
+def test_a_figure_that_was_changed(tmp_path: Path, role: str, figure: str) -> None:
+    """It is refused if the weights are published, else it is a claim."""
     document = document_at(tmp_path, evaluate={"risk": {"weights": "w", "threshold": 0.0}})
     document["attributes"]["w"] = role
     run(LocalEngine(), parse_configuration(document))
@@ -267,12 +259,13 @@ def test_a_figure_that_was_changed(tmp_path: Path, role: str, figure: str, times
     (path,) = (release / "metrics" / "risk").glob("part-*")
     rows = pq.read_table(path)
     forged = rows[figure].to_pylist()
-    forged[-1] *= times
+    forged[-1] *= 0.5
     place = rows.schema.get_field_index(figure)
     rewrite(path, encode_table(rows.set_column(place, figure, pa.array(forged, pa.float64()))))
     list_files(release)
-    failures = audit_release(LocalEngine(), str(release)).failures
-    assert f"{figure} (row 7)" in failures[0]
+    found = audit_release(LocalEngine(), str(release))
+    assert any(f"{figure} (row" in one for one in found.failures) == (role == "insensitive")
+    assert (f"metrics/risk: {figure}" in found.claimed) == (role == "identifier")
 
 
 def test_rows_of_other_attackers_are_proven_whatever_weights_are_asked_for(tmp_path: Path) -> None:
@@ -282,7 +275,9 @@ def test_rows_of_other_attackers_are_proven_whatever_weights_are_asked_for(tmp_p
     release = tmp_path / "release"
     (path,) = (release / "metrics" / "risk").glob("*.parquet")
     rows = pq.read_table(path)
-    forged = pa.array([0.0001, *rows["highest"].to_pylist()[1:]], pa.float64())
+    of_release = rows["round"].to_pylist().index(None)
+    highest = rows["highest"].to_pylist()
+    forged = pa.array([0.0001 if n == of_release else x for n, x in enumerate(highest)], "float64")
     place = rows.schema.get_field_index("highest")
     rewrite(path, encode_table(rows.set_column(place, "highest", forged)))
     list_files(release)

@@ -47,7 +47,7 @@ def test_changed_are_committed_edited_and_new_files(repository: Path) -> None:
 
 def test_the_tests_of_a_changed_module_come_before_those_of_its_room() -> None:
     changed = [
-        Path("anonspark/cli/working.py"),
+        Path("anonspark/cli/engine_runner.py"),
         Path("anonspark/errors.py"),
         Path("docs/architecture.md"),
         Path("tests/releases/test_union.py"),

@@ -17,6 +17,7 @@ from anonspark.core.kinds import Kind
 from anonspark.kernels.canon import cut_by_distance
 from anonspark.kernels.mondrian import cut_into_groups
 from anonspark.kernels.paths import root_path
+from anonspark.layers.partition.bracket_pass import CountedForest, CountForest, Outlook
 from anonspark.layers.partition.counting import Answer, Counter, Draw, Question
 from anonspark.layers.partition.cut_tree import CutTree
 from anonspark.layers.partition.distance_cut import DistanceCut
@@ -24,7 +25,6 @@ from anonspark.layers.partition.forest import Forest
 from anonspark.layers.partition.growing import CutRule, LooksAhead, grow
 from anonspark.layers.partition.median_cut import MedianCut
 from anonspark.layers.partition.node import Node
-from anonspark.layers.partition.one_pass import CountedForest, CountForest, Outlook
 from anonspark.layers.partition.packing import PackedKeys
 from anonspark.staged.keys import normalized_positions
 

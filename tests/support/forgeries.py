@@ -7,7 +7,6 @@ derived again from the manifest, and what ``verify`` measures stands wherever th
 from __future__ import annotations
 
 import copy
-import hashlib
 import io
 import json
 import math
@@ -25,9 +24,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.orc
 import pyarrow.parquet as pq
-from release_folders import damage, read_manifest, rewrite, save_manifest, show_unchanged
+from release_folders import (
+    damage,
+    files_of,
+    list_files,
+    read_manifest,
+    rewrite,
+    save_manifest,
+    show_unchanged,
+)
 
-from anonspark.engine.files import PublishedFile
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.parquet_encoding import encode_table
 from anonspark.engine.protocol import Engine
@@ -368,7 +374,7 @@ def metrics_cell(draw: random.Random, release: Path) -> tuple[str, str]:
     name = detail.partition(",")[0]
     if folder == "metrics/summary" and draw.random() < 0.7:
         _repair_summary(release, name, changed[name][0].as_py())
-    return f"{folder}: {name}", detail
+    return _subject(f"{folder}: {name}", folder, table, changed), detail
 
 
 @_change
@@ -387,10 +393,11 @@ def metrics_column(draw: random.Random, release: Path) -> tuple[str, str]:
         values = [_other(draw, value) if value is not None else value for value in values]
     if values == table[name].to_pylist():
         raise Nothing
-    save_table(release, folder, _replaced(table, name, values))
+    changed = _replaced(table, name, values)
+    save_table(release, folder, changed)
     if folder == "metrics/summary":
         _repair_summary(release, name, values[0])
-    return f"{folder}: {name}", f"{name} {how}"
+    return _subject(f"{folder}: {name}", folder, table, changed), f"{name} {how}"
 
 
 def _forge_beside(
@@ -399,9 +406,19 @@ def _forge_beside(
     change: Callable[[random.Random, pa.Table], tuple[pa.Table, str]],
 ) -> tuple[str, str]:
     folder = _beside_data(draw, release)
-    table, detail = change(draw, read_table(release, folder))
+    before = read_table(release, folder)
+    table, detail = change(draw, before)
     save_table(release, folder, table)
-    return folder, detail
+    return _subject(folder, folder, before, table), detail
+
+
+def _subject(name: str, folder: str, before: pa.Table, after: pa.Table) -> str:
+    """Return the name of what was changed in a table: the risk of rounds is a claim of its own."""
+    if folder == "metrics/risk" and "round" in after.column_names:
+        of_release = [pc.filter(t, pc.is_null(t["round"])).to_pylist() for t in (before, after)]
+        if of_release[0] == of_release[1]:
+            return f"{folder}: figures of rounds"
+    return name
 
 
 @_change
@@ -427,53 +444,6 @@ def metrics_type(draw: random.Random, release: Path) -> tuple[str, str]:
 
 
 # What is said in several tables ------------------------------------------------------------------
-
-_LOSSES = {
-    "metrics/classes": ("ncp",),
-    "metrics/attributes": ("ncp_total", "ncp", "iloss", "loss"),
-    "metrics/rounds": ("gcp_total", "gcp_total_cumulative", "gcp_total_if_last", "loss"),
-    "metrics/summary": ("gcp_total", "gcp", "iloss", "loss", "baseline_gcp_total"),
-}
-
-
-@_change
-def claimed_loss(draw: random.Random, release: Path) -> tuple[str, str]:
-    """Let all figures say that less was lost."""
-    document = read_manifest(release)
-    summary = document["summary"]
-    if summary.get("gcp") is None or summary.get("rows_suppressed") != 0:
-        raise Nothing
-    factor = draw.choice([0.5, 0.9])
-    for folder, names in _LOSSES.items():
-        table = read_table(release, folder)
-        for name in names:
-            values = [None if v is None else v * factor for v in table[name].to_pylist()]
-            table = _replaced(table, name, values)
-            if folder == "metrics/summary" and name in summary:
-                summary[name] = values[0]
-        save_table(release, folder, table)
-    summary["utility_score"] = 100 * (1 - summary["loss"])
-    _set_column(release, "metrics/summary", "utility_score", summary["utility_score"])
-    save_manifest(release, document)
-    return "metrics/classes: ncp", f"all losses times {factor}"
-
-
-@_change
-def claimed_people(draw: random.Random, release: Path) -> tuple[str, str]:
-    """Say that there were more people, whose records were left out."""
-    document = read_manifest(release)
-    summary, more = document["summary"], draw.randint(1, 20)
-    why = draw.choice(["rows_dropped_missing", "rows_left_out", "rows_in"])
-    names = {"rows_in", why} | ({"rows_suppressed"} if why == "rows_left_out" else set())
-    if any(summary.get(name) is None for name in names):
-        raise Nothing
-    for name in names:
-        summary[name] += more
-        _set_column(release, "metrics/summary", name, summary[name])
-    if why == "rows_left_out":
-        document["published"]["rows_left_out"] += more
-    save_manifest(release, document)
-    return f"manifest: summary.{why}", f"{more} more"
 
 
 @_change
@@ -792,8 +762,22 @@ def parquet_bytes(draw: random.Random, release: Path) -> tuple[str, str]:
             flipped = content[offset] ^ 1 << draw.randrange(8)
             content = content[:offset] + bytes([flipped]) + content[offset + 1 :]
             how = f"{how} at {offset}"
+    before = pq.read_table(path)
     damage(path, content)
-    return f"bytes: {path.relative_to(release)}", how
+    return _changed_values(release, path, before) or f"bytes: {path.relative_to(release)}", how
+
+
+def _changed_values(release: Path, path: Path, before: pa.Table) -> str | None:
+    """Return the column of which a bit was a value, or None if no value is another one."""
+    folder = path.parent.relative_to(release).as_posix()
+    try:
+        after = pq.read_table(path)
+        names = [name for name in before.column_names if not before[name].equals(after[name])]
+    except (pa.ArrowException, OSError, KeyError):
+        return None
+    if folder == "data" or not names:
+        return folder if names else None
+    return _subject(f"{folder}: {names[0]}", folder, before, after)
 
 
 @_change
@@ -849,41 +833,13 @@ def forge(draw: random.Random, release: Path, kind: str | None = None) -> Forger
     if kind.startswith(("record", "class")):
         repair_counts(release)
     if not detail.endswith("not listed"):
-        list_files(release)
+        list_files(release, explained=False)
     if not kind.startswith(("text", "package", "file", "other")) and draw.random() < 0.95:
         repair_texts(release)
-        list_files(release)
+        list_files(release, explained=False)
     if kind == "manifest_spelling":
         _respell(release, detail)
     return Forgery(kind, subject, detail)
-
-
-def list_files(release: Path) -> None:
-    """List all files as they are: their sizes, rows and SHA-256."""
-    document = read_manifest(release)
-    rows = {f["path"]: f["rows"] for f in document.get("files") or [] if isinstance(f, dict)}
-    files = []
-    for path in sorted(p for p in release.rglob("*") if p.is_file() and not p.is_symlink()):
-        name = path.relative_to(release).as_posix()
-        if name == "manifest.json" or name.endswith(".crc"):
-            continue
-        content = path.read_bytes()
-        digest = hashlib.sha256(content).hexdigest()
-        count = _rows_of(path, rows.get(name))
-        files.append({"path": name, "bytes": len(content), "rows": count, "sha256": digest})
-    document["files"] = files
-    save_manifest(release, document)
-
-
-def _rows_of(path: Path, listed: int | None) -> int | None:
-    try:
-        if path.suffix == ".parquet":
-            return int(pq.read_metadata(path).num_rows)
-        if path.suffix == ".orc":
-            return int(pa.orc.ORCFile(path).nrows)
-    except (pa.ArrowInvalid, OSError, UnicodeDecodeError):
-        pass
-    return listed
 
 
 def repair_texts(release: Path) -> None:
@@ -891,8 +847,7 @@ def repair_texts(release: Path) -> None:
     try:
         manifest = Manifest(read_manifest(release))
         schema = read_table(release, "data").schema.remove_metadata()
-        written = [_listed(release, file["path"]) for file in manifest.files or ()]
-        contents = sidecar_contents(manifest, schema, written)
+        contents = sidecar_contents(manifest, schema, files_of(release))
         for name, content in contents.items():
             if (release / name).exists():
                 rewrite(release / name, content)
@@ -900,15 +855,9 @@ def repair_texts(release: Path) -> None:
         pass
 
 
-def _listed(release: Path, name: str) -> PublishedFile:
-    content = (release / name).read_bytes()
-    rows = _rows_of(release / name, None)
-    return PublishedFile(name, len(content), rows, hashlib.sha256(content).hexdigest())
-
-
 def repair_counts(release: Path) -> None:
     """Let manifest and metrics say what is measured in the records."""
-    list_files(release)
+    list_files(release, explained=False)
     try:
         measured = audit_release(LocalEngine(), str(release)).as_dict()
     except (AnonsparkError, OSError, ValueError):

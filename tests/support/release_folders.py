@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from helpers import configuration_file, write_table
+from pyarrow import orc
 
 from anonspark.config import load_configuration
 from anonspark.engine.files import PublishedFile
@@ -90,7 +91,7 @@ def _as_the_package_writes(name: str, content: bytes) -> bytes:
         if name.endswith(".parquet"):
             table = pq.read_table(io.BytesIO(content)).replace_schema_metadata(None)
             return encode_table(table)
-    except (ValueError, AttributeError, pa.ArrowException):
+    except (ValueError, AttributeError, OSError, pa.ArrowException):
         pass
     return content
 
@@ -133,23 +134,37 @@ def list_files(release: Path, *, explained: bool = True) -> None:
         Whether the files that explain a release are written again as well.
     """
     manifest = json.loads((release / "manifest.json").read_text())
-    listed = _listed(release)
+    listed = files_of(release)
     if explained:
         # The last one by name: tests damage the first.
-        schema = pq.read_schema(max((release / "data").glob("part-*")))
+        last = max((release / "data").glob("part-*"))
+        schema = orc.ORCFile(last).schema if last.suffix == ".orc" else pq.read_schema(last)
         contents = sidecar_contents(Manifest(manifest), schema, listed)
         for name, content in contents.items():
             rewrite(release / name, content)
-        listed = _listed(release)
+        listed = files_of(release)
     manifest["files"] = [one.as_dict() for one in listed]
     save_manifest(release, manifest)
 
 
-def _listed(release: Path) -> list[PublishedFile]:
+def files_of(release: Path) -> list[PublishedFile]:
+    """Return the files of a release as they lie there: damaged ones with the rows as listed."""
+    rows = {file["path"]: file["rows"] for file in read_manifest(release).get("files") or ()}
     files, listed = LocalFiles(), []
     for name, size in files.files_below(str(release)):
-        path = release / name
-        is_table = path.suffix == ".parquet" and path.read_bytes().endswith(b"PAR1")
-        rows = pq.read_metadata(path).num_rows if is_table else None
-        listed.append(PublishedFile(name, size, rows, files.sha256(str(path))))
-    return [one for one in listed if one.path != "manifest.json"]
+        if name == "manifest.json" or name.endswith(".crc") or (release / name).is_symlink():
+            continue
+        count = _rows_of(release / name, rows.get(name))
+        listed.append(PublishedFile(name, size, count, files.sha256(str(release / name))))
+    return listed
+
+
+def _rows_of(path: Path, listed: int | None) -> int | None:
+    try:
+        if path.suffix == ".parquet":
+            return int(pq.read_metadata(path).num_rows)
+        if path.suffix == ".orc":
+            return int(orc.ORCFile(path).nrows)
+    except (pa.ArrowInvalid, OSError, UnicodeDecodeError):
+        pass
+    return listed

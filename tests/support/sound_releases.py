@@ -21,7 +21,7 @@ from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Engine
 from anonspark.errors import AnonsparkError
 from anonspark.pipeline.run import run
-from anonspark.reporting.making import report_release
+from anonspark.reporting.build_report import report_release
 from anonspark.sharing.holders.union import unite
 
 MODELS = (

@@ -26,12 +26,12 @@ from anonspark.core.rounded_shares import rounded_share
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import AnonsparkError
 from anonspark.layers.evaluate.gates import Drift, GateResult
-from anonspark.layers.evaluate.withholding import is_few, told_counts, told_missing
+from anonspark.layers.evaluate.small_counts import is_few, told_counts, told_missing
 from anonspark.layers.generalize.classes import _level
 from anonspark.layers.partition import cutting, median_cut
 from anonspark.layers.prepare.inspection import require_enough_rows
-from anonspark.layers.prepare.people import count_units, has_units, satisfied_by_people
-from anonspark.layers.publish.division import MoreThan, _LargeClasses
+from anonspark.layers.prepare.unit_counts import count_units, has_units, satisfied_by_people
+from anonspark.layers.publish.file_assignment import MoreThan, _LargeClasses
 from anonspark.pipeline.rounds import Residual
 from anonspark.pipeline.warnings.published_values import published_value_warnings
 from anonspark.pipeline.warnings.settings import blank_row_warnings, dropped_record_warnings
@@ -75,9 +75,9 @@ from anonspark.verification.measures import (
     _ranks_and_mass,
     matched_values,
 )
-from anonspark.verification.people import MeasuredUnits
 from anonspark.verification.population import broken_promises
 from anonspark.verification.sensitive_values import SensitiveValues
+from anonspark.verification.unit_criteria import MeasuredUnits
 from anonspark.verifier import check_release
 
 K = 5
@@ -175,7 +175,7 @@ def boundaries_further_out(left_rows: int) -> int:
 def people_satisfy(people: int, rows: int) -> bool:
     with pytest.MonkeyPatch.context() as patch:
         counted = SimpleNamespace(number=people)
-        patch.setattr("anonspark.layers.prepare.people.count_people", lambda *_: counted)
+        patch.setattr("anonspark.layers.prepare.unit_counts.count_people", lambda *_: counted)
         return satisfied_by_people(None, rows, Criteria(K))  # type: ignore[arg-type]
 
 
@@ -187,7 +187,7 @@ def rest_of_a_recipient(left: int, *, withheld: int = 7) -> str | None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(preparation, "prepare", lambda *_: None)
         return refused(
-            lambda: preparation.prepare_making(None, configuration("privacy.k=5"), "", making)  # type: ignore[arg-type]
+            lambda: preparation.prepare_source(None, configuration("privacy.k=5"), "", making)  # type: ignore[arg-type]
         )
 
 
@@ -304,7 +304,7 @@ def labels_of_several_values() -> list[bool]:
 
 def as_floats(low: int, high: int) -> bool:
     flags = np.ones(1, bool)
-    return bool(Bounds(pa.array([low]), pa.array([high]), *[flags] * 4).fine[0])
+    return bool(Bounds(pa.array([low]), pa.array([high]), *[flags] * 2).fine[0])
 
 
 def candidates_in_a_pair(candidates: int) -> int:

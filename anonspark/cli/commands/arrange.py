@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from anonspark.cli.frame import CONFIGURED, Call, command, loads, of_configuration
+from anonspark.cli.command import CONFIGURED, Call, command, loads, of_configuration
 from anonspark.cli.options import ConfigurationPath, Overrides
 
 if TYPE_CHECKING:

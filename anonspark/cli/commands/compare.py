@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.frame import CONFIGURED, Call, command, of_configuration
+from anonspark.cli.command import CONFIGURED, Call, command, of_configuration
 from anonspark.cli.options import Overrides
 
 if TYPE_CHECKING:

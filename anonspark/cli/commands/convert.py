@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from anonspark.cli.command import Call, command
 from anonspark.cli.commands.init import parsed_options
-from anonspark.cli.frame import Call, command
 
 
 @command("as_json", "quiet")

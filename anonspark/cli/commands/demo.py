@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.frame import Call, command
-from anonspark.cli.working import work_with_spark
+from anonspark.cli.command import Call, command
+from anonspark.cli.engine_runner import work_with_spark
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,7 +8,7 @@ import platform
 import sys
 
 from anonspark._version import __version__
-from anonspark.cli.frame import Call, command
+from anonspark.cli.command import Call, command
 from anonspark.errors import EnvironmentProblem
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.frame import WITH_ENGINE, Call, command, loads
+from anonspark.cli.command import WITH_ENGINE, Call, command, loads
 from anonspark.errors import ConfigurationError
 from anonspark.foreign_text import visible
 
@@ -170,7 +170,7 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
     profile = call.work(look, work=source.work)
     answers = Answers(None, k, default_output(path))
     if interactive:
-        from anonspark.cli.asking import ask
+        from anonspark.cli.prompts import ask
 
         answers = ask(profile, k, answers.output)
     draft = draft_configuration(profile, replace(answers, weighted=weights))

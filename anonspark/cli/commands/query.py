@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.frame import WITH_ENGINE, Call, command
+from anonspark.cli.command import WITH_ENGINE, Call, command
 from anonspark.cli.options import hierarchy_files
 from anonspark.cli.printing import print_csv, print_json
 

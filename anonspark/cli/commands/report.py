@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.frame import WITH_ENGINE, Call, command
+from anonspark.cli.command import WITH_ENGINE, Call, command
 from anonspark.cli.options import Holdout, Sign
 
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
     from anonspark.presentation.terminal import Block
-    from anonspark.reporting.making import WrittenReport
+    from anonspark.reporting.build_report import WrittenReport
     from anonspark.reporting.nights import Night
     from anonspark.utility.evaluation import Utility
 
@@ -51,7 +51,7 @@ def report_release(
     """Write the report of a release: one HTML file with charts."""
 
     def make(engine: Engine) -> WrittenReport:
-        from anonspark.reporting.making import report_release as write
+        from anonspark.reporting.build_report import report_release as write
 
         learned = {"target": target, "holdout": holdout}
         return write(engine, output, original, out, decision=decision, key=sign, **learned)

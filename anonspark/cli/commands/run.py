@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.frame import CONFIGURED, Call, command, loads
+from anonspark.cli.command import CONFIGURED, Call, command, loads
+from anonspark.cli.engine_runner import EndedError
 from anonspark.cli.options import ConfigurationPath, Overrides, Resume, RunId, Sign, with_key
-from anonspark.cli.working import EndedError
 from anonspark.errors import AnonsparkError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def run(  # noqa: PLR0913 - each parameter is an option of the command
             )
         )
         if report:
-            from anonspark.reporting.making import report_run
+            from anonspark.reporting.build_report import report_run
 
             with progress.stage("report"):
                 report_run(engine, configuration, published[0].verified)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.frame import WITH_ENGINE, Call, command
+from anonspark.cli.command import WITH_ENGINE, Call, command
 from anonspark.cli.options import Details
 from anonspark.cli.printing import print_text
 
@@ -34,8 +34,8 @@ def show(
     Verifies the release from its own files, and lists what is only claimed. The exit code is 4 if a
     promise does not hold.
     """
-    from anonspark.release.again import configuration_text
     from anonspark.release.manifest import read_manifest
+    from anonspark.release.rerun_configuration import configuration_text
     from anonspark.verification.audit import audit_release
 
     def read(engine: Engine) -> tuple[Manifest, Verification | None]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.frame import WITH_ENGINE, Call, command, loads
+from anonspark.cli.command import WITH_ENGINE, Call, command, loads
 from anonspark.cli.options import Details
 from anonspark.errors import ConfigurationError
 

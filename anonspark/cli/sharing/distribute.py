@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.frame import CONFIGURED, WITH_ENGINE, Call, command
+from anonspark.cli.command import CONFIGURED, WITH_ENGINE, Call, command
 from anonspark.cli.options import Overrides, Resume, RunId, Sign, with_key
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def distribute(  # noqa: PLR0913 - each parameter is an option of the command
             return look_at_plan(engine, wanted, progress=progress)
         given = carry(engine, wanted, run_id=run_id, resume=resume, progress=progress)
         if report:
-            from anonspark.reporting.making import report_run
+            from anonspark.reporting.build_report import report_run
 
             for one in wanted.recipients:
                 with progress.stage(f"report of {one.name}"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anonspark.cli.frame import Call, Common, command
+from anonspark.cli.command import Call, Common, command
 from anonspark.cli.usage import help_without_command
 from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.foreign_text import visible

@@ -43,14 +43,14 @@ class _Problem(NamedTuple):
     text: str
 
 
-def parse_hierarchy(text: str, place: str) -> Hierarchy:
+def parse_hierarchy(text: str, where: str) -> Hierarchy:
     """Read a hierarchy from the text of a CSV file.
 
     Parameters
     ----------
     text : str
         The file. A byte order mark in front is ignored.
-    place : str
+    where : str
         Configuration key and path of the file, for messages.
 
     Returns
@@ -66,14 +66,14 @@ def parse_hierarchy(text: str, place: str) -> Hierarchy:
     delimiter = _delimiter(text)
     if delimiter is None:
         raise ConfigurationError(
-            f"{place}: found one column or none. Expected in each line a value and its groups from "
+            f"{where}: found one column or none. Expected in each line a value and its groups from "
             "fine to coarse, divided by a semicolon, comma, tab or vertical bar"
         )
     # A line of our own behind the last one shows whether a quoted field swallows it.
     *rows, last = _rows(f"{text}\n{_END}", delimiter)
     if last.cells != [_END]:
         raise ConfigurationError(
-            f"{place}: line {last.line}: a quoted field does not end. Close the quotes, and double "
+            f"{where}: line {last.line}: a quoted field does not end. Close the quotes, and double "
             "those inside"
         )
     columns = _usual_columns(rows)
@@ -85,7 +85,7 @@ def parse_hierarchy(text: str, place: str) -> Hierarchy:
     if not problems:
         problems += _ambiguous_labels(sound)
     if problems:
-        raise ConfigurationError(*_listed(problems, place))
+        raise ConfigurationError(*_listed(problems, where))
     return Hierarchy.from_rows([row.cells for row in sound])
 
 
@@ -128,7 +128,7 @@ def _delimiter(text: str) -> str | None:
     and an asterisk at best.
     """
     best: tuple[int, int] = (0, 0)
-    found = None
+    best_delimiter = None
     for delimiter in _DELIMITERS:
         rows = [row for row in _rows(text, delimiter) if len(row.cells) > 1]
         columns = _usual_columns(rows)
@@ -136,8 +136,8 @@ def _delimiter(text: str) -> str | None:
         roots = {cells[-1] for cells in fitting}
         score = (len(fitting), (len(roots) == 1) + (roots == {"*"}))
         if score > best:
-            best, found = score, delimiter
-    return found
+            best, best_delimiter = score, delimiter
+    return best_delimiter
 
 
 def _usual_columns(rows: Sequence[_Row]) -> int:
@@ -223,10 +223,10 @@ def _ambiguous_labels(rows: Sequence[_Row]) -> Iterable[_Problem]:
             )
 
 
-def _listed(problems: Sequence[_Problem], place: str) -> list[str]:
+def _listed(problems: Sequence[_Problem], where: str) -> list[str]:
     ordered = sorted(problems, key=lambda problem: problem.line)
-    lines = [f"{place}: line {line}: {text}" for line, text in ordered[:_MOST_PROBLEMS]]
+    lines = [f"{where}: line {line}: {text}" for line, text in ordered[:_MOST_PROBLEMS]]
     more = len(ordered) - _MOST_PROBLEMS
     if more > 0:
-        lines.append(f"{place}: {more:,} more problems of this kind. Correct the file")
+        lines.append(f"{where}: {more:,} more problems of this kind. Correct the file")
     return lines

@@ -92,7 +92,7 @@ class Hierarchy:
             sorted_key = key[order]
             starts = np.flatnonzero(np.diff(sorted_key, prepend=-1)).tolist()
             levels.append(Level(tuple(starts), tuple(column[order[start]] for start in starts)))
-        return cls(tuple(columns[0][place] for place in order), tuple(levels))
+        return cls(tuple(columns[0][index] for index in order), tuple(levels))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Without the arrays that are derived from the fields.
@@ -169,8 +169,8 @@ class Hierarchy:
         -------
         int64 ndarray of shape (n,)
         """
-        found: Integers = self._nodes[level, codes]
-        return found
+        numbers: Integers = self._nodes[level, codes]
+        return numbers
 
     def leaf_counts(self, level: int | Integers, codes: Integers) -> Integers:
         """Return how many leaves lie below the ancestors of leaves. See :meth:`nodes`."""

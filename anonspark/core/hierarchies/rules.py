@@ -106,14 +106,14 @@ def prefix_hierarchy(values: Iterable[str], masked: Sequence[int]) -> Hierarchy:
     return Hierarchy.from_rows(rows, height=len(masked) + 1)
 
 
-def beginning_hierarchy(values: Iterable[str], kept: Sequence[int]) -> Hierarchy:
+def beginning_hierarchy(values: Iterable[str], shown: Sequence[int]) -> Hierarchy:
     """Build the hierarchy of codes by their first characters, as in ``E11*``.
 
     Parameters
     ----------
     values : iterable of str
         Different codes, of any lengths, without the sign that masks.
-    kept : sequence of int
+    shown : sequence of int
         Number of characters that each level shows, descending. A code with fewer stays as it is.
 
     Returns
@@ -122,15 +122,15 @@ def beginning_hierarchy(values: Iterable[str], kept: Sequence[int]) -> Hierarchy
         Leaves by code point.
     """
     rows = [
-        [value, *(value[:count] + MASK * (len(value) >= count) for count in kept), TOP]
+        [value, *(value[:count] + MASK * (len(value) >= count) for count in shown), TOP]
         for value in sorted(values)
     ]
-    return Hierarchy.from_rows(rows, height=len(kept) + 1)
+    return Hierarchy.from_rows(rows, height=len(shown) + 1)
 
 
 def _masked(value: str, count: int) -> str:
-    kept = max(len(value) - count, 0)
-    return value[:kept] + MASK * (len(value) - kept)
+    shown = max(len(value) - count, 0)
+    return value[:shown] + MASK * (len(value) - shown)
 
 
 def calendar_hierarchy(values: Iterable[str], levels: Sequence[CalendarLevel]) -> Hierarchy:

@@ -15,7 +15,7 @@ def is_iban(text: str) -> bool:
     """Test an international bank account number (ISO 13616, ISO 7064 MOD 97-10)."""
     if not _IBAN.fullmatch(text):
         return False
-    return int("".join(str(int(one, 36)) for one in text[4:] + text[:4])) % 97 == 1
+    return int("".join(str(int(sign, 36)) for sign in text[4:] + text[:4])) % 97 == 1
 
 
 def has_luhn_digit(digits: str) -> bool:

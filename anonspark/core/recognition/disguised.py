@@ -106,10 +106,10 @@ def disguise_of(values: Sequence[str]) -> str | None:
         (DAY, OTHER_DAY, "date"),
         (_MOMENT, DAY, "timestamp"),
     ):
-        read = [re.match(pattern, one) is not None for one in some]
+        read = [re.match(pattern, text) is not None for text in some]
         others = sum(
-            re.match(other_pattern, one) is not None
-            for one, is_read in zip(some, read, strict=True)
+            re.match(other_pattern, text) is not None
+            for text, is_read in zip(some, read, strict=True)
             if not is_read
         )
         if some and all(read):
@@ -117,7 +117,7 @@ def disguise_of(values: Sequence[str]) -> str | None:
         if others and sum(read) + others >= ENOUGH * len(some):
             return f"other {name}"
     # The letters behind a number are a unit where they are the same everywhere, as 12 kg.
-    units = Counter(one["unit"].lower() for one in map(_UNIT.fullmatch, some) if one)
+    units = Counter(match["unit"].lower() for match in map(_UNIT.fullmatch, some) if match)
     if units and units.most_common(1)[0][1] >= max(2, ENOUGH * len(some)):
         return "other number"
     return None
@@ -133,19 +133,19 @@ def letters_misorder(values: Sequence[str]) -> bool:
         return False
     least = max(_FEWEST_GROUPS, len(values) - max(1, _OTHER_GROUPS * len(values)))
     for places in _places(sorted(values)):
-        known = [place for place in places if place is not None]
-        if len(known) >= least and known not in (sorted(known), sorted(known, reverse=True)):
+        ranks = [rank for rank in places if rank is not None]
+        if len(ranks) >= least and ranks not in (sorted(ranks), sorted(ranks, reverse=True)):
             return True
     return False
 
 
 def natural_order(values: Sequence[str]) -> list[str]:
-    """Return groups in their order, as <5, 5-9, 10-14 and 85+. Nothing where one may be none."""
+    """Return groups in their order, as <5, 5-9, 10-14 and 85+, or nothing if one has no place."""
     ordered = sorted(values)
     for places in _places(ordered):
-        known = [place for place in places if place is not None]
-        if len(known) == len(ordered) >= _FEWEST_GROUPS:
-            return [one for _, one in sorted(zip(known, ordered, strict=True))]
+        ranks = [rank for rank in places if rank is not None]
+        if len(ranks) == len(ordered) >= _FEWEST_GROUPS:
+            return [value for _, value in sorted(zip(ranks, ordered, strict=True))]
     return []
 
 
@@ -161,7 +161,7 @@ def _places(values: Sequence[str]) -> Iterator[list[float | None]]:
         for group in groups
     ]
     numbered = [_NUMBERED.fullmatch(value.strip()) for value in values]
-    if len({one["word"].lower() for one in numbered if one}) == 1:
-        yield [None if one is None else float(one["number"]) for one in numbered]
+    if len({match["word"].lower() for match in numbered if match}) == 1:
+        yield [None if match is None else float(match["number"]) for match in numbered]
     for sequence in _SEQUENCES:
         yield [sequence.get("_".join(value.lower().split())) for value in values]

@@ -160,18 +160,18 @@ def words_of(name: str) -> list[str]:
 
 
 def meaning_of(name: str) -> Meaning | None:
-    """Return what the name of a column says of its values. None where it says nothing."""
+    """Return what the name of a column shows of its values, or None if it shows nothing."""
     words = words_of(name)
     if words and words[0] in _COUNTED:
         return None
     # Of capital-gain and of birthDate the whole is looked up, too.
     joined = ["".join(words[at : at + 2]) for at in range(len(words) - 1)]
-    for rank, (kind, role, known) in enumerate(_WORDS):
-        for word in known.split():
-            if not any(_says(own, word) for own in (*words, *joined)):
+    for rank, (kind, role, words_of_kind) in enumerate(_WORDS):
+        for word in words_of_kind.split():
+            if not any(_says(part, word) for part in (*words, *joined)):
                 continue
             # The order, weight, place or country of a birth is no date of it.
-            others = {own.replace(word, "", 1) for own in words}
+            others = {part.replace(word, "", 1) for part in words}
             if kind != "date of birth" or others <= _OF or any(map(_WHEN.fullmatch, others)):
                 return Meaning(kind, role, word, rank)
     if words and words[-1] in _NAMES and _is_of_person(words):
@@ -179,16 +179,16 @@ def meaning_of(name: str) -> Meaning | None:
     return None
 
 
-def _says(own: str, word: str) -> bool:
+def _says(part: str, word: str) -> bool:
     """Return whether a word says another one: is it, or, if that is long enough, begins with it."""
-    if own == word:
+    if part == word:
         return True
     # Coded columns of censuses begin with an i: isex, iage.
-    if own.startswith("i") and own[1:] == word:
+    if part.startswith("i") and part[1:] == word:
         return True
     if len(word) <= _LONGEST_EXACT:
         return False
-    return own.startswith(word) or (own.startswith("i") and own[1:].startswith(word))
+    return part.startswith(word) or (part.startswith("i") and part[1:].startswith(word))
 
 
 def _is_of_person(words: list[str]) -> bool:

@@ -68,7 +68,7 @@ class Form:
 
 
 def _is_address(text: str) -> bool:
-    return any(one.isdigit() for one in text) and bool(_STREET.search(text))
+    return any(sign.isdigit() for sign in text) and bool(_STREET.search(text))
 
 
 def _is_person(text: str) -> bool:
@@ -79,14 +79,14 @@ def _is_person(text: str) -> bool:
 
 
 def _is_phone(text: str) -> bool:
-    digits = sum(one.isdigit() for one in text)
+    digits = sum(sign.isdigit() for sign in text)
     return (
         7 <= digits <= 15
         and bool(_PHONE.fullmatch(text.removeprefix("+")))
         # A number without any sign is any number.
         and not text.isdigit()
         and not _DATE.fullmatch(text)
-        and (text[0] in "+(0" or sum(one in " -/." for one in text) >= 2)
+        and (text[0] in "+(0" or sum(sign in " -/." for sign in text) >= 2)
         # A number with a point is none of a telephone.
         and not re.fullmatch(r"[0-9]+\.[0-9]+", text)
     )

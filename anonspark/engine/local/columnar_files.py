@@ -102,12 +102,12 @@ def open_columnar(
 
 def _open_parquet(file: DataFile, content: Content) -> ColumnarFile:
     with _parquet_file(content(file)) as opened:
-        metadata, found = opened.metadata, opened.schema_arrow
+        metadata, stored = opened.metadata, opened.schema_arrow
         kinds = {
             column.path: (column.physical_type, column.logical_type.type)
             for column in map(opened.schema.column, range(len(opened.schema)))
         }
-    schema, unread = _as_read(found, partial(_field_of_parquet, kinds=kinds))
+    schema, unread = _as_read(stored, partial(_field_of_parquet, kinds=kinds))
     entries = metadata.metadata or {}
     version = entries.get(b"org.apache.spark.version", b"3").decode()
     return ColumnarFile(
@@ -120,24 +120,24 @@ def _open_parquet(file: DataFile, content: Content) -> ColumnarFile:
         or b"org.apache.spark.legacyDateTime" in entries
         or b"org.apache.spark.legacyINT96" in entries,
         unread=unread,
-        nanoseconds=tuple(one.name for one in found if _is_nanoseconds(one)),
+        nanoseconds=tuple(column.name for column in stored if _is_nanoseconds(column)),
     )
 
 
-def _is_nanoseconds(found: pa.Field) -> bool:
-    return bool(pa.types.is_timestamp(found.type) and found.type.unit == "ns")
+def _is_nanoseconds(column: pa.Field) -> bool:
+    return bool(pa.types.is_timestamp(column.type) and column.type.unit == "ns")
 
 
 def _as_read(
-    found: pa.Schema, field_as_read: Callable[[pa.Field], pa.Field]
+    stored: pa.Schema, field_as_read: Callable[[pa.Field], pa.Field]
 ) -> tuple[pa.Schema, dict[str, str]]:
     """Return the columns that can be read, as they are, and the others with their types."""
     fields, unread = [], {}
-    for one in found:
+    for column in stored:
         try:
-            fields.append(field_as_read(one))
+            fields.append(field_as_read(column))
         except TypeNotReadError as error:
-            unread[one.name] = ORC_INSTANT if str(error) == ORC_INSTANT else str(one.type)
+            unread[column.name] = ORC_INSTANT if str(error) == ORC_INSTANT else str(column.type)
     return pa.schema(fields), unread
 
 
@@ -168,19 +168,19 @@ def _texts_of(metadata: Any, names: Sequence[str]) -> list[str]:
     ]
 
 
-def _field_of_parquet(found: pa.Field, kinds: Mapping[str, tuple[str, str]]) -> pa.Field:
-    physical, logical = kinds.get(found.name, ("", ""))
-    inside = [kind for path, kind in kinds.items() if path.startswith(f"{found.name}.")]
-    if ("INT96", "NONE") in inside and pa.types.is_nested(found.type):
+def _field_of_parquet(column: pa.Field, kinds: Mapping[str, tuple[str, str]]) -> pa.Field:
+    physical, logical = kinds.get(column.name, ("", ""))
+    inside = [kind for path, kind in kinds.items() if path.startswith(f"{column.name}.")]
+    if ("INT96", "NONE") in inside and pa.types.is_nested(column.type):
         # Whether they have a zone is not told any more.
         raise TypeNotReadError("PARQUET_TYPE_ILLEGAL")
     if physical == "INT96":
-        return pa.field(found.name, INSTANT)
+        return pa.field(column.name, INSTANT)
     if logical == "ENUM":
-        return pa.field(found.name, pa.string())
-    if _is_nanoseconds(found):
-        return pa.field(found.name, INSTANT if found.type.tz else pa.timestamp("us"))
-    return pa.field(found.name, type_as_read(found.type))
+        return pa.field(column.name, pa.string())
+    if _is_nanoseconds(column):
+        return pa.field(column.name, INSTANT if column.type.tz else pa.timestamp("us"))
+    return pa.field(column.name, type_as_read(column.type))
 
 
 def open_orc(file: DataFile, content: Content) -> ColumnarFile:
@@ -190,7 +190,7 @@ def open_orc(file: DataFile, content: Content) -> ColumnarFile:
         # Hive leaves such files for tasks without records.
         return ColumnarFile(file, pa.schema([]), 0, read)
     opened = orc.ORCFile(content(file))
-    schema, unread = _as_read(opened.schema, lambda one: pa.field(one.name, _type_in_orc(one)))
+    schema, unread = _as_read(opened.schema, lambda f: pa.field(f.name, _type_in_orc(f)))
     return ColumnarFile(
         file,
         schema,
@@ -203,24 +203,24 @@ def open_orc(file: DataFile, content: Content) -> ColumnarFile:
 
 
 def _type_in_orc(field: pa.Field) -> pa.DataType:
-    found = field.type
+    stored = field.type
     # What Spark says of columns whose type ORC does not have.
     spark_type = (field.metadata or {}).get(b"spark.sql.catalyst.type", b"").decode()
-    if spark_type == "timestamp_ntz" and pa.types.is_int64(found):
+    if spark_type == "timestamp_ntz" and pa.types.is_int64(stored):
         return pa.timestamp("us")
     if spark_type.startswith("interval"):
         raise TypeNotReadError("INTERVAL")
-    if pa.types.is_timestamp(found):
-        if found.tz:
+    if pa.types.is_timestamp(stored):
+        if stored.tz:
             raise TypeNotReadError(ORC_INSTANT)
         return INSTANT
-    if pa.types.is_struct(found):
-        return pa.struct([pa.field(one.name, _type_in_orc(one)) for one in found])
-    if pa.types.is_map(found):
-        return pa.map_(_type_in_orc(found.key_field), _type_in_orc(found.item_field))
-    if any(of(found) for of in LISTS):
-        return pa.list_(pa.field("element", _type_in_orc(found.value_field)))
-    return type_as_read(found)
+    if pa.types.is_struct(stored):
+        return pa.struct([pa.field(inner.name, _type_in_orc(inner)) for inner in stored])
+    if pa.types.is_map(stored):
+        return pa.map_(_type_in_orc(stored.key_field), _type_in_orc(stored.item_field))
+    if any(of(stored) for of in LISTS):
+        return pa.list_(pa.field("element", _type_in_orc(stored.value_field)))
+    return type_as_read(stored)
 
 
 def _read_stripe(
@@ -232,7 +232,7 @@ def _read_stripe(
 
 
 def reads_of(
-    one: ColumnarFile,
+    file: ColumnarFile,
     files: DataFiles,
     columns: Sequence[str],
     inner: Collection[str],
@@ -242,7 +242,7 @@ def reads_of(
 
     Parameters
     ----------
-    one : ColumnarFile
+    file : ColumnarFile
     files : DataFiles
         Of the table.
     columns : sequence of str
@@ -252,13 +252,13 @@ def reads_of(
     where : str
         What named the paths, and the paths, for messages.
     """
-    by_name: dict[str, str] = {name.lower(): name for name in one.schema.names}
-    if one.schema.names and all(re.fullmatch(r"_col\d+", name) for name in one.schema.names):
-        by_name |= {name.lower(): own for name, own in zip(columns, one.schema.names, strict=False)}
-    constants = {name.lower(): value for name, value in files.constants(one.file.folders).items()}
-    places = _places(one.schema, by_name, inner)
+    by_name: dict[str, str] = {name.lower(): name for name in file.schema.names}
+    if file.schema.names and all(re.fullmatch(r"_col\d+", name) for name in file.schema.names):
+        by_name |= zip(map(str.lower, columns), file.schema.names, strict=False)
+    constants = {name.lower(): value for name, value in files.constants(file.file.folders).items()}
+    places = _places(file.schema, by_name, inner)
     return [
-        partial(_read_part, one, number, places, constants, where) for number in range(one.parts)
+        partial(_read_part, file, number, places, constants, where) for number in range(file.parts)
     ]
 
 
@@ -268,58 +268,58 @@ def _places(
     """Return where in a file the columns of the table are, by their names in small letters."""
     types = dict(zip(schema.names, schema.types, strict=True))
     places = {
-        name: StructField(own, own, (), types[own])
-        for name, own in by_name.items()
+        name: StructField(column, column, (), types[column])
+        for name, column in by_name.items()
         if name not in inner
     }
-    named = pa.schema([(name, types[own]) for name, own in by_name.items()])
+    named = pa.schema([(name, types[column]) for name, column in by_name.items()])
     return places | {
-        name.lower(): replace(one, column=by_name[one.column])
-        for name, one in struct_fields(named).items()
+        name.lower(): replace(inner_field, column=by_name[inner_field.column])
+        for name, inner_field in struct_fields(named).items()
         if name.lower() in inner
     }
 
 
 def _read_part(
-    one: ColumnarFile,
+    file: ColumnarFile,
     number: int,
     places: Mapping[str, StructField],
     constants: Mapping[str, pa.Scalar],
     where: str,
-    wanted: pa.Schema,
+    selection: pa.Schema,
 ) -> Batches:
-    own = [
+    columns_read = [
         places[name.lower()]
-        for name in wanted.names
+        for name in selection.names
         if name.lower() in places and name.lower() not in constants
     ]
     # One column at least tells how many rows there are.
-    reading = outer_columns(own) or one.schema.names[:1]
-    with reading_file(where, one.file.address):
-        for batch in one.read(number, reading):
-            columns = []
-            for field in wanted:
+    reading = outer_columns(columns_read) or file.schema.names[:1]
+    with reading_file(where, file.file.address):
+        for batch in file.read(number, reading):
+            arrays = []
+            for field in selection:
                 name = field.name.lower()
                 if name in constants:
-                    columns.append(pa.repeat(constants[name], len(batch)))
+                    arrays.append(pa.repeat(constants[name], len(batch)))
                 elif name in places:
-                    columns.append(_column(one, batch, places[name], field, where))
+                    arrays.append(_column(file, batch, places[name], field, where))
                 else:
-                    columns.append(pa.nulls(len(batch), field.type))
-            yield pa.RecordBatch.from_arrays(columns, wanted.names)
+                    arrays.append(pa.nulls(len(batch), field.type))
+            yield pa.RecordBatch.from_arrays(arrays, selection.names)
 
 
 def _column(
-    one: ColumnarFile, batch: pa.RecordBatch, place: StructField, field: pa.Field, where: str
+    file: ColumnarFile, batch: pa.RecordBatch, stored: StructField, field: pa.Field, where: str
 ) -> pa.Array:
-    if wider(place.type, field.type) != field.type:
-        raise unreadable(where, one.file.address)
-    values = place.values(batch.column(place.column))
+    if wider(stored.type, field.type) != field.type:
+        raise unreadable(where, file.file.address)
+    values = stored.values(batch.column(stored.column))
     if pa.types.is_string(field.type) and values.type == pa.dictionary(pa.int32(), pa.string()):
         return values
     values = values_as_read(values, field.type)
-    if one.other_calendar and pa.types.is_temporal(field.type):
+    if file.other_calendar and pa.types.is_temporal(field.type):
         first = _FIRST_DAY if pa.types.is_date(field.type) else _FIRST_TIME.cast(field.type)
         if pc.any(pc.less(values, first)).as_py():
-            raise old_calendar(where, place.name, one.file.address)
+            raise old_calendar(where, stored.name, file.file.address)
     return values

@@ -18,11 +18,11 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.files import Files, FilesError
 from anonspark.engine.local import staged_files
 from anonspark.engine.local.files import LocalFiles
-from anonspark.engine.local.given import schema_of_given, sources_of_given
 from anonspark.engine.local.identifiers import with_texts_of_identifiers
+from anonspark.engine.local.memory_tables import schema_of_given, sources_of_given
 from anonspark.engine.local.opening import open_files
 from anonspark.engine.local.running import Runner
-from anonspark.engine.local.storage import Memory
+from anonspark.engine.local.spill import Memory
 from anonspark.engine.local.table import LocalTable, Resources
 from anonspark.engine.local.writing import require_format
 from anonspark.engine.memory import available_memory
@@ -38,7 +38,7 @@ from anonspark.engine.values.column_plans import (
     require_columns,
     require_types,
 )
-from anonspark.engine.values.orders import with_orders
+from anonspark.engine.values.dictionary_orders import with_orders
 from anonspark.engine.values.record_input import RecordInput
 from anonspark.engine.values.value_validation import MOST_DISTINCT
 from anonspark.errors import (
@@ -275,12 +275,12 @@ class LocalEngine:
     ) -> LocalTable:
         """Open the table that a configuration names, as it lies there."""
         options = settled(self.files, configuration).input
-        wanted = WantedColumns.of(configuration, skips_malformed=skips_malformed)
-        source = (options.paths, options.format, options.options, wanted)
+        selection = WantedColumns.of(configuration, skips_malformed=skips_malformed)
+        source = (options.paths, options.format, options.options, selection)
         for opened, table in self._opened or ():
             if opened == source:
                 return table
-        table = self.open_table(*source[:3], key="input.path", section="input", wanted=wanted)
+        table = self.open_table(*source[:3], key="input.path", section="input", selection=selection)
         if self._opened is not None:
             self._opened.append((source, table))
         return table
@@ -289,13 +289,13 @@ class LocalEngine:
         self,
         configuration: Configuration,
         hierarchies: Mapping[str, Hierarchy],
-        given: Table | None = None,
+        source: Table | None = None,
     ) -> LocalInput:
         """Open a table of people."""
-        if given is None:
+        if source is None:
             configuration = settled(self.files, configuration)
-        table = self.open_source(configuration) if given is None else given
-        files = self.files if given is None else None
+        table = self.open_source(configuration) if source is None else source
+        files = self.files if source is None else None
         return LocalInput.of(table, configuration, hierarchies, files)
 
     def reading(
@@ -313,7 +313,7 @@ class LocalEngine:
         key: str,
         section: str | None = None,
         texts: Sequence[str] = (),
-        wanted: WantedColumns | None = None,
+        selection: WantedColumns | None = None,
     ) -> LocalTable:
         """Open a table that lies beside a release."""
         opened = open_files(
@@ -324,7 +324,7 @@ class LocalEngine:
             key=key,
             section=section,
             texts=texts,
-            wanted=wanted,
+            selection=selection,
         )
         return LocalTable.of_files(self, self.resources, opened.with_fields())
 
@@ -413,8 +413,8 @@ class LocalEngine:
         return LocalTable(self, self.resources, rows.schema, lambda: [lambda: iter(batches)])
 
 
-def _content(place: str, path: str, tail: int) -> Batches:
-    content = Path(place).read_bytes()
+def _content(local_path: str, path: str, tail: int) -> Batches:
+    content = Path(local_path).read_bytes()
     digest = hashlib.sha256(content).hexdigest()
     yield pa.RecordBatch.from_pylist(
         [{"path": path, "sha256": digest, "tail": content[-tail:]}], _CONTENTS

@@ -35,9 +35,9 @@ def _refused(method: Callable[_P, _R]) -> Callable[_P, _R]:
     """Translate what the system says where it refuses."""
 
     @wraps(method)
-    def translated(*given: _P.args, **named: _P.kwargs) -> _R:
+    def translated(*arguments: _P.args, **named: _P.kwargs) -> _R:
         try:
-            return method(*given, **named)
+            return method(*arguments, **named)
         except (FilesError, FileExistsError):
             raise
         except OSError as error:
@@ -63,7 +63,7 @@ def _reaching(path: str) -> Iterator[None]:
         ) from error
 
 
-def _place(address: str) -> Path:
+def _local_path(address: str) -> Path:
     """Return where an address is on the local disk.
 
     Raises
@@ -108,7 +108,7 @@ class LocalFiles(Files):
 
     def local_path(self, path: str) -> str:
         """Return where a path is on the local disk, links not followed."""
-        return str(_place(path))
+        return str(_local_path(path))
 
     def qualified(self, path: str) -> str:
         """Return the absolute address of a path, with scheme and without dots."""
@@ -119,13 +119,13 @@ class LocalFiles(Files):
         return f"file:{os.path.realpath(self.local_path(path))}"
 
     def fault(self, path: str, access: Access = "shared") -> str | None:
-        """Return why what is at a path cannot be used, and what to do. None where it can."""
-        return fault_at(_place(path), access)
+        """Return why what is at a path cannot be used, and what to do, or None if it can."""
+        return fault_at(_local_path(path), access)
 
     def exists(self, path: str) -> bool:
         """Return whether a file or directory is there."""
         with _reaching(path):
-            return _exists(_place(path))
+            return _exists(_local_path(path))
 
     def matches(self, pattern: str) -> list[str]:
         """Return the addresses of all files and directories that a path or glob pattern names."""
@@ -145,35 +145,35 @@ class LocalFiles(Files):
 
     def parent(self, path: str) -> str:
         """Return the address of the directory that holds a path."""
-        return f"file:{_place(path).parent}"
+        return f"file:{_local_path(path).parent}"
 
     def make_private_directory(self, path: str) -> None:
         """Create a directory, readable by its owner only."""
-        place = _place(path)
-        _make_directory(place.parent)
-        make_private(place)
+        local = _local_path(path)
+        _make_directory(local.parent)
+        make_private(local)
 
     def make_directory(self, path: str) -> None:
         """Create a directory and its parents."""
-        _make_directory(_place(path))
+        _make_directory(_local_path(path))
 
     def children(self, path: str) -> list[str]:
-        """Return the addresses of what a directory holds, sorted. None where it is not there."""
-        place = _place(path)
+        """Return the sorted addresses of what a directory holds, none if there is no directory."""
+        local = _local_path(path)
         with _reaching(path):
-            if not _exists(place):
+            if not _exists(local):
                 return []
-            inside = place.iterdir() if place.is_dir() else [place]
-            return sorted(f"file:{one}" for one in inside if _is_listed(one))
+            inside = local.iterdir() if local.is_dir() else [local]
+            return sorted(f"file:{entry}" for entry in inside if _is_listed(entry))
 
     def files_below(self, path: str) -> list[tuple[str, int]]:
         """Return every file of a directory at any depth, sorted: relative path, and bytes."""
         with _reaching(path):
-            return sorted(_files_below(_place(path), ""))
+            return sorted(_files_below(_local_path(path), ""))
 
     def sha256(self, path: str) -> str:
         """Return the SHA-256 of a file in hexadecimal digits."""
-        with _reaching(path), _place(path).open("rb") as file:
+        with _reaching(path), _local_path(path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def rename_copies(self, path: str) -> bool:  # noqa: ARG002 - the same everywhere
@@ -182,63 +182,63 @@ class LocalFiles(Files):
 
     def rename(self, source: str, target: str) -> None:
         """Rename a file or directory. The target must not exist."""
-        old, new = _place(source), _place(target)
-        there = FilesError(f"cannot rename {source} to {target}: it is there already")
+        old, new = _local_path(source), _local_path(target)
+        exists = FilesError(f"cannot rename {source} to {target}: it is there already")
         if _exists(new):
-            raise there
+            raise exists
         _make_directory(new.parent)
         try:
             _rename(old, new)
         except OSError as error:
             if error.errno in _THERE:
-                raise there from error
+                raise exists from error
             raise
         with suppress(FileNotFoundError):
             _checksum(old).replace(_checksum(new))
 
     def replace(self, path: str, content: bytes, temporary: str) -> None:
         """Write a small file aside and rename it, so that readers never see half of it."""
-        place = _place(path)
-        aside = place.with_name(temporary)
+        local = _local_path(path)
+        aside = local.with_name(temporary)
         try:
-            _make_directory(place.parent)
+            _make_directory(local.parent)
             write_aside(aside, content)
             # Before the file is there, whose content they would not fit.
-            _checksum(place).unlink(missing_ok=True)
-            aside.replace(place)
-            sync_local(str(place.parent))
+            _checksum(local).unlink(missing_ok=True)
+            aside.replace(local)
+            sync_local(str(local.parent))
         except BaseException:
             aside.unlink(missing_ok=True)
             raise
 
     def delete(self, path: str) -> None:
         """Delete a file or a directory with all that is in it. Nothing happens where none is."""
-        place = _place(path)
-        if not _exists(place):
+        local = _local_path(path)
+        if not _exists(local):
             return
         try:
-            if place.is_dir() and not place.is_symlink():
-                shutil.rmtree(place)
+            if local.is_dir() and not local.is_symlink():
+                shutil.rmtree(local)
             else:
-                place.unlink()
-                _checksum(place).unlink(missing_ok=True)
+                local.unlink()
+                _checksum(local).unlink(missing_ok=True)
         except FileNotFoundError:
             # Somebody else deletes it, too.
-            if _exists(place):
+            if _exists(local):
                 raise
 
     def delete_if_empty(self, path: str) -> None:
         """Delete a directory that holds no file at any depth."""
-        place = _place(path)
-        if place.is_dir() and not any(_files_below(place, "")):
-            shutil.rmtree(place)
+        local = _local_path(path)
+        if local.is_dir() and not any(_files_below(local, "")):
+            shutil.rmtree(local)
 
     def create_text(self, path: str, text: str) -> None:
         """Write a small UTF-8 file that must not be there: of several writers one succeeds."""
-        place = _place(path)
-        _make_directory(place.parent)
+        local = _local_path(path)
+        _make_directory(local.parent)
         try:
-            file = place.open("xb")
+            file = local.open("xb")
         except FileExistsError as error:
             raise FileExistsError(path) from error
         with file:
@@ -246,20 +246,20 @@ class LocalFiles(Files):
 
     def write_bytes(self, path: str, content: bytes) -> None:
         """Write a small file."""
-        place = _place(path)
-        _make_directory(place.parent)
-        _checksum(place).unlink(missing_ok=True)
-        if place.is_symlink():
+        local = _local_path(path)
+        _make_directory(local.parent)
+        _checksum(local).unlink(missing_ok=True)
+        if local.is_symlink():
             raise FilesError(f"{path} {LINK}")
-        place.write_bytes(content)
+        local.write_bytes(content)
 
     def read_text(self, path: str) -> str:
         """Read a small UTF-8 file."""
-        return _place(path).read_bytes().decode()
+        return _local_path(path).read_bytes().decode()
 
     def read_part(self, path: str, offset: int, length: int) -> bytes:
         """Read some bytes of a file that has as many there."""
-        with _place(path).open("rb") as file:
+        with _local_path(path).open("rb") as file:
             file.seek(offset)
             content = file.read(length)
         if len(content) != length:
@@ -268,10 +268,10 @@ class LocalFiles(Files):
 
     def size(self, path: str) -> int:
         """Return the bytes of a file."""
-        return _place(path).stat().st_size
+        return _local_path(path).stat().st_size
 
 
-def _exists(place: Path) -> bool:
+def _exists(path: Path) -> bool:
     """Return whether something is there. A disk that does not answer is no empty one.
 
     Raises
@@ -280,7 +280,7 @@ def _exists(place: Path) -> bool:
         If the system cannot look.
     """
     try:
-        place.stat()
+        path.stat()
     except (ValueError, FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
@@ -290,21 +290,21 @@ def _exists(place: Path) -> bool:
     return True
 
 
-def _make_directory(place: Path) -> None:
+def _make_directory(path: Path) -> None:
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
-        raise FilesError(f"cannot create directory file:{place}") from error
+        raise FilesError(f"cannot create directory file:{path}") from error
 
 
-def _checksum(place: Path) -> Path:
+def _checksum(path: Path) -> Path:
     """Return where Hadoop keeps the checksums of a file."""
-    return place.with_name(f".{place.name}.crc")
+    return path.with_name(f".{path.name}.crc")
 
 
-def _is_listed(place: Path) -> bool:
+def _is_listed(path: Path) -> bool:
     """Return whether it is neither a link that leads nowhere nor checksums of another file."""
-    return not (place.name.startswith(".") and place.suffix == ".crc") and _exists(place)
+    return not (path.name.startswith(".") and path.suffix == ".crc") and _exists(path)
 
 
 def _without_braces(pattern: str) -> list[str]:
@@ -349,8 +349,8 @@ def _rename(old: Path, new: Path) -> None:
 
 
 def _files_below(directory: Path, prefix: str) -> Iterator[tuple[str, int]]:
-    for place in directory.iterdir():
-        if place.is_dir():
-            yield from _files_below(place, f"{prefix}{place.name}/")
-        elif _is_listed(place):
-            yield prefix + place.name, place.stat().st_size
+    for path in directory.iterdir():
+        if path.is_dir():
+            yield from _files_below(path, f"{prefix}{path.name}/")
+        elif _is_listed(path):
+            yield prefix + path.name, path.stat().st_size

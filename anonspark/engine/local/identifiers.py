@@ -33,23 +33,23 @@ def with_texts_of_identifiers(table: Table, names: Sequence[str]) -> Table:
     """
     schema = table.schema
     require_read(schema, names, "attributes.")
-    places = [
+    indices = [
         index
         for index, field in enumerate(schema)
         if field.name in names and is_hashable(field.type) and not is_publishable(field.type)
     ]
-    if not places:
+    if not indices:
         return table
-    for place in places:
-        schema = schema.set(place, schema.field(place).with_type(pa.string()))
+    for index in indices:
+        schema = schema.set(index, schema.field(index).with_type(pa.string()))
 
     def read(batches: Batches) -> Batches:
         for batch in batches:
             columns = list(batch.columns)
-            for place in places:
-                values = columns[place].to_pylist()
+            for index in indices:
+                values = columns[index].to_pylist()
                 texts = [None if value is None else str(value) for value in values]
-                columns[place] = pa.array(texts, pa.string())
+                columns[index] = pa.array(texts, pa.string())
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     return table.map_batches(read, schema)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.local.stages import Stage
+from anonspark.engine.local.materialized import Stage
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.hashing import xxhash64
 
@@ -32,18 +32,18 @@ class RowIndex:
         self._order = np.argsort(hashes, kind="stable")
         self._hashes = hashes[self._order]
 
-    def find(self, wanted: pa.Table) -> npt.NDArray[np.int64]:
+    def find(self, keys: pa.Table) -> npt.NDArray[np.int64]:
         """Return the number of the row that agrees with each of some rows. -1 for none.
 
         Parameters
         ----------
-        wanted : pyarrow.Table
+        keys : pyarrow.Table
             The columns to agree in, in their order.
         """
-        hashes = xxhash64(wanted.columns)
-        found = np.full(len(wanted), -1, np.int64)
+        hashes = xxhash64(keys.columns)
+        numbers = np.full(len(keys), -1, np.int64)
         places = np.searchsorted(self._hashes, hashes)
-        open_rows = np.arange(len(wanted))
+        open_rows = np.arange(len(keys))
         # Rows of one hash lie side by side: there are hardly ever two.
         while len(open_rows):
             inside = places[open_rows] < len(self._hashes)
@@ -51,17 +51,17 @@ class RowIndex:
             alike = self._hashes[places[open_rows]] == hashes[open_rows]
             open_rows = open_rows[alike]
             candidates = self._order[places[open_rows]]
-            agree = self._agree(wanted, open_rows, candidates)
-            found[open_rows[agree]] = candidates[agree]
+            agree = self._agree(keys, open_rows, candidates)
+            numbers[open_rows[agree]] = candidates[agree]
             open_rows = open_rows[~agree]
             places[open_rows] += 1
-        return found
+        return numbers
 
     def _agree(
-        self, wanted: pa.Table, rows: npt.NDArray[np.int64], candidates: npt.NDArray[np.int64]
+        self, keys: pa.Table, rows: npt.NDArray[np.int64], candidates: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.bool_]:
         agree = np.ones(len(rows), bool)
-        for column, other in zip(self._keys.columns, wanted.columns, strict=True):
+        for column, other in zip(self._keys.columns, keys.columns, strict=True):
             pair = column.take(pa.array(candidates)), other.take(pa.array(rows)).cast(column.type)
             agree &= _equal(*pair)
         return agree
@@ -70,7 +70,7 @@ class RowIndex:
 def _equal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
     if pa.types.is_nested(left.type):
         pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
-        return np.array([one is not None and one == other for one, other in pairs], bool)
+        return np.array([x is not None and x == y for x, y in pairs], bool)
     equal = pc.equal(left, right)
     if pa.types.is_floating(left.type):
         equal = pc.or_kleene(equal, pc.and_(pc.is_nan(left), pc.is_nan(right)))
@@ -92,17 +92,17 @@ class JoinRows:
     """
 
     def __init__(
-        self, stage: Stage, schema: pa.Schema, on: list[str], own: list[str], new: list[str]
+        self, stage: Stage, schema: pa.Schema, on: list[str], kept_names: list[str], new: list[str]
     ) -> None:
         self._stage, self._schema = stage, schema
-        self._on, self._own, self._new = on, own, new
+        self._on, self._own, self._new = on, kept_names, new
         self._turn = threading.Lock()
         self._found: tuple[pa.Table, RowIndex] | None = None
 
     def _rows(self) -> tuple[pa.Table, RowIndex]:
         with self._turn:
             if self._found is None:
-                batches = [one for source in self._stage.sources() for one in source()]
+                batches = [batch for source in self._stage.sources() for batch in source()]
                 rows = pa.Table.from_batches(batches, self._schema).combine_chunks()
                 self._found = rows, RowIndex(rows, self._on)
             return self._found
@@ -111,8 +111,8 @@ class JoinRows:
         """Yield the batches with the columns of both. The other rows are read once."""
         for batch in batches:
             rows, index = self._rows()
-            found = index.find(pa.Table.from_batches([batch.select(self._on)]))
-            places = pa.array(found, mask=found < 0)
+            numbers = index.find(pa.Table.from_batches([batch.select(self._on)]))
+            places = pa.array(numbers, mask=numbers < 0)
             added = pa.table(rows.select(self._new)).take(places).combine_chunks()
             columns = [*(batch.column(name) for name in self._own), *added.columns]
             yield from pa.table(columns, [*self._own, *self._new]).to_batches()

@@ -103,8 +103,8 @@ def predict(test: Table, models: Mapping[str, Model]) -> Table:
         for column in (name, f"{name} probability"):
             schema = schema.append(pa.field(column, pa.float64()))
     # Of this engine.
-    own: Any = dict(models)
-    return test.map_batches(_Predict(own, schema), schema)
+    trained: Any = dict(models)
+    return test.map_batches(_Predict(trained, schema), schema)
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def open_files(
     key: str,
     section: str | None = None,
     texts: Sequence[str] = (),
-    wanted: WantedColumns | None = None,
+    selection: WantedColumns | None = None,
 ) -> Opened:
     """Open a table of files. :meth:`anonspark.engine.protocol.Engine.open_table` says more.
 
@@ -99,7 +99,7 @@ def open_files(
         The configuration's section with format and options, if there is one.
     texts : sequence of str
         Columns that are read as texts, where only the values show the types.
-    wanted : WantedColumns or None
+    selection : WantedColumns or None
         What each file has to have. None asks no file.
 
     Raises
@@ -120,64 +120,64 @@ def open_files(
             f"source {data_format!r}. Expected {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, or set "
             "execution.engine to spark, which reads others"
         )
-    asked = TableAddress(tuple(paths), data_format.lower(), key, section)
+    address = TableAddress(tuple(paths), data_format.lower(), key, section)
     require_plain_files(files, paths, data_format, key)
-    found = find_files(files, paths, key, wanted)
-    if asked.data_format in TEXT_FORMATS:
-        return _open_texts(asked, found, options, texts, wanted)
+    data_files = find_files(files, paths, key, selection)
+    if address.data_format in TEXT_FORMATS:
+        return _open_texts(address, data_files, options, texts, selection)
     for name in options:
-        what = asked.key if asked.section is None else f"{asked.section}.options.{name}"
+        what = address.key if address.section is None else f"{address.section}.options.{name}"
         raise ConfigurationError(
-            f"{what}: the local engine knows no option {name!r} of {asked.data_format}. Leave it "
-            f"out, or say {on_spark(asked.where)}, which reads it"
+            f"{what}: the local engine knows no option {name!r} of {address.data_format}. Leave it "
+            f"out, or say {on_spark(address.where)}, which reads it"
         )
-    opened = open_columnar(found.files, asked.data_format, asked.where)
-    return table_of_columnar(asked, found, opened, wanted)
+    opened = open_columnar(data_files.files, address.data_format, address.where)
+    return table_of_columnar(address, data_files, opened, selection)
 
 
 def table_of_columnar(
-    asked: TableAddress,
-    found: DataFiles,
+    address: TableAddress,
+    data_files: DataFiles,
     opened: Sequence[ColumnarFile],
-    wanted: WantedColumns | None,
+    selection: WantedColumns | None,
 ) -> Opened:
     """Return the table of files whose footers were read. Errors as of :func:`open_files`."""
 
     def asks(name: str) -> bool:
-        return wanted is None or wanted.asks(name)
+        return selection is None or selection.asks(name)
 
-    if wanted is not None and wanted.skips_malformed:
+    if selection is not None and selection.skips_malformed:
         # No old day is an error then.
-        opened = [replace(one, other_calendar=False) for one in opened]
+        opened = [replace(file, other_calendar=False) for file in opened]
     unread: dict[str, str] = {}
-    for one in opened:
-        note_nanoseconds(asked.key, filter(asks, one.nanoseconds))
-        for name, kind in one.unread.items():
-            if wanted is None:
+    for file in opened:
+        note_nanoseconds(address.key, filter(asks, file.nanoseconds))
+        for name, kind in file.unread.items():
+            if selection is None:
                 unread[name] = kind
             elif asks(name):
-                where = f"{asked.key}: {one.file.address}"
+                where = f"{address.key}: {file.file.address}"
                 raise type_not_read(where, kind, column=name)
-    with_columns = (one.schema for one in opened if one.schema.names)
+    with_columns = (file.schema for file in opened if file.schema.names)
     first = next(with_columns, opened[0].schema if opened else None)
-    if first is None or (asked.data_format == "orc" and not first.names):
-        raise asked.not_of_the_format("no file has columns")
-    schemas = _schemas(opened, found)
+    if first is None or (address.data_format == "orc" and not first.names):
+        raise address.not_of_the_format("no file has columns")
+    schemas = _schemas(opened, data_files)
     fields = [_with_type(field, schemas.schemas) for field in first if field.name not in unread]
     fields += [pa.field(name, UnreadType(kind)) for name, kind in unread.items()]
     inner = {name.lower() for name in struct_fields(first)}
-    if wanted is not None:
-        known = with_struct_fields(first).names
-        lacking = lacking_columns(schemas, wanted, columns=known, path_key=asked.key)
+    if selection is not None:
+        names = with_struct_fields(first).names
+        lacking = lacking_columns(schemas, selection, columns=names, path_key=address.key)
         fields += [_with_type(field, schemas.schemas) for field in lacking]
-        own = {name.lower() for one in opened for name in one.schema.names}
-        inner |= {field.name.lower() for field in fields} - own
-    schema = found.schema(fields)
+        lower_names = {name.lower() for file in opened for name in file.schema.names}
+        inner |= {field.name.lower() for field in fields} - lower_names
+    schema = data_files.schema(fields)
     columns = [field.name for field in fields]
     reads = (
         (file.file, read)
         for file in opened
-        for read in reads_of(file, found, columns, inner, asked.where)
+        for read in reads_of(file, data_files, columns, inner, address.where)
     )
     return Opened(schema, tuple(partial(_read_together, bundle) for bundle in bundled(reads)))
 
@@ -190,40 +190,40 @@ def _with_type(field: pa.Field, schemas: Collection[pa.Schema]) -> pa.Field:
     return field.with_type(pa.string() if pa.types.is_null(joined) else joined)
 
 
-def _read_together(reads: Sequence[Read], wanted: pa.Schema) -> Batches:
+def _read_together(reads: Sequence[Read], schema: pa.Schema) -> Batches:
     """Yield the batches of several reads, small ones joined."""
     if len(reads) == 1:
-        yield from reads[0](wanted)
+        yield from reads[0](schema)
         return
     waiting: list[pa.RecordBatch] = []
     rows = 0
-    for batch in (batch for read in reads for batch in read(wanted)):
+    for batch in (batch for read in reads for batch in read(schema)):
         if rows and rows + len(batch) > BATCH_ROWS:
-            yield from pa.Table.from_batches(waiting, wanted).combine_chunks().to_batches()
+            yield from pa.Table.from_batches(waiting, schema).combine_chunks().to_batches()
             waiting, rows = [], 0
-        waiting.append(conform(batch, wanted))
+        waiting.append(conform(batch, schema))
         rows += len(batch)
-    yield from pa.Table.from_batches(waiting, wanted).combine_chunks().to_batches()
+    yield from pa.Table.from_batches(waiting, schema).combine_chunks().to_batches()
 
 
 def _open_texts(
-    asked: TableAddress,
-    found: DataFiles,
+    address: TableAddress,
+    listed: DataFiles,
     options: Mapping[str, str],
     texts: Sequence[str],
-    wanted: WantedColumns | None,
+    selection: WantedColumns | None,
 ) -> Opened:
     # Late: other formats need none of it.
     from anonspark.engine.local.text_files import TextFiles, first_line
     from anonspark.engine.text_tables import open_reader, read_schema
 
-    files = TextFiles(found, open_reader(asked, found, options, texts, wanted, first_line))
-    schema = read_schema(asked, files.reader, files.forms)
-    return Opened(found.schema(schema), tuple(files.reads(schema)))
+    files = TextFiles(listed, open_reader(address, listed, options, texts, selection, first_line))
+    schema = read_schema(address, files.reader, files.forms)
+    return Opened(listed.schema(schema), tuple(files.reads(schema)))
 
 
-def _schemas(opened: Sequence[ColumnarFile], found: DataFiles) -> FileSchemas:
+def _schemas(opened: Sequence[ColumnarFile], data_files: DataFiles) -> FileSchemas:
     places: dict[pa.Schema, int] = {}
-    of_files = [places.setdefault(one.schema, len(places)) for one in opened]
-    addresses = [one.file.address for one in opened]
-    return FileSchemas(addresses, list(places), of_files, found.folders.names)
+    of_files = [places.setdefault(file.schema, len(places)) for file in opened]
+    addresses = [file.file.address for file in opened]
+    return FileSchemas(addresses, list(places), of_files, data_files.folders.names)

@@ -118,8 +118,8 @@ class Runner:
                 # Nothing is left to stop where all went well.
                 for future in futures:
                     future.cancel()
-        errors = [one.exception() for one in futures if one.done() and not one.cancelled()]
-        for error in sorted(filter(None, errors), key=lambda one: isinstance(one, StoppedError)):
+        errors = [task.exception() for task in futures if task.done() and not task.cancelled()]
+        for error in sorted(filter(None, errors), key=lambda err: isinstance(err, StoppedError)):
             raise error
         return [future.result() for future in futures]
 

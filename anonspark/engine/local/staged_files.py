@@ -79,7 +79,7 @@ class _Writer:
 
 def write(table: LocalTable, path: str) -> None:
     """Write a table to a new directory, a file a task."""
-    folder = _made(table, path)
+    folder = _make_folder(table, path)
 
     def written(number: int, batches: Batches) -> None:
         with _Writer(folder / f"{_name(number)}.parquet", table.schema) as writer:
@@ -96,40 +96,40 @@ def write_parts(
 
     See :meth:`anonspark.engine.protocol.Table.stage_parts`.
     """
-    folder = _made(table, path)
+    folder = _make_folder(table, path)
     schema = pa.schema(field for field in table.schema if field.name != part)
-    folders = {one: folder / f"{part}={one}" for one in parts}
-    for one in folders.values():
-        one.mkdir()
+    folders = {name: folder / f"{part}={name}" for name in parts}
+    for target in folders.values():
+        target.mkdir()
     figures = aggregates_of(
         table.schema, count=None, sums=sums, least=(), most=(), hashes=None, lists=()
     )
 
     def written(number: int, batches: Batches) -> list[pa.Table]:
-        found = []
+        added = []
         with ExitStack() as open_files:
             writers = {
-                one: open_files.enter_context(_Writer(own / f"{_name(number)}.arrow", schema))
-                for one, own in folders.items()
+                name: open_files.enter_context(_Writer(target / f"{_name(number)}.arrow", schema))
+                for name, target in folders.items()
             }
             for batch in batches:
                 rows = pa.Table.from_batches([batch])
-                found.append(aggregate(rows.select([part, *sums]), [part], figures))
+                added.append(aggregate(rows.select([part, *sums]), [part], figures))
                 present = pc.unique(batch.column(part)).to_pylist()
-                for one in present:
-                    alike = pc.equal(batch.column(part), one)
-                    own = batch if len(present) == 1 else batch.filter(alike)
-                    writers[one].write(own.select(schema.names))
-        return found
+                for name in present:
+                    alike = pc.equal(batch.column(part), name)
+                    rows_of_part = batch if len(present) == 1 else batch.filter(alike)
+                    writers[name].write(rows_of_part.select(schema.names))
+        return added
 
     tasks = table.resources.runner.run(table.sources(), written)
-    tables = [one for task in tasks for one in task]
+    tables = [summed for task in tasks for summed in task]
     total = merge(pa.concat_tables(tables), [part], figures).to_pylist() if tables else []
     by_part = {row[part]: {name: row[name] for name in sums} for row in total}
-    return {one: by_part.get(one, dict.fromkeys(sums)) for one in parts}
+    return {name: by_part.get(name, dict.fromkeys(sums)) for name in parts}
 
 
-def _made(table: LocalTable, path: str) -> Path:
+def _make_folder(table: LocalTable, path: str) -> Path:
     table.resources.files.make_directory(path)
     return Path(str(table.resources.files.local_path(path)))
 
@@ -140,18 +140,18 @@ def _name(number: int) -> str:
 
 def sources(folders: Iterable[Path], schema: pa.Schema) -> list[Source]:
     """Return who opens what was written to some directories, a batch or row group each."""
-    found: list[Source] = []
+    reads: list[Source] = []
     for folder in folders:
         # Path.glob takes a directory for empty that may not be read.
         for path in sorted(folder.iterdir()):
             if path.suffix == ".arrow":
                 batches = _mapped(path).num_record_batches
-                found += [partial(_batch, path, index) for index in range(batches)]
+                reads += [partial(_batch, path, index) for index in range(batches)]
             # Tables of all runs, also of earlier versions.
             elif path.suffix == ".parquet":
                 groups = parquet.read_metadata(path).num_row_groups
-                found += [partial(_row_group, str(path), group, schema) for group in range(groups)]
-    return found
+                reads += [partial(_row_group, str(path), group, schema) for group in range(groups)]
+    return reads
 
 
 def _mapped(path: Path) -> pa.RecordBatchFileReader:
@@ -159,13 +159,13 @@ def _mapped(path: Path) -> pa.RecordBatchFileReader:
     return pa.ipc.open_file(pa.memory_map(str(path)))
 
 
-def _batch(path: Path, place: int) -> Batches:
-    yield _mapped(path).get_batch(place)
+def _batch(path: Path, index: int) -> Batches:
+    yield _mapped(path).get_batch(index)
 
 
 def _row_group(path: str, group: int, schema: pa.Schema) -> Batches:
     with parquet.ParquetFile(path, pre_buffer=False) as file:
         table = file.read_row_group(group, columns=schema.names, use_threads=False)
-    for field in (one for one in schema if one.name not in table.schema.names):
+    for field in (column for column in schema if column.name not in table.schema.names):
         table = table.append_column(field, pa.nulls(len(table), field.type))
     yield from table.select(schema.names).cast(schema).to_batches()

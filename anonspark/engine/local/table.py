@@ -15,10 +15,10 @@ from anonspark.engine.files import PublishedFile
 from anonspark.engine.local import staged_files
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.local.joining import JoinRows
+from anonspark.engine.local.materialized import Stage
 from anonspark.engine.local.opening import Opened
 from anonspark.engine.local.running import Runner, Source
-from anonspark.engine.local.stages import Stage
-from anonspark.engine.local.storage import Memory
+from anonspark.engine.local.spill import Memory
 from anonspark.engine.local.writing import publish_tasks
 from anonspark.engine.protocol import TASK, Engine, OnBatches, Table
 from anonspark.engine.table import BatchTable
@@ -63,7 +63,7 @@ class LocalTable(BatchTable):
     schema: pa.Schema
     plan: Callable[[], Sequence[Source]]
     stages: tuple[Stage, ...] = ()
-    _kept: Stage | None = None
+    _persisted: Stage | None = None
     # Where the rows wait already.
     _waiting: Stage | None = None
     # Files of which chosen columns alone need be read.
@@ -133,7 +133,7 @@ class LocalTable(BatchTable):
         lists: Sequence[str] = (),
     ) -> LocalTable:
         """Return one row for all rows that are equal in some columns."""
-        wanted = aggregates_of(
+        figures = aggregates_of(
             self.schema,
             count=count,
             sums=sums,
@@ -142,23 +142,23 @@ class LocalTable(BatchTable):
             hashes=hashes,
             lists=lists,
         )
-        schema = schema_of(self.schema, by, wanted)
+        schema = schema_of(self.schema, by, figures)
         if lists:
             # Of all rows: a list has them all.
-            parts, last = self, partial(aggregate, by=by, wanted=wanted)
+            parts, last = self, partial(aggregate, by=by, figures=figures)
         else:
-            first = partial(aggregate, by=by, wanted=wanted)
+            first = partial(aggregate, by=by, figures=figures)
             parts = self.map_batches(_OnWhole(first, self.schema), schema)
-            last = partial(merge, by=by, wanted=wanted)
+            last = partial(merge, by=by, figures=figures)
         owners = partial(_task_of_values, tuple(by), _PARTS)
         # Figures of a single task are those of whole groups.
         whole = 0 if lists else _ROWS_AT_ONCE
         stage = parts._sent(owners, _PARTS if by else 1, whole)
 
         def plan() -> Sequence[Source]:
-            few = sum(stage.rows) <= _ROWS_AT_ONCE
-            tasks = [range(len(stage.rows))] if few else None
-            if whole and few and stage.is_one:
+            fits_one_task = sum(stage.rows) <= _ROWS_AT_ONCE
+            tasks = [range(len(stage.rows))] if fits_one_task else None
+            if whole and fits_one_task and stage.is_one:
                 return stage.sources(tasks)
             return [
                 partial(_mapped, source, Conform(parts.schema), _OnWhole(last, parts.schema))
@@ -170,15 +170,15 @@ class LocalTable(BatchTable):
     def join(self, other: Table, on: Sequence[str], *, small: bool) -> LocalTable:  # noqa: ARG002
         """Add the columns of the row of another table that agrees in some columns, or nulls."""
         new = [name for name in other.schema.names if name not in on]
-        own = [*on, *(name for name in self.schema.names if name not in on)]
+        kept_names = [*on, *(name for name in self.schema.names if name not in on)]
         schema = pa.schema(
             [
-                *(self.schema.field(name) for name in own),
+                *(self.schema.field(name) for name in kept_names),
                 *(other.schema.field(name).with_nullable(True) for name in new),
             ]
         )
         stage = _local(other)._sent(None)
-        table = self.map_batches(JoinRows(stage, other.schema, list(on), own, new), schema)
+        table = self.map_batches(JoinRows(stage, other.schema, list(on), kept_names, new), schema)
         return LocalTable(self.engine, self.resources, schema, table.plan, (*self.stages, stage))
 
     def select(self, names: Sequence[str] | Mapping[str, str]) -> LocalTable:
@@ -215,20 +215,20 @@ class LocalTable(BatchTable):
     def persist(self) -> LocalTable:
         """Return the same table, whose rows are kept once they are made."""
         if self._waiting is not None:
-            return replace(self, _kept=self._waiting)
+            return replace(self, _persisted=self._waiting)
         stage = self._sent(None)
-        return replace(self._stage(stage, self.schema), _kept=stage)
+        return replace(self._stage(stage, self.schema), _persisted=stage)
 
     def unpersist(self) -> None:
         """Free the rows of a table that :meth:`persist` returned."""
-        if self._kept is not None:
-            self._kept.clear()
+        if self._persisted is not None:
+            self._persisted.clear()
 
     def count(self) -> int:
         """Return the number of rows."""
         return sum(
             self.resources.runner.run(
-                self.sources(dictionaries=True), lambda _, own: sum(map(len, own))
+                self.sources(dictionaries=True), lambda _, batches: sum(map(len, batches))
             )
         )
 
@@ -237,19 +237,19 @@ class LocalTable(BatchTable):
         limit = math.inf if most is None else most
 
         def first(_: int, batches: Batches) -> list[pa.RecordBatch]:
-            taken: list[pa.RecordBatch] = []
+            batches_read: list[pa.RecordBatch] = []
             rows = 0
             for batch in batches:
-                taken.append(batch)
+                batches_read.append(batch)
                 rows += len(batch)
                 if rows >= limit:
                     break
-            return taken
+            return batches_read
 
-        found = self.resources.runner.run(self.sources(), first)
-        return pa.Table.from_batches([one for own in found for one in own], self.schema).slice(
-            0, most
-        )
+        outputs = self.resources.runner.run(self.sources(), first)
+        return pa.Table.from_batches(
+            [batch for output in outputs for batch in output], self.schema
+        ).slice(0, most)
 
     def stage(self, path: str) -> None:
         """Write the rows to a new directory."""

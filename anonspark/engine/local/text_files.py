@@ -29,7 +29,7 @@ _LARGEST_PART, _SMALLEST_PART, _PARTS = 1 << 24, 1 << 18, 16
 
 
 def first_line(reader: Reader, file: DataFile) -> str:
-    """Return the first line of a file. Nothing if there is none."""
+    """Return the first line of a file, or an empty text."""
     with reading_file(reader.where, file.address), Path(file.path).open("rb") as content:
         return reader.first_line(content, file.address)
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyarrow import orc
 
 from anonspark.engine.files import PublishedFile
-from anonspark.engine.parquet_encoding import EncodedFile, Encoding, nullable, spark_description
+from anonspark.engine.parquet_encoding import EncodedFile, Encoding, nullable
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError
 
@@ -45,9 +45,7 @@ def write_parquet(batches: Batches, schema: pa.Schema, path: str) -> PublishedFi
     PublishedFile
         Of this path.
     """
-    columns = nullable(schema)
-    encoding = Encoding(columns, spark_description(columns), "snappy")
-    file = EncodedFile(encoding)
+    file = EncodedFile(Encoding.of(schema))
     with Path(path).open("xb") as target:
         for part in file.parts(batches):
             target.write(part)
@@ -154,9 +152,9 @@ def publish_tasks(
     written_files = table.resources.runner.run(table.sources(), written)
     files.make_directory(f"{release}/{directory}")
     published = []
-    for number, one in enumerate(filter(None, written_files)):
+    for number, file in enumerate(filter(None, written_files)):
         name = f"{directory}/part-{number:05d}.{data_format}"
-        files.rename(f"{own_aside}/{one.path.rpartition('/')[2]}", f"{release}/{name}")
-        published.append(replace(one, path=name))
+        files.rename(f"{own_aside}/{file.path.rpartition('/')[2]}", f"{release}/{name}")
+        published.append(replace(file, path=name))
     files.delete(own_aside)
     return published

@@ -30,7 +30,7 @@ _WAITING_GROUPS = 1 << 20
 
 
 def can_aggregate_in_tasks(
-    schema: pa.Schema, by: Sequence[str], wanted: Sequence[Aggregate]
+    schema: pa.Schema, by: Sequence[str], figures: Sequence[Aggregate]
 ) -> bool:
     """Return whether figures are the same here as in Spark, to the last bit.
 
@@ -39,38 +39,38 @@ def can_aggregate_in_tasks(
     schema : pyarrow.Schema
         Of the rows.
     by : sequence of str
-    wanted : sequence of Aggregate
+    figures : sequence of Aggregate
     """
     keys = map(schema.field, by)
     return all(is_whole_type(key) and is_plain(key.type) for key in keys) and all(
-        _is_exact(schema, one) for one in wanted
+        _is_exact(schema, figure) for figure in figures
     )
 
 
-def _is_exact(schema: pa.Schema, one: Aggregate) -> bool:
-    if one.kind == "count":
+def _is_exact(schema: pa.Schema, figure: Aggregate) -> bool:
+    if figure.kind == "count":
         return True
-    field = schema.field(one.column)
+    field = schema.field(figure.column)
     if not is_whole_type(field):
         return False
-    if one.kind in ("sum", "min", "max"):
+    if figure.kind in ("sum", "min", "max"):
         # Floats depend on the order, or on what NaN is worth.
         return bool(
             pa.types.is_integer(field.type)
             or pa.types.is_decimal(field.type)
             or (
-                one.kind != "sum"
+                figure.kind != "sum"
                 and (is_plain(field.type) or pa.types.is_binary(field.type))
                 and not pa.types.is_floating(field.type)
             )
         )
-    return one.kind == "xor" or is_publishable(field.type)
+    return figure.kind == "xor" or is_publishable(field.type)
 
 
 def aggregate_in_tasks(
     rows: PythonStage,
     by: Sequence[str],
-    wanted: Sequence[Aggregate],
+    figures: Sequence[Aggregate],
     task_keys: npt.NDArray[np.int32],
 ) -> PythonStage:
     """Return one row for all rows that are equal in some columns.
@@ -79,7 +79,7 @@ def aggregate_in_tasks(
     ----------
     rows : PythonStage
     by : sequence of str
-    wanted : sequence of Aggregate
+    figures : sequence of Aggregate
         For which :func:`can_aggregate_in_tasks` holds.
     task_keys : int32 ndarray of shape (parts,)
         What Spark sends to each part of the groups.
@@ -89,28 +89,28 @@ def aggregate_in_tasks(
     Each task adds its rows up, so that one shuffle has a row a group and task. With lists it has
     all rows. A task holds the groups of its part.
     """
-    schema = schema_of(rows.schema, by, wanted)
-    first, last = in_two_steps(by, wanted, task_keys, schema)
+    schema = schema_of(rows.schema, by, figures)
+    first, last = in_two_steps(by, figures, task_keys, schema)
     parcels = map_batches(rows.source, Then(rows.function, first), PARCELS)
     return stage_of(shuffled(parcels), last, schema)
 
 
-def aggregate_each_task(rows: PythonStage, wanted: Sequence[Aggregate]) -> PythonStage:
+def aggregate_each_task(rows: PythonStage, figures: Sequence[Aggregate]) -> PythonStage:
     """Return a row for all rows of each task that has some.
 
     Parameters
     ----------
     rows : PythonStage
-    wanted : sequence of Aggregate
+    figures : sequence of Aggregate
         For which :func:`can_aggregate_in_tasks` holds.
     """
-    schema = schema_of(rows.schema, (), wanted)
-    return rows.map_batches(_AggregateTask(tuple(wanted), schema), schema)
+    schema = schema_of(rows.schema, (), figures)
+    return rows.map_batches(_AggregateTask(tuple(figures), schema), schema)
 
 
 def in_two_steps(
     by: Sequence[str],
-    wanted: Sequence[Aggregate],
+    figures: Sequence[Aggregate],
     task_keys: npt.NDArray[np.int32],
     schema: pa.Schema,
 ) -> tuple[OnBatches, OnBatches]:
@@ -119,16 +119,16 @@ def in_two_steps(
     Parameters
     ----------
     by : sequence of str
-    wanted : sequence of Aggregate
+    figures : sequence of Aggregate
     task_keys : int32 ndarray of shape (parts,)
     schema : pyarrow.Schema
         Of the figures.
     """
     names, divided = tuple(by), _Divide(tuple(by), task_keys)
-    if any(one.kind == "list" for one in wanted):
-        return divided, _Aggregate(names, tuple(wanted), schema, once=True)
-    merged = tuple(one.merged for one in wanted)
-    return _AggregateAndDivide(names, tuple(wanted), divided), _Aggregate(names, merged, schema)
+    if any(figure.kind == "list" for figure in figures):
+        return divided, _Aggregate(names, tuple(figures), schema, once=True)
+    merged = tuple(figure.merged for figure in figures)
+    return _AggregateAndDivide(names, tuple(figures), divided), _Aggregate(names, merged, schema)
 
 
 @dataclass(frozen=True)
@@ -158,11 +158,11 @@ class _AggregateAndDivide:
     """Adds up what a task has, and divides the groups among the parts."""
 
     by: tuple[str, ...]
-    wanted: tuple[Aggregate, ...]
+    figures: tuple[Aggregate, ...]
     divide: _Divide
 
     def __call__(self, batches: Batches) -> Batches:
-        for groups in _aggregated(batches, self.by, self.wanted, most=_WAITING_GROUPS):
+        for groups in _aggregated(batches, self.by, self.figures, most=_WAITING_GROUPS):
             yield from self.divide.divided(groups)
 
 
@@ -171,7 +171,7 @@ class _Aggregate:
     """Adds up the parts of the groups."""
 
     by: tuple[str, ...]
-    wanted: tuple[Aggregate, ...]
+    figures: tuple[Aggregate, ...]
     schema: pa.Schema
     # Whether all rows have to be there first.
     once: bool = False
@@ -181,9 +181,9 @@ class _Aggregate:
         if self.once:
             received = [batch for batch in unpacked if batch.num_rows]
             tables = [pa.Table.from_batches(received)] if received else []
-            tables = [aggregate(table, self.by, self.wanted) for table in tables]
+            tables = [aggregate(table, self.by, self.figures) for table in tables]
         else:
-            tables = list(_aggregated(unpacked, self.by, self.wanted, at_once=_WAITING_GROUPS))
+            tables = list(_aggregated(unpacked, self.by, self.figures, at_once=_WAITING_GROUPS))
         for table in tables:
             yield from _conformed(table, self.schema)
 
@@ -192,11 +192,11 @@ class _Aggregate:
 class _AggregateTask:
     """Adds up what a task has, as it comes."""
 
-    wanted: tuple[Aggregate, ...]
+    figures: tuple[Aggregate, ...]
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
-        for table in _aggregated(batches, (), self.wanted):
+        for table in _aggregated(batches, (), self.figures):
             yield from _conformed(table, self.schema)
 
 
@@ -208,13 +208,13 @@ def _conformed(table: pa.Table, schema: pa.Schema) -> Batches:
 def _aggregated(
     batches: Batches,
     by: Sequence[str],
-    wanted: Sequence[Aggregate],
+    figures: Sequence[Aggregate],
     *,
     at_once: int = _ROWS_AT_ONCE,
     most: int | None = None,
 ) -> Iterator[pa.Table]:
     """Add up batches. Hand over what there is where more groups than some would wait."""
-    merged = [one.merged for one in wanted]
+    merged = [figure.merged for figure in figures]
     waiting: list[pa.Table] = []
     # Doubled as groups are added, so that all of them are not looked at again and again.
     limit = _WAITING_GROUPS
@@ -224,7 +224,7 @@ def _aggregated(
         return whole if len(waiting) == 1 else aggregate(whole, by, merged)
 
     for rows in together(batches, at_once):
-        waiting.append(aggregate(pa.Table.from_batches(rows), by, wanted))
+        waiting.append(aggregate(pa.Table.from_batches(rows), by, figures))
         if sum(map(len, waiting)) < limit:
             continue
         waiting = [together_again()]

@@ -54,12 +54,12 @@ class MountedFiles(LocalFiles):
         probe, written = f"{self.qualified(path)}/probe-{uuid.uuid4().hex}", uuid.uuid4().hex
         self.write_text(probe, written)
         try:
-            found = self.spark.read.text(literal(probe)).collect()
+            lines = self.spark.read.text(literal(probe)).collect()
         except PySparkException:
-            found = []
+            lines = []
         finally:
             self.delete(probe)
-        if [row.value for row in found] != [written]:
+        if [row.value for row in lines] != [written]:
             self.delete_if_empty(path)
             raise EnvironmentProblem(
                 f"path {path}: Spark Connect's server does not read there what this process "
@@ -83,7 +83,7 @@ def folder_names(table: DataFrame, paths: Sequence[str], options: Mapping[str, s
         If an option decides which folders are columns.
     """
     listed = listed_files(MountedFiles(table.sparkSession), paths)
-    names = next((list(one.folders) for one in listed if one.folders and one.bytes), [])
+    names = next((list(file.folders) for file in listed if file.folders and file.bytes), [])
     odd = sorted(name for name in options if name.lower() in _OF_FOLDERS)
     if names and odd:
         raise ConfigurationError(
@@ -94,7 +94,7 @@ def folder_names(table: DataFrame, paths: Sequence[str], options: Mapping[str, s
 
 
 def schema_of_file(spark: SparkSession, data_format: str, file: str) -> StructType:
-    """Return the columns of a file, as Spark reads them. Nothing of a file that has none."""
+    """Return the columns of a file as Spark reads them, without columns if it has none."""
     try:
         return spark.read.format(data_format).load(literal(file)).schema
     except AnalysisException as error:

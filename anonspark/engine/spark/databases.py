@@ -51,13 +51,13 @@ def open_database_table(
             "query"
         )
     (url,) = paths
-    given = {name.lower(): value for name, value in options.items()}
-    if "url" in given:
+    values = {name.lower(): value for name, value in options.items()}
+    if "url" in values:
         raise ConfigurationError(
             "input.options.url: found it with the format 'jdbc'. Expected the address in "
             "input.path. Move it there"
         )
-    if "partitioncolumn" in given:
+    if "partitioncolumn" in values:
         raise ConfigurationError(
             "input.options.partitionColumn: found it, but several connections may read a "
             "record twice or not at all while others write to the table. Remove it to read with "
@@ -65,7 +65,7 @@ def open_database_table(
         )
     # PostgreSQL's dialect looks for it in small letters alone, and begins no transaction without.
     others = {name: value for name, value in options.items() if name.lower() != "fetchsize"}
-    fetched = given.get("fetchsize", "0")
+    fetched = values.get("fetchsize", "0")
     chosen = _FETCHED_AT_ONCE if not fetched.strip("0 ") else fetched
     reader = spark.read.format(_FORMAT).options(**others).options(url=url, fetchsize=chosen)
     return reader.load()

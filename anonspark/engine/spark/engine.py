@@ -78,11 +78,11 @@ class SparkEngine:
 
     def input_version(self, configuration: Configuration) -> dict[str, str]:
         """Return options found in the files, and the current version of Delta Lake and Iceberg."""
-        found = found_in_files(self.files, configuration)
-        options = configuration.with_input(found).input
+        recognized = found_in_files(self.files, configuration)
+        options = configuration.with_input(recognized).input
         with opening_table(options.paths, options.format, "input.path", "input"):
             version = current_version(self.session, options.paths, options.format, options.options)
-        return {**found, **version}
+        return {**recognized, **version}
 
     def open_source(
         self,
@@ -106,16 +106,16 @@ class SparkEngine:
         self,
         configuration: Configuration,
         hierarchies: Mapping[str, Hierarchy],
-        given: Table | None = None,
+        source: Table | None = None,
     ) -> SparkInput:
         """Open a table of people."""
-        if given is None:
+        if source is None:
             configuration = settled(self.files, configuration)
             opened = open_input(self.session, configuration)
             table = SparkTable(opened.content, self, opened.source)
         else:
-            table = SparkTable(frame_of(given), self)
-        files = self.files if given is None else None
+            table = SparkTable(frame_of(source), self)
+        files = self.files if source is None else None
         return SparkInput.of(table, configuration, hierarchies, files)
 
     def reading(
@@ -133,7 +133,7 @@ class SparkEngine:
         key: str,
         section: str | None = None,
         texts: Sequence[str] = (),
-        wanted: WantedColumns | None = None,
+        selection: WantedColumns | None = None,
     ) -> SparkTable:
         """Open a table that lies beside a release."""
         opened = open_table(
@@ -144,16 +144,16 @@ class SparkEngine:
             path_key=key,
             section=section,
             texts=texts,
-            wanted=wanted,
+            selection=selection,
         )
         return self._opened(opened)
 
     def published(self, path: str, data_format: str) -> SparkTable:
         """Return a table that this program published."""
         path = path_for(self.session, path)
-        own = open_own_parquet(self.session, path) if data_format.lower() == "parquet" else None
-        if own is not None:
-            return SparkTable(own, self)
+        frame = open_own_parquet(self.session, path) if data_format.lower() == "parquet" else None
+        if frame is not None:
+            return SparkTable(frame, self)
         return self.wrap(self.session.read.format(data_format).load(literal(path)))
 
     def require_format(self, data_format: str) -> None:

@@ -252,9 +252,9 @@ def opening_table(
         reason = condition_of(error) or "no reason given"
         if reason == "PARQUET_TYPE_ILLEGAL":
             # Without a schema to go by Spark asks the file for all columns.
-            found = error.getMessageParameters() or {}
+            parameters = error.getMessageParameters() or {}
             where = f"{path_key}: {', '.join(paths)}"
-            raise type_not_read(where, found.get("parquetType", "unknown")) from error
+            raise type_not_read(where, parameters.get("parquetType", "unknown")) from error
         if reason == "UNABLE_TO_INFER_SCHEMA":
             reason = "no file has columns"
         raise not_of_the_format(paths, data_format, path_key, section, reason) from error
@@ -268,8 +268,8 @@ def opening_table(
                 f"{key}: this Spark has no data source {data_format!r}. Expected parquet, "
                 "csv, orc, json or the name of one whose package Spark was started with"
             ) from error
-        if (own := _OURS.search(text)) is not None:
-            raise DataError(own[1]) from error
+        if (reported := _OURS.search(text)) is not None:
+            raise DataError(reported[1]) from error
         if _told_elsewhere(text) or environment_problem(error) is not None:
             raise
         kind = java_class_name(error) or type(error).__name__
@@ -291,7 +291,7 @@ def opening_table(
 
 def _told_elsewhere(text: str) -> bool:
     """Return whether :func:`reading_input` knows better words for an error."""
-    return any(known.search(text) for known in (_NO_SPACE, _VANISHED, _UNREADABLE))
+    return any(pattern.search(text) for pattern in (_NO_SPACE, _VANISHED, _UNREADABLE))
 
 
 @contextmanager
@@ -322,8 +322,8 @@ def reading_input(paths: tuple[str, ...], key: str = "input.path: ") -> Iterator
                 raise
             if _VANISHED.search(text):
                 raise vanished(where) from error
-            if (own := _OURS.search(text)) is not None:
-                raise DataError(own[1]) from error
+            if (reported := _OURS.search(text)) is not None:
+                raise DataError(reported[1]) from error
             if _UNREADABLE.search(text) or _CORRUPT.search(text):
                 named = _NAMED.search(text)
                 file = named and unquote(named[1] or named[2]).replace("file:///", "file:/")
@@ -354,7 +354,7 @@ def _kind_of_input_failure(error: BaseException) -> str | None:
         return match[1] or match[2]
     kind = java_class_name(error) or ""
     if kind.endswith("PythonException") or "PythonException" in text:
-        types = ["".join(found) for found in _PYTHON_TYPE.findall(text)]
+        types = ["".join(groups) for groups in _PYTHON_TYPE.findall(text)]
         return types[-1] if types else "PythonException"
     return kind if _NOT_TAKEN.search(kind) else None
 
@@ -413,7 +413,7 @@ def running_tasks(progress: Progress) -> Iterator[None]:
         if problem is not None:
             raise EnvironmentProblem(f"{stage}: {problem}. Nothing was published") from error
         if _TASK.search(text):
-            types = ["".join(found) for found in _PYTHON_TYPE.findall(text)]
+            types = ["".join(groups) for groups in _PYTHON_TYPE.findall(text)]
             kind = f" with {types[-1]} in Python" if types else ""
             raise TaskFailure(
                 f"{stage}: a task failed each time that Spark ran it (spark.task.maxFailures), "

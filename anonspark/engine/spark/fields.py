@@ -22,22 +22,22 @@ def with_fields(table: DataFrame) -> DataFrame:
         # As columns of files without values, which are texts, and numbers inside of others.
         typed = json.loads(text.replace('ype":"void"', 'ype":"integer"'))
         types = [
-            "string" if isinstance(field.dataType, st.NullType) else own.dataType
-            for field, own in zip(table.schema, st.StructType.fromJson(typed), strict=True)
+            "string" if isinstance(field.dataType, st.NullType) else column.dataType
+            for field, column in zip(table.schema, st.StructType.fromJson(typed), strict=True)
         ]
-        cast = [sf.col(name).cast(own) for name, own in zip(numbered, types, strict=True)]
+        cast = [sf.col(name).cast(kind) for name, kind in zip(numbered, types, strict=True)]
         table = table.toDF(*numbered).select(*cast).toDF(*table.columns)
     schema = arrow_schema(_of_structs(table.schema))
     inner = struct_fields(schema)
     if not inner:
         return table
     places = dict(zip(table.columns, numbered, strict=True))
-    own = iter(numbered)
+    outer = iter(numbered)
     columns = [
         (
             _field(sf.col(places[inner[name].column]), inner[name].path)
             if name in inner
-            else sf.col(next(own))
+            else sf.col(next(outer))
         ).alias(name)
         for name in with_struct_fields(schema).names
     ]
@@ -77,24 +77,24 @@ def with_lacking(
     """
     schema = table.schema
     schemas = list(of_files)
-    columns = {name.lower() for one in schemas for name in one.names}
+    columns = {name.lower() for of_file in schemas for name in of_file.names}
     for new in lacking:
         if new.name.lower() in columns:
             schema = st.StructType([*schema, *spark_schema(pa.schema([new]))])
             continue
-        found = (struct_fields(one) for one in schemas)
-        inner = next(one for own in found for one in own.values() if _is(one.name, new.name))
-        at = next((i for i, one in enumerate(schema) if _is(one.name, inner.column)), None)
+        parts = (part for of_file in schemas for part in struct_fields(of_file).values())
+        inner = next(part for part in parts if _is(part.name, new.name))
+        at = next((i for i, column in enumerate(schema) if _is(column.name, inner.column)), None)
         fields = list(schema)
         if at is None:
             at = len(fields)
-            known = pa.field(inner.column, pa.struct([]))
+            outer = pa.field(inner.column, pa.struct([]))
         else:
-            known = arrow_schema(st.StructType([fields[at]])).field(0)
-        fields[at : at + 1] = spark_schema(pa.schema([with_field(known, inner)]))
+            outer = arrow_schema(st.StructType([fields[at]])).field(0)
+        fields[at : at + 1] = spark_schema(pa.schema([with_field(outer, inner)]))
         schema = st.StructType(fields)
     return schema
 
 
-def _is(one: str, other: str) -> bool:
-    return one.lower() == other.lower()
+def _is(left: str, right: str) -> bool:
+    return left.lower() == right.lower()

@@ -108,7 +108,7 @@ class SourceFiles:
         """Return whether the files are there in their sizes, for Spark lists them again."""
         if not isinstance(self.files, ParquetFooters):
             return False
-        listed = {one.address: one.bytes for one in listed_files(files_of(session), self.paths)}
+        listed = {file.address: file.bytes for file in listed_files(files_of(session), self.paths)}
         sizes = zip(self.files.files, self.files.sizes, strict=True)
         return all(listed.get(file) == size for file, size in sizes)
 
@@ -119,7 +119,7 @@ def find_reason_for_rows(
     options: Mapping[str, str],
     columns: pa.Schema,
 ) -> str | None:
-    """Return what is against handing files to tasks as a whole, None if nothing is.
+    """Return why files cannot be handed to tasks as a whole, or None if they can.
 
     Parameters
     ----------
@@ -145,8 +145,8 @@ def find_reason_for_rows(
         # One of each kind, and the one that takes longest.
         largest = max(range(len(files.sizes)), key=files.sizes.__getitem__)
         footers = [
-            read_footer(files_of(session), files.files[place], files.sizes[place])
-            for place in (largest, *files.examples)
+            read_footer(files_of(session), files.files[index], files.sizes[index])
+            for index in (largest, *files.examples)
         ]
     except _FAILURES:
         return "a footer that cannot be read"
@@ -192,15 +192,16 @@ def largest_whole_file(session: SparkSession, sizes: Sequence[int]) -> int:
 def find_odd_column(footers: Iterable[parquet.FileMetaData], columns: pa.Schema) -> str | None:
     """Return what of the files' columns Spark reads otherwise than Arrow does, or not at all."""
     for footer in footers:
-        there = {one.name.lower(): one.type for one in footer.schema.to_arrow_schema()}
+        types = {column.name.lower(): column.type for column in footer.schema.to_arrow_schema()}
         stored_columns = map(footer.schema.column, range(len(footer.schema)))
-        old = {one.path.lower() for one in stored_columns if one.physical_type == "INT96"}
-        for one in columns:
-            stored = there.get(one.name.lower())
+        old = {column.path.lower() for column in stored_columns if column.physical_type == "INT96"}
+        for column in columns:
+            name = column.name
+            stored = types.get(name.lower())
             if stored is None:
-                return f"a file without the column {one.name!r}"
-            if one.metadata or one.name.lower() in old or not is_read_as(stored, one.type):
-                return f"the column {one.name!r} of type {type_name(one.type)}, stored as {stored}"
+                return f"a file without the column {name!r}"
+            if column.metadata or name.lower() in old or not is_read_as(stored, column.type):
+                return f"the column {name!r} of type {type_name(column.type)}, stored as {stored}"
     return None
 
 
@@ -210,14 +211,14 @@ def find_odd_share(footer: parquet.FileMetaData, names: Sequence[str]) -> str | 
         return None
     group = footer.row_group(0)
     chunks = [group.column(index) for index in range(group.num_columns)]
-    wanted = {name.lower() for name in names}
+    selected = {name.lower() for name in names}
     read = sum(
         chunk.total_compressed_size
         for chunk in chunks
-        if chunk.path_in_schema.partition(".")[0].lower() in wanted
+        if chunk.path_in_schema.partition(".")[0].lower() in selected
     )
-    many = read * _BYTES_FOR_ONE < sum(chunk.total_compressed_size for chunk in chunks)
-    return "the bytes of columns that are not listed" if many else None
+    is_wasteful = read * _BYTES_FOR_ONE < sum(chunk.total_compressed_size for chunk in chunks)
+    return "the bytes of columns that are not listed" if is_wasteful else None
 
 
 def read_footer(files: Files, path: str, size: int) -> parquet.FileMetaData:
@@ -281,7 +282,7 @@ def open_own_parquet(spark: SparkSession, path: str) -> PythonStage | None:
 
 
 def _own_schema(footer: parquet.FileMetaData) -> pa.Schema | None:
-    """Return the columns of a file's footer. None where we would not write it."""
+    """Return the columns of a file's footer, or None if it is not one that we write."""
     entries = footer.metadata or {}
     version = entries.get(_VERSION_KEY, b"")
     if (
@@ -294,7 +295,7 @@ def _own_schema(footer: parquet.FileMetaData) -> pa.Schema | None:
     names = {name.lower() for name in schema.names}
     if not names or len(names) < len(schema) or arrow_schema(spark_schema(schema)) != schema:
         return None
-    return schema if all(is_publishable(one.type) for one in schema) else None
+    return schema if all(is_publishable(column.type) for column in schema) else None
 
 
 def _reader(content: pa.Buffer, _: DataFile) -> pa.BufferReader:

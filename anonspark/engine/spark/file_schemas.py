@@ -155,20 +155,20 @@ def read_file_schemas(
     }
     if kind not in of_format:
         return None
-    taken = str(relation.dataSchema().json())
-    return _listed(files, of_format[kind](), taken, _folders_of(relation))
+    merged = str(relation.dataSchema().json())
+    return _listed(files, of_format[kind](), merged, _folders_of(relation))
 
 
 def _listed(
-    files: Sequence[str], texts: Sequence[str], taken: str, folders: Sequence[str]
+    files: Sequence[str], texts: Sequence[str], merged: str, folders: Sequence[str]
 ) -> ListedSchemas:
     schemas: dict[str, int] = {}
     # Some file systems list their files by name, and others as it comes.
     described = sorted(zip(files, texts, strict=True))
-    places = [schemas.setdefault(one, len(schemas)) for _, one in described]
-    first = next((schema for schema in schemas if json.loads(schema)["fields"]), taken)
+    places = [schemas.setdefault(schema, len(schemas)) for _, schema in described]
+    first = next((schema for schema in schemas if json.loads(schema)["fields"]), merged)
     # What is of no file was asked for, as a merged schema.
-    is_another = taken in schemas and first != taken
+    is_another = merged in schemas and first != merged
     return ListedSchemas(
         [file for file, _ in described],
         [_schema_of(schema) for schema in schemas],
@@ -218,14 +218,14 @@ def _by_connect(table: DataFrame, data_format: str, folders: Sequence[str]) -> F
     if data_format != "parquet":
         texts = [schema_of_file(spark, data_format, file).json() for file in files]
         inner = {name.lower() for name in folders}
-        own = StructType([field for field in table.schema if field.name.lower() not in inner])
-        return _listed(files, texts, own.json(), folders)
+        columns = StructType([field for field in table.schema if field.name.lower() not in inner])
+        return _listed(files, texts, columns.json(), folders)
     footers = read_footers(files, _READERS)
     different: dict[str, int] = {}
     places = [different.setdefault(words_of_footer(footer), len(different)) for footer in footers]
     texts = [
-        _described(schema_of_file(spark, data_format, files[places.index(place)]).json(), words)
-        for words, place in different.items()
+        _described(schema_of_file(spark, data_format, files[places.index(number)]).json(), words)
+        for words, number in different.items()
     ]
     old = (
         _is_old({key.decode(): value.decode() for key, value in (footer.metadata or {}).items()})
@@ -245,11 +245,11 @@ def _of_parquet(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> 
     state = spark._jsparkSession.sessionState()
     hadoop = state.newHadoopConfWithOptions(relation.options())
     hadoop.setInt("parquet.metadata.read.parallelism", _READERS)
-    wanted = java_class(spark, "java.util.ArrayList")()
+    status_list = java_class(spark, "java.util.ArrayList")()
     for status in statuses:
-        wanted.add(status)
+        status_list.add(status)
     reader = java_class(spark, "org.apache.parquet.hadoop.ParquetFileReader")
-    footers = reader.readAllFootersInParallel(hadoop, wanted, True)
+    footers = reader.readAllFootersInParallel(hadoop, status_list, True)
     # Each different one comes over to Python once.
     different = java_class(spark, "java.util.HashMap")()
     old_calendar = False
@@ -258,13 +258,13 @@ def _of_parquet(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> 
     for footer in elements_of(footers):
         metadata = footer.getParquetMetadata().getFileMetaData()
         columns = metadata.getSchema()
-        place = different.putIfAbsent(columns, len(messages))
-        if place is None:
-            place = len(messages)
+        number = different.putIfAbsent(columns, len(messages))
+        if number is None:
+            number = len(messages)
             messages.append(columns)
-        place_of_file[str(footer.getFile().toString())] = place
-        said = metadata.getKeyValueMetaData()
-        old_calendar |= _is_old({key: said.get(key) for key in (_VERSION, *_OLD_CALENDAR)})
+        place_of_file[str(footer.getFile().toString())] = number
+        entries = metadata.getKeyValueMetaData()
+        old_calendar |= _is_old({key: entries.get(key) for key in (_VERSION, *_OLD_CALENDAR)})
     converter = java_class(
         spark,
         "org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter",
@@ -280,11 +280,11 @@ def _of_parquet(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> 
     return _footers(files, sizes, places, texts, folders, old_calendar=old_calendar)
 
 
-def _is_old(said: Mapping[str, str | None]) -> bool:
+def _is_old(entries: Mapping[str, str | None]) -> bool:
     """Return whether a footer says that days and times are counted as Spark 2 did."""
-    version = said.get(_VERSION) or ""
+    version = entries.get(_VERSION) or ""
     return version.startswith(("1.", "2.")) or any(
-        said.get(key) is not None for key in _OLD_CALENDAR
+        entries.get(key) is not None for key in _OLD_CALENDAR
     )
 
 
@@ -310,10 +310,10 @@ def _footers(
     return ParquetFooters(
         files,
         [_with_types(_schema_of(text), types) for text, types in described],
-        [schemas[texts[place]] for place in places],
+        [schemas[texts[number]] for number in places],
         folders,
         sizes=sizes,
-        examples=sorted({own: index for index, own in enumerate(places)}.values()),
+        examples=sorted({number: index for index, number in enumerate(places)}.values()),
         old_calendar=old_calendar,
         stored=[{name: kind for name, (kind, _) in types.items()} for _, types in described],
     )
@@ -356,21 +356,21 @@ def _of_orc(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> list
     utilities = java_class(spark, "org.apache.spark.sql.execution.datasources.orc.OrcUtils")
     # No file may be corrupt, and from Spark 4.3 on none may be missing, which is a parameter more.
     flags = [False, *[False] * ("readSchema$default$4" in dir(utilities))]
-    found = utilities.readOrcSchemasInParallel(relation.location().allFiles(), hadoop, *flags)
-    if found.size() == len(statuses):
-        return [str(element.json()) for element in _elements(found)]
+    schemas = utilities.readOrcSchemasInParallel(relation.location().allFiles(), hadoop, *flags)
+    if schemas.size() == len(statuses):
+        return [str(element.json()) for element in _elements(schemas)]
     # Files without any column, as Hive leaves for tasks without records, are not among them.
     nothing = StructType().json()
     texts = []
     for status in statuses:
-        one = utilities.readSchema(status.getPath(), hadoop, *flags)
+        schema = utilities.readSchema(status.getPath(), hadoop, *flags)
         texts.append(
-            str(utilities.toCatalystSchema(one.get()).json()) if one.isDefined() else nothing
+            str(utilities.toCatalystSchema(schema.get()).json()) if schema.isDefined() else nothing
         )
     return texts
 
 
-def require_known_calendar(table: DataFrame, wanted: WantedColumns, where: str) -> None:
+def require_known_calendar(table: DataFrame, selection: WantedColumns, where: str) -> None:
     """Check that no ORC file that does not say how it counts days has old ones, which Spark shifts.
 
     Raises
@@ -384,7 +384,7 @@ def require_known_calendar(table: DataFrame, wanted: WantedColumns, where: str) 
     limits = [
         (field.name, sf.lit(_FIRST[type(field.dataType)]))
         for field in table.schema
-        if type(field.dataType) in _FIRST and wanted.asks(field.name)
+        if type(field.dataType) in _FIRST and selection.asks(field.name)
     ]
     if not limits:
         return

@@ -82,9 +82,9 @@ def _refused(method: Callable[_P, _R]) -> Callable[_P, _R]:
     """Translate what Hadoop says where it refuses. A lost Java stays what it is."""
 
     @wraps(method)
-    def translated(*given: _P.args, **named: _P.kwargs) -> _R:
+    def translated(*arguments: _P.args, **named: _P.kwargs) -> _R:
         try:
-            return method(*given, **named)
+            return method(*arguments, **named)
         except Py4JNetworkError:
             raise
         except (Py4JError, PySparkException) as error:
@@ -93,8 +93,8 @@ def _refused(method: Callable[_P, _R]) -> Callable[_P, _R]:
                 raise EnvironmentProblem(problem) from error
             # Its text may quote an address with a password.
             kind = java_class_name(error) or str(error)
-            own = (number for name, number in _OF_FILES.items() if name in str(error))
-            raise FilesError(next(own, errno.EIO), kind, str(given[1])) from error
+            codes = (number for name, number in _OF_FILES.items() if name in str(error))
+            raise FilesError(next(codes, errno.EIO), kind, str(arguments[1])) from error
 
     return translated
 
@@ -137,7 +137,7 @@ class FileSystem(Files):
         return address
 
     def local_path(self, path: str) -> str | None:
-        """Return where a path is on the local disk, links not followed. None for other places."""
+        """Return where a path is on the local disk, links not followed, or None for other paths."""
         file_system, java_path = self._open(path)
         with _reaching(path):
             address = str(file_system.makeQualified(java_path).toString())
@@ -150,7 +150,7 @@ class FileSystem(Files):
         return address.removeprefix("file:") if address.startswith("file:") else None
 
     def fault(self, path: str, access: Access = "shared") -> str | None:
-        """Return why what is at a path cannot be used, and what to do. None where it can."""
+        """Return why what is at a path cannot be used, and what to do, or None if it can."""
         local = self.local_path(path)
         if local is not None:
             return fault_at(local, access)
@@ -180,18 +180,18 @@ class FileSystem(Files):
     def _remote_tree(self, file_system: Any, directory: Any, prefix: str) -> list[Entry]:
         if not file_system.exists(directory):
             return []
-        found = []
+        entries = []
         for status in file_system.listStatus(directory):
             inner = status.getPath()
             path = prefix + str(inner.getName())
             if status.isSymlink():
-                found.append(Entry(path, "link"))
+                entries.append(Entry(path, "link"))
             elif status.isDirectory():
-                found.append(Entry(path, "directory"))
-                found += self._remote_tree(file_system, inner, f"{path}/")
+                entries.append(Entry(path, "directory"))
+                entries += self._remote_tree(file_system, inner, f"{path}/")
             else:
-                found.append(Entry(path, "file", int(status.getLen())))
-        return found
+                entries.append(Entry(path, "file", int(status.getLen())))
+        return entries
 
     def exists(self, path: str) -> bool:
         """Return whether a file or directory is there."""
@@ -205,8 +205,8 @@ class FileSystem(Files):
         with _reaching(pattern):
             if literal(pattern) != pattern and file_system.exists(java_path):
                 return [str(file_system.makeQualified(java_path).toString())]
-            found = file_system.globStatus(java_path)
-        return sorted(str(status.getPath().toString()) for status in found or ())
+            statuses = file_system.globStatus(java_path)
+        return sorted(str(status.getPath().toString()) for status in statuses or ())
 
     def parent(self, path: str) -> str:
         """Return the address of the directory that holds a path."""
@@ -243,25 +243,25 @@ class FileSystem(Files):
             raise OSError(f"cannot create directory {path}")
 
     def children(self, path: str) -> list[str]:
-        """Return the addresses of what a directory holds, sorted. None where it is not there."""
+        """Return the sorted addresses of what a directory holds, none if there is no directory."""
         file_system, java_path = self._open(path)
         with _reaching(path):
             if not file_system.exists(java_path):
                 return []
-            found = file_system.listStatus(java_path)
-        return sorted(str(status.getPath().toString()) for status in found)
+            statuses = file_system.listStatus(java_path)
+        return sorted(str(status.getPath().toString()) for status in statuses)
 
     def files_below(self, path: str) -> list[tuple[str, int]]:
         """Return every file of a directory at any depth, sorted: relative path, and bytes."""
         file_system, java_path = self._open(path)
         start = len(str(file_system.makeQualified(java_path).toString()).rstrip("/")) + 1
-        found = []
+        files = []
         with _reaching(path):
             statuses = file_system.listFiles(java_path, True)
             while statuses.hasNext():
                 status = statuses.next()
-                found.append((str(status.getPath().toString())[start:], int(status.getLen())))
-        return sorted(found)
+                files.append((str(status.getPath().toString())[start:], int(status.getLen())))
+        return sorted(files)
 
     def sha256(self, path: str) -> str:
         """Return the SHA-256 of a file in hexadecimal digits. It is read in Java, by the driver."""

@@ -43,8 +43,8 @@ def with_numbers_for_identifiers(table: DataFrame, configuration: Configuration)
         for name in names
     }
     for name in names:
-        place = schema.get_field_index(name)
-        schema = schema.set(place, pa.field(name, pa.int64()))
+        index = schema.get_field_index(name)
+        schema = schema.set(index, pa.field(name, pa.int64()))
     numbers = _NumbersForIdentifiers(readings, secrets.randbits(64) - 2**63)
     return map_batches(table, numbers, spark_schema(schema))
 

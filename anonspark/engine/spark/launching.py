@@ -24,13 +24,13 @@ CONNECT: Mapping[str, str | None] = {"SPARK_CONNECT_MODE_ENABLED": "1"}
 _STANDARD_ERROR = 2
 
 
-def launch_java(settings: Mapping[str, str], said: IO[bytes] | None) -> object:
+def launch_java(settings: Mapping[str, str], output: IO[bytes] | None) -> object:
     """Start Spark's Java. Return the way to talk to it.
 
     Parameters
     ----------
     settings : mapping of str to str
-    said : file or None
+    output : file or None
         Receives what Java says, for as long as it lives. None leaves it to standard error.
     """
     from pyspark import SparkConf
@@ -49,7 +49,7 @@ def launch_java(settings: Mapping[str, str], said: IO[bytes] | None) -> object:
         if key in settings:
             configuration.set(key, settings[key])
     # Its standard output, too: ours is for results alone.
-    streams = dict.fromkeys(("stdout", "stderr"), _STANDARD_ERROR if said is None else said)
+    streams = dict.fromkeys(("stdout", "stderr"), _STANDARD_ERROR if output is None else output)
     with _signals_deferred():
         gateway: object = launch_gateway(  # type: ignore[no-untyped-call]
             configuration, popen_kwargs=streams

@@ -18,7 +18,6 @@ from pyspark.ml.functions import array_to_vector, vector_to_array
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.engine.protocol import Model
 from anonspark.engine.spark.java_objects import java_class
 from anonspark.engine.spark.settings import is_of_connect
 
@@ -93,24 +92,23 @@ def train(examples: DataFrame, classes: int, records: int) -> dict[str, SparkMod
         training.unpersist()
 
 
-def predict(test: DataFrame, models: Mapping[str, Model]) -> DataFrame:
+def predict(test: DataFrame, models: Mapping[str, Any]) -> DataFrame:
     """Add what models predict. See :meth:`anonspark.engine.protocol.Engine.predict`."""
     frame = test.withColumn(_VECTOR, array_to_vector(sf.col("features")))
     columns = [sf.col(f"`{name}`") for name in test.columns]
     for name, model in models.items():
-        # Of this engine.
-        own: Any = model
         probability = f"{name} probability"
-        if own.fitted is None:
-            predicted, likelihood = sf.lit(own.only), sf.lit(own.only if own.classes == 2 else 0.0)
+        if model.fitted is None:
+            predicted = sf.lit(model.only)
+            likelihood = sf.lit(model.only if model.classes == 2 else 0.0)
         else:
-            fitted = own.fitted.copy()
+            fitted = model.fitted.copy()
             fitted.setFeaturesCol(_VECTOR).setPredictionCol(name)
             fitted.setRawPredictionCol(f"{name} raw").setProbabilityCol(probability)
             frame = fitted.transform(frame)
             predicted = sf.col(f"`{name}`")
             likelihood = sf.lit(0.0)
-            if own.classes == 2:
+            if model.classes == 2:
                 likelihood = vector_to_array(sf.col(f"`{probability}`"))[1]
         columns += [predicted.alias(name), likelihood.alias(probability)]
     return frame.select(*columns)

@@ -21,8 +21,6 @@ from anonspark.engine.parquet_encoding import (
     MAGIC,
     EncodedFile,
     Encoding,
-    nullable,
-    spark_description,
 )
 from anonspark.engine.spark.connect import MountedFiles
 from anonspark.engine.spark.filesystem import FileSystem
@@ -92,8 +90,7 @@ def _codec(spark: SparkSession) -> str:
 
 def encoding_of(spark: SparkSession, schema: pa.Schema) -> Encoding:
     """Return how to encode a table: as Spark does, with its configured codec."""
-    columns = nullable(schema)
-    return Encoding(columns, spark_description(columns), _codec(spark))
+    return Encoding.of(schema, _codec(spark))
 
 
 def write_values(values: DataFrame, path: str) -> None:

@@ -65,8 +65,8 @@ class PythonStage:
     def select(self, columns: Mapping[str, str]) -> PythonStage:
         """Return columns under new names."""
         schema = pa.schema(self.schema.field(old).with_name(new) for new, old in columns.items())
-        wanted = list(dict.fromkeys(columns.values()))
-        function = self.function if self.choose is None else self.choose(wanted)
+        names = list(dict.fromkeys(columns.values()))
+        function = self.function if self.choose is None else self.choose(names)
         rows = None if self.rows is None else _Renamed(self.rows, columns)
         return PythonStage(self.source, Then(function, SelectColumns(columns)), schema, rows=rows)
 

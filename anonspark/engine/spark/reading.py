@@ -40,7 +40,7 @@ def open_input(
         options.options,
         path_key="input.path",
         section="input",
-        wanted=WantedColumns.of(configuration, skips_malformed=skips_malformed),
+        selection=WantedColumns.of(configuration, skips_malformed=skips_malformed),
     )
 
 
@@ -63,14 +63,14 @@ def select_attributes(table: DataFrame, configuration: Configuration) -> DataFra
     schema = _with_unread(table.schema)
     require_columns(schema, configuration)
     require_read(schema, set(configuration.attributes).difference(configuration.identifiers), _KEY)
-    asked = {*configuration.attributes, *configuration.privacy.unit}
+    names = {*configuration.attributes, *configuration.privacy.unit}
     # By their places: how names are found is a setting of the session.
     numbered = [f"column_{index}" for index in range(len(table.columns))]
     chosen = [
         # Nobody can count identifiers that have no values for us.
         (sf.lit(None).cast("string") if _is_unread(field) else sf.col(number)).alias(field.name)
         for number, field in zip(numbered, schema, strict=True)
-        if field.name in asked
+        if field.name in names
     ]
     return table.toDF(*numbered).select(*chosen)
 
@@ -80,8 +80,8 @@ def _with_unread(schema: st.StructType) -> pa.Schema:
     fields = [
         pa.field(field.name, UnreadType(field.dataType.simpleString()))
         if _has_unread(field.dataType)
-        else own
-        for field, own in zip(schema, arrow_schema(schema), strict=True)
+        else column
+        for field, column in zip(schema, arrow_schema(schema), strict=True)
     ]
     return pa.schema(fields)
 

@@ -137,10 +137,6 @@ def is_running(session: Any) -> bool:
 def require_running(session: SparkSession) -> None:
     """Refuse a session that was stopped.
 
-    Parameters
-    ----------
-    session : SparkSession
-
     Raises
     ------
     EnvironmentProblem
@@ -217,7 +213,7 @@ def _start(master: str | None, application_name: str) -> SparkSession:
 
     with (
         environment_set(launch_environment(runtime, embedded=embedded, defaults=defaults)),
-        plain_errors(master, runtime) as said,
+        plain_errors(master, runtime) as log,
     ):
         from pyspark import SparkConf, SparkContext
         from pyspark.sql import SparkSession
@@ -231,7 +227,7 @@ def _start(master: str | None, application_name: str) -> SparkSession:
         if getattr(SparkContext, "_gateway", None) is None:
             # Errors of our log's configuration come back as exceptions; a user's log is shown.
             quiet = embedded and own_log_configuration() is not None
-            gateway = launch_java(settings, said if quiet else None)
+            gateway = launch_java(settings, log if quiet else None)
         with interrupt_handler_kept():
             SparkContext(conf=configuration, gateway=gateway)
         session = SparkSession.builder.getOrCreate()

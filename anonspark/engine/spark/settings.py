@@ -207,12 +207,12 @@ def reads_as_we_do(session: SparkSession) -> bool:
 
     def means(key: str, value: str) -> bool:
         try:
-            found = session.conf.get(key)
+            current = session.conf.get(key)
         except (PySparkException, Py4JError):
             return True  # neither set, nor known to this Spark
-        if key == "spark.sql.session.timeZone" and found in _NAMES_OF_UTC:
+        if key == "spark.sql.session.timeZone" and current in _NAMES_OF_UTC:
             return True
-        return found is None or found.upper() == value.upper()
+        return current is None or current.upper() == value.upper()
 
     return all(means(key, value) for key, value in _MEANING.items())
 

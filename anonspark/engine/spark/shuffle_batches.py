@@ -56,9 +56,9 @@ def divide(
         rows = rows.take(pa.array(np.argsort(parts, kind="stable")))
     ends = np.cumsum(counts)
     for part in np.flatnonzero(counts).tolist():
-        own = rows.slice(ends[part] - counts[part], counts[part])
+        parcel = rows.slice(ends[part] - counts[part], counts[part])
         yield pa.RecordBatch.from_arrays(
-            [pa.array(task_keys[part : part + 1]), pa.array([_packed(own)], pa.binary())],
+            [pa.array(task_keys[part : part + 1]), pa.array([_packed(parcel)], pa.binary())],
             schema=_SCHEMA,
         )
 

@@ -85,16 +85,16 @@ def plain_errors(master: str | None, runtime: JavaRuntime | None = None) -> Iter
             yield file
         except ImportError as error:
             of_connect = re.search("grpc|googleapis|zstandard", str(error)) is not None
-            wanted = "'pyspark[connect]'" if of_connect else "--force-reinstall pyspark"
+            package = "'pyspark[connect]'" if of_connect else "--force-reinstall pyspark"
             raise EnvironmentProblem(
-                f"pyspark cannot be imported: {error}. What to do: pip install {wanted}"
+                f"pyspark cannot be imported: {error}. What to do: pip install {package}"
             ) from error
         except Exception as error:
             file.seek(0)
-            said = file.read().decode(errors="replace")
-            problem = _explain(f"{said}\n{error}", master, runtime)
-            if said:
-                problem.add_note(f"Java said:\n{said}")
+            log = file.read().decode(errors="replace")
+            problem = _explain(f"{log}\n{error}", master, runtime)
+            if log:
+                problem.add_note(f"Java said:\n{log}")
             raise problem from error
 
 

@@ -30,8 +30,8 @@ from anonspark.redaction import redact
 def read_stored_columns(
     load: Callable[[StructType, Sequence[str] | None], DataFrame],
     schema: StructType,
-    found: FileSchemas,
-    wanted: WantedColumns | None,
+    listed: FileSchemas,
+    selection: WantedColumns | None,
     path_key: str,
 ) -> DataFrame:
     """Read a table whose columns are narrower or without values in some files, or in nanoseconds.
@@ -42,8 +42,8 @@ def read_stored_columns(
         Takes a schema, and files or None for all of the table.
     schema : StructType
         Of the table, as Spark takes it.
-    found : FileSchemas
-    wanted : WantedColumns or None
+    listed : FileSchemas
+    selection : WantedColumns or None
         Columns that are read. None for all of them.
     path_key : str
         What named the paths, for messages.
@@ -59,36 +59,36 @@ def read_stored_columns(
     DataError
         If a wanted column has nanoseconds inside of others.
     """
-    stored = found.stored if isinstance(found, ParquetFooters) else [{}] * len(found.schemas)
-    read = _types_as_read(schema, found)
+    stored = listed.stored if isinstance(listed, ParquetFooters) else [{}] * len(listed.schemas)
+    read = _types_as_read(schema, listed)
     schema = StructType([read.get(field.name.lower(), field) for field in schema])
     by_schema = []
-    for of_file, kinds_of_file in zip(found.schemas, stored, strict=True):
+    for of_file, kinds_of_file in zip(listed.schemas, stored, strict=True):
         kinds = {name.lower(): kind for name, kind in kinds_of_file.items()}
         by_schema.append((kinds, _schema_as_stored(schema, of_file, kinds, read)))
     alike: dict[str, list[int]] = {}
-    for at, place in enumerate(found.places):
-        alike.setdefault(by_schema[place][1].json(), []).append(at)
+    for at, schema_index in enumerate(listed.places):
+        alike.setdefault(by_schema[schema_index][1].json(), []).append(at)
     unread: dict[str, tuple[str, str]] = {}
     parts = []
     for numbers in alike.values():
-        files = [found.files[at] for at in numbers]
-        kinds, as_stored = by_schema[found.places[numbers[0]]]
+        files = [listed.files[at] for at in numbers]
+        kinds, as_stored = by_schema[listed.places[numbers[0]]]
         part = load(as_stored, files if len(alike) > 1 else None)
-        asked = [
+        names = [
             field.name
             for field in schema
-            if field.name.lower() in kinds and (wanted is None or wanted.asks(field.name))
+            if field.name.lower() in kinds and (selection is None or selection.asks(field.name))
         ]
-        for name in asked:
+        for name in names:
             if kinds[name.lower()] == NESTED_NANOSECONDS:
                 unread.setdefault(name, (NESTED_NANOSECONDS, files[0]))
-        note_nanoseconds(path_key, (name for name in asked if kinds[name.lower()] == NANOSECONDS))
+        note_nanoseconds(path_key, (name for name in names if kinds[name.lower()] == NANOSECONDS))
         columns = [_as_read(field, kinds.get(field.name.lower())) for field in schema]
         parts.append(part.select(*columns))
     for name, (kind, file) in unread.items():
         error = type_not_read(f"{path_key}: {redact(file)}", kind, column=name)
-        if wanted is not None:
+        if selection is not None:
             raise error
         log_once(logging.WARNING, str(error))
     table = reduce(DataFrame.union, parts)

@@ -76,7 +76,7 @@ class SparkTable(BatchTable):
     content: DataFrame | PythonStage
     engine: Engine
     source: SourceFiles | None = None
-    _kept: bool = field(default=False, repr=False)
+    _is_persisted: bool = field(default=False, repr=False)
 
     def _of(self, content: DataFrame | PythonStage) -> SparkTable:
         return SparkTable(content, self.engine)
@@ -130,45 +130,45 @@ class SparkTable(BatchTable):
         lists: Sequence[str] = (),
     ) -> SparkTable:
         """Return one row for all rows that are equal in some columns."""
-        wanted = aggregates_of(
+        figures = aggregates_of(
             self.schema, count=count, sums=sums, least=least, most=most, hashes=hashes, lists=lists
         )
         if (
             not isinstance(self.content, PythonStage)
-            or not can_aggregate_in_tasks(self.schema, by, wanted)
+            or not can_aggregate_in_tasks(self.schema, by, figures)
             or (lists and not by)
         ):
-            return self._aggregate_by_spark(by, wanted)
+            return self._aggregate_by_spark(by, figures)
         if not by:
-            rows = self._of(aggregate_each_task(self.content, wanted))
-            merged = rows._aggregate_by_spark(by, [one.merged for one in wanted])
+            rows = self._of(aggregate_each_task(self.content, figures))
+            merged = rows._aggregate_by_spark(by, [figure.merged for figure in figures])
             # Where no task has a row.
             return merged if count is None else self._of(merged.frame.fillna(0, [count]))
         configuration = self.content.source.sparkSession.conf
         parts = int(configuration.get("spark.sql.shuffle.partitions", None) or 200)
         keys = keys_for_partitions(parts)
-        return self._of(aggregate_in_tasks(self.content, by, wanted, keys))
+        return self._of(aggregate_in_tasks(self.content, by, figures, keys))
 
-    def _aggregate_by_spark(self, by: Sequence[str], wanted: Sequence[Aggregate]) -> SparkTable:
+    def _aggregate_by_spark(self, by: Sequence[str], figures: Sequence[Aggregate]) -> SparkTable:
         """Have Spark aggregate rows that it has at hand, to the last bit.
 
         The bar of 10M rows: to hand them to tasks of ours first takes four times as long or more.
         """
-        lists = [quoted(one.column) for one in wanted if one.kind == "list"]
-        figures = [_figure(one) for one in wanted if one.kind != "list"]
+        lists = [quoted(figure.column) for figure in figures if figure.kind == "list"]
+        expressions = [_figure(figure) for figure in figures if figure.kind != "list"]
         if lists:
             # One list of pairs, so that the order is the same for all.
-            figures.append(sf.collect_list(sf.struct(*lists)).alias(_LISTS))
+            expressions.append(sf.collect_list(sf.struct(*lists)).alias(_LISTS))
         keys = [self._key(name) for name in by]
-        if not figures:
+        if not expressions:
             return self._of(self.frame.select(*keys).distinct())
-        added = self.frame.groupBy(*keys).agg(*figures)
+        added = self.frame.groupBy(*keys).agg(*expressions)
         if lists:
             columns = [
-                sf.col(f"{_LISTS}.{quoted(one.column)}" if one.kind == "list" else quoted(one.name))
-                for one in wanted
+                f"{_LISTS}.{quoted(figure.name)}" if figure.kind == "list" else quoted(figure.name)
+                for figure in figures
             ]
-            names = [*by, *(one.name for one in wanted)]
+            names = [*by, *(figure.name for figure in figures)]
             added = added.select(*map(quoted, by), *columns).toDF(*names)
         return self._of(added)
 
@@ -213,12 +213,12 @@ class SparkTable(BatchTable):
     def persist(self) -> SparkTable:
         """Return the same table, whose rows are kept in memory or on disk once they are made."""
         return SparkTable(
-            self.frame.persist(StorageLevel.MEMORY_AND_DISK_DESER), self.engine, _kept=True
+            self.frame.persist(StorageLevel.MEMORY_AND_DISK_DESER), self.engine, _is_persisted=True
         )
 
     def unpersist(self) -> None:
         """Free the rows of a table that :meth:`persist` returned."""
-        if self._kept:
+        if self._is_persisted:
             self.frame.unpersist()
 
     def count(self) -> int:
@@ -239,7 +239,7 @@ class SparkTable(BatchTable):
         """Write the rows to a new directory, each part to a directory of its own."""
         if not sums:
             write_parts(self.frame, path, part)
-            return {one: {} for one in parts}
+            return {key: {} for key in parts}
         if is_of_connect(self.frame.sparkSession):
             # Its server may end a job before it knows what was observed.
             write_parts(self.frame, path, part)
@@ -247,18 +247,18 @@ class SparkTable(BatchTable):
             rows = staged.groupBy(part).agg(*(sf.sum(name).alias(name) for name in sums)).collect()
             added = {row[part]: row for row in rows}
             return {
-                one: {name: added[one][name] if one in added else None for name in sums}
-                for one in parts
+                key: {name: added[key][name] if key in added else None for name in sums}
+                for key in parts
             }
         observation = Observation("staged")
         figures = [
-            sf.sum(sf.when(sf.col(part) == one, sf.col(name))).alias(f"{one} {name}")
-            for one in parts
+            sf.sum(sf.when(sf.col(part) == key, sf.col(name))).alias(f"{key} {name}")
+            for key in parts
             for name in sums
         ]
         write_parts(self.frame.observe(observation, *figures), path, part)
-        found = observation.get
-        return {one: {name: found[f"{one} {name}"] for name in sums} for one in parts}
+        observed = observation.get
+        return {key: {name: observed[f"{key} {name}"] for name in sums} for key in parts}
 
     def publish(
         self, data_format: str, release: str, directory: str, aside: str
@@ -269,22 +269,22 @@ class SparkTable(BatchTable):
         content, schema = self.content, self.schema
         if not isinstance(content, PythonStage):
             content = stage_of(content, Conform(schema), schema)
-        session, place = content.source.sparkSession, f"{aside}/{directory}"
+        session, aside_path = content.source.sparkSession, f"{aside}/{directory}"
         encode = _Encode(content.plain, encoding_of(session, schema))
-        write_values(map_batches(content.source, encode, VALUES), place)
-        return take_over_files(files_of(session), place, release, directory)
+        write_values(map_batches(content.source, encode, VALUES), aside_path)
+        return take_over_files(files_of(session), aside_path, release, directory)
 
 
-def _figure(one: Aggregate) -> Column:
+def _figure(figure: Aggregate) -> Column:
     """Return what Spark aggregates for a figure that is no list."""
-    if one.kind == "count":
-        return sf.count(sf.lit(1)).alias(one.name)
-    column = sf.col(quoted(one.column))
-    if one.type == pa.decimal128(38, 0):
+    if figure.kind == "count":
+        return sf.count(sf.lit(1)).alias(figure.name)
+    column = sf.col(quoted(figure.column))
+    if figure.type == pa.decimal128(38, 0):
         # Sums of hashes have more than 64 bits.
         column = column.cast("decimal(38,0)")
     figures = {"sum": sf.sum, "min": sf.min, "max": sf.max, "xor": sf.bit_xor}
-    return figures[one.kind](column).alias(one.name)
+    return figures[figure.kind](column).alias(figure.name)
 
 
 @dataclass(frozen=True)
@@ -333,9 +333,9 @@ class _Addressed:
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in self.function(batches):
-            place = batch.schema.get_field_index(TASK)
-            keys = pa.array(self.task_keys[batch.column(place).to_numpy()])
-            yield batch.set_column(place, TASK, keys)
+            index = batch.schema.get_field_index(TASK)
+            keys = pa.array(self.task_keys[batch.column(index).to_numpy()])
+            yield batch.set_column(index, TASK, keys)
 
 
 def keys_for_partitions(partitions: int) -> npt.NDArray[np.int32]:
@@ -359,9 +359,9 @@ def keys_for_partitions(partitions: int) -> npt.NDArray[np.int32]:
         candidates = np.arange(start, start + step, dtype=np.int32)
         targets = _murmur3(candidates).astype(np.int64) % partitions
         # The first candidate of each partition, whatever the order of assignment.
-        found, first = np.unique(targets, return_index=True)
-        new = keys[found] < 0
-        keys[found[new]] = candidates[first[new]]
+        targets_seen, first = np.unique(targets, return_index=True)
+        new = keys[targets_seen] < 0
+        keys[targets_seen[new]] = candidates[first[new]]
         start += step
     return keys
 

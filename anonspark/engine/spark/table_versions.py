@@ -57,8 +57,8 @@ def current_version(
     Of Delta its log is listed, or its catalog is asked. Of Iceberg a job reads one row of metadata.
     """
     kind = data_format.lower()
-    given = {name.lower() for name in options}
-    if kind not in (*_KINDS, CATALOG_TABLE) or given & _CHOSEN or len(paths) != 1:
+    lower_names = {name.lower() for name in options}
+    if kind not in (*_KINDS, CATALOG_TABLE) or lower_names & _CHOSEN or len(paths) != 1:
         return {}
     if kind == CATALOG_TABLE:
         (matched_name,) = paths
@@ -69,13 +69,13 @@ def current_version(
     elif kind == "delta":
         # The newest commit is never cleaned up; its number has as many digits in every table.
         listed = files_of(spark).children(f"{paths[0].rstrip('/')}/_delta_log")
-        names = (_COMMIT.fullmatch(one.rpartition("/")[2]) for one in listed)
+        names = (_COMMIT.fullmatch(commit.rpartition("/")[2]) for commit in listed)
         commits = [int(name[1]) for name in names if name is not None]
         return {_VERSION: str(max(commits))} if commits else {}
     else:
         references = spark.read.format(data_format).options(**options).load(f"{paths[0]}#refs")
-    found = references.where(sf.col("name") == "main").select("snapshot_id").head()
-    return {} if found is None else {_VERSION: str(found.snapshot_id)}
+    row = references.where(sf.col("name") == "main").select("snapshot_id").head()
+    return {} if row is None else {_VERSION: str(row.snapshot_id)}
 
 
 def open_catalog_table(
@@ -108,15 +108,15 @@ def open_catalog_table(
     """
     matched_name = ", ".join(paths)
     _kind_of(spark, matched_name, key)
-    given = {option.lower(): value for option, value in options.items()}
-    if len(given) > 1 or not given.keys() <= _CLAUSES.keys():
+    selected = {option.lower(): value for option, value in options.items()}
+    if len(selected) > 1 or not selected.keys() <= _CLAUSES.keys():
         raise ConfigurationError(
             f"input.options: found {', '.join(options)} for a table of a catalog. Expected "
             "versionAsOf or timestampAsOf. Remove the others"
         )
-    if not given:
+    if not selected:
         return spark.table(matched_name)
-    ((option, value),) = given.items()
+    ((option, value),) = selected.items()
     escaped = value.replace("\\", r"\\").replace("'", r"\'")
     escaped_version = f"{_CLAUSES[option]} '{escaped}'"
     return spark.sql(f"SELECT * FROM {matched_name} {escaped_version}")  # noqa: S608 - matched above

@@ -76,7 +76,7 @@ def open_table(
     path_key: str,
     section: str | None = None,
     texts: Sequence[str] = (),
-    wanted: WantedColumns | None = None,
+    selection: WantedColumns | None = None,
 ) -> OpenedTable:
     """Open a table.
 
@@ -94,7 +94,7 @@ def open_table(
         The configuration's section with format and options. None where they were found otherwise.
     texts : sequence of str
         Columns that are read as texts, where only the values show the types.
-    wanted : WantedColumns or None
+    selection : WantedColumns or None
         What each file has to have. None asks no file.
 
     Returns
@@ -134,12 +134,12 @@ def open_table(
                     path_key=path_key,
                     section=section,
                     texts=texts,
-                    wanted=wanted,
+                    selection=selection,
                 )
             )
-    own = [
+    addresses = [
         literal(path) if data_format in _OF_FILES and files.exists(path) else path
-        for path in (path_for(spark, one) for one in paths)
+        for path in (path_for(spark, raw_path) for raw_path in paths)
     ]
     if options:
         _LOGGER.info(
@@ -151,45 +151,45 @@ def open_table(
     with opening_table(paths, data_format, path_key, section), folder_names_as_texts(spark):
         reader = spark.read.format(data_format).options(**options)
         try:
-            table = reader.load(own)
-            found = read_file_schemas(table, data_format, own, options)
+            table = reader.load(addresses)
+            listed = read_file_schemas(table, data_format, addresses, options)
         except (PySparkException, Py4JError):
             address = TableAddress(tuple(paths), data_format.lower(), path_key, section)
-            if (stage := _decoded_orc(spark, address, wanted, own, options)) is None:
+            if (stage := _decoded_orc(spark, address, selection, addresses, options)) is None:
                 raise
             return OpenedTable(stage)
-        if isinstance(found, ListedSchemas) and found.schema_of_first is not None:
+        if isinstance(listed, ListedSchemas) and listed.schema_of_first is not None:
             # Which file is listed first is a matter of the file system.
-            table = reader.schema(found.schema_of_first).load(own)
-        if wanted is not None and found is not None:
-            known = with_struct_fields(arrow_schema(table.schema)).names
-            new = lacking_columns(found, wanted, columns=known, path_key=path_key)
+            table = reader.schema(listed.schema_of_first).load(addresses)
+        if selection is not None and listed is not None:
+            names = with_struct_fields(arrow_schema(table.schema)).names
+            new = lacking_columns(listed, selection, columns=names, path_key=path_key)
             if new:
-                schema_of_all = with_lacking(table, new, found.schemas)
-                table = reader.schema(schema_of_all).load(own)
+                schema_of_all = with_lacking(table, new, listed.schemas)
+                table = reader.schema(schema_of_all).load(addresses)
             if "orc" in data_format.lower():
                 where = f"{path_key}: {', '.join(paths)}"
-                require_known_calendar(with_fields(table), wanted, where)
-        source = SourceFiles(found, own, options)
-        folders = folder_columns(table, data_format, own, options)
-        markers = () if wanted is None else wanted.markers
-        if found is not None and (len(found.schemas) > 1 or any(getattr(found, "stored", ()))):
+                require_known_calendar(with_fields(table), selection, where)
+        source = SourceFiles(listed, addresses, options)
+        folders = folder_columns(table, data_format, addresses, options)
+        markers = () if selection is None else selection.markers
+        if listed is not None and (len(listed.schemas) > 1 or any(getattr(listed, "stored", ()))):
 
             def load(schema: StructType, files: Sequence[str] | None) -> DataFrame:
                 part = reader.schema(schema)
                 if files is not None and folders:
                     part = part.option("basePath", files[0].rsplit("/", len(folders) + 1)[0])
-                return part.load(own if files is None else list(map(literal, files)))
+                return part.load(addresses if files is None else list(map(literal, files)))
 
-            table = read_stored_columns(load, table.schema, found, wanted, path_key)
+            table = read_stored_columns(load, table.schema, listed, selection, path_key)
         return OpenedTable(with_typed_folders(table, folders, markers), source)
 
 
 def _decoded_orc(
     spark: SparkSession,
     address: TableAddress,
-    wanted: WantedColumns | None,
-    own: Sequence[str],
+    selection: WantedColumns | None,
+    addresses: Sequence[str],
     options: Mapping[str, str],
 ) -> PythonStage | None:
     """Return ORC files as Python decodes them: Spark reads none with a point in time of a zone.
@@ -202,20 +202,20 @@ def _decoded_orc(
     if address.data_format not in ("parquet", "orc"):
         return None
     files = files_of(spark)
-    found = find_files(files, address.paths, address.key, wanted)
+    data_files = find_files(files, address.paths, address.key, selection)
 
     def content(file: DataFile) -> BinaryIO:
         return open_parts(files, file.address, file.bytes, _FOOTER_BYTES)
 
-    opened = open_columnar(found.files, address.data_format, address.where, content)
+    opened = open_columnar(data_files.files, address.data_format, address.where, content)
     if address.data_format == "parquet":
         return None
-    schema = table_of_columnar(address, found, opened, wanted).with_fields().schema
-    for column in schema if wanted is None else ():
+    schema = table_of_columnar(address, data_files, opened, selection).with_fields().schema
+    for column in schema if selection is None else ():
         if isinstance(column.type, UnreadType):
             raise type_not_read(address.where, str(column.type), column=column.name)
-    contents = spark.read.format("binaryFile").options(**options).load(list(own))
-    decode = DecodeOrc(found, schema, address.where)
+    contents = spark.read.format("binaryFile").options(**options).load(list(addresses))
+    decode = DecodeOrc(data_files, schema, address.where)
     return PythonStage(contents.select("content", "path"), decode, schema, decode.select)
 
 
@@ -249,9 +249,9 @@ def with_typed_folders(
                 columns[name] = sf.when(read.eqNullSafe(letters), unquote(text)).otherwise(
                     columns[name]
                 )
-        own, missing = typed_folders(map(folder_text, texts), markers)
+        data_type, missing = typed_folders(map(folder_text, texts), markers)
         if missing:
             marked = columns[name].isin(*missing)
             columns[name] = sf.when(marked, None).otherwise(columns[name])
-        columns[name] = columns[name].cast(spark_type(own))
+        columns[name] = columns[name].cast(spark_type(data_type))
     return table.select(*(column.alias(name) for name, column in columns.items()))

@@ -49,7 +49,7 @@ def open_text_files(
     path_key: str,
     section: str | None,
     texts: Sequence[str],
-    wanted: WantedColumns | None,
+    selection: WantedColumns | None,
 ) -> PythonStage:
     """Open a table of text files. See :func:`anonspark.engine.spark.tables.open_table`.
 
@@ -60,9 +60,9 @@ def open_text_files(
     """
     address = TableAddress(tuple(paths), data_format, path_key, section)
     system = files_of(spark)
-    found = find_files(system, paths, path_key, wanted)
-    files = found.files
-    reader = open_reader(address, found, options, texts, wanted, partial(first_line, system))
+    listed = find_files(system, paths, path_key, selection)
+    files = listed.files
+    reader = open_reader(address, listed, options, texts, selection, partial(first_line, system))
     most = largest_whole_file(spark, [file.bytes for file in files])
     lines = {
         str(index): file
@@ -74,20 +74,20 @@ def open_text_files(
     contents = _contents(spark, paths, files, lines, most)
 
     def infer() -> Forms:
-        found = stage_of(contents, _InferForms(rows), _FORMS).frame().collect()
-        if problems := [one.problem for one in found if one.problem]:
+        collected = stage_of(contents, _InferForms(rows), _FORMS).frame().collect()
+        if problems := [row.problem for row in collected if row.problem]:
             # The first one, by the name of its file.
             raise DataError(min(problems))
-        return Forms.of_texts(one.forms for one in found)
+        return Forms.of_texts(row.forms for row in collected)
 
     schema = read_schema(address, reader, infer)
-    whole = with_struct_fields(found.schema(schema))
-    read = _ReadColumns(rows, schema, DataFiles((), found.folders), whole)
+    whole = with_struct_fields(listed.schema(schema))
+    read = _ReadColumns(rows, schema, DataFiles((), listed.folders), whole)
     return PythonStage(contents, read, whole, read.select)
 
 
 def first_line(system: Files, reader: Reader, file: DataFile) -> str:
-    """Return the first line of a file. Nothing if there is none."""
+    """Return the first line of a file, or an empty text."""
     content = system.read_part(file.address, 0, min(file.bytes, _BEGINNING))
     with reading_file(reader.where, file.address):
         return reader.first_line(io.BytesIO(content), file.address)
@@ -108,7 +108,7 @@ def _comes_as_lines(system: Files, reader: Reader, file: DataFile) -> bool:
     if not isinstance(reader, CsvReader) or not reader.header:
         return True
     line = first_line(system, reader, file)
-    names = [[name.lower() for name in reader.values(one)] for one in (line, reader.header_line)]
+    names = [[name.lower() for name in reader.values(text)] for text in (line, reader.header_line)]
     if names[0] != names[1]:
         raise different_headers(reader.where)
     # Lines know no other header than that of the first file.
@@ -134,7 +134,7 @@ def _contents(
         listed = binary.option("recursiveFileLookup", "true").load(
             [
                 literal(path) if system.exists(path) else path
-                for path in (path_for(spark, one) for one in paths)
+                for path in (path_for(spark, path) for path in paths)
             ]
         )
         frames.append(listed.where(sf.col("length") <= most))
@@ -176,9 +176,9 @@ class _Rows:
             origins, contents = batch.columns
             first = origins[0].as_py()
             if not first.isdecimal():
-                for own, content in zip(origins.to_pylist(), contents, strict=True):
-                    for _ in range(self.times.get(own, 1) if own in self.files else 0):
-                        yield self.files[own].folders, self._of_file(own, content.as_buffer())
+                for key, content in zip(origins.to_pylist(), contents, strict=True):
+                    for _ in range(self.times.get(key, 1) if key in self.files else 0):
+                        yield self.files[key].folders, self._of_file(key, content.as_buffer())
                 continue
             if first != origin or sum(map(len, waiting)) > _BLOCK:
                 yield from self._of_lines(origin, waiting)

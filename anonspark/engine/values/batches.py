@@ -36,10 +36,10 @@ def conform(
     columns = []
     for field in schema:
         column = batch.column(field.name)
-        found = column.type
-        if dictionaries and pa.types.is_dictionary(found):
-            found = found.value_type
-        columns.append(column if found.equals(field.type) else column.cast(field.type))
+        data_type = column.type
+        if dictionaries and pa.types.is_dictionary(data_type):
+            data_type = data_type.value_type
+        columns.append(column if data_type.equals(field.type) else column.cast(field.type))
     if not columns:
         return batch.select([])
     if dictionaries:
@@ -86,11 +86,9 @@ def hash_rows(
     """
     columns = [batch.column(name) for name in names]
     if like is not None:
-        pairs = [
-            hashed_as(one, like.field(name).type) for one, name in zip(columns, names, strict=True)
-        ]
+        types = [like.field(name).type for name in names]
         # Hashes skip nulls: the first value makes one of nothing at all.
-        parts = [part for pair in pairs for part in pair]
+        parts = [part for pair in map(hashed_as, columns, types) for part in pair]
         return content_hash(parts, 0, rows=batch.num_rows)
     if nulls:
         return content_hash(columns, key, rows=batch.num_rows)
@@ -163,13 +161,13 @@ class ReadColumns:
     carried: tuple[str, ...]
     takes_dictionaries: ClassVar[bool] = True
 
-    def schema(self, given: pa.Schema) -> pa.Schema:
+    def schema(self, source: pa.Schema) -> pa.Schema:
         """Return the schema of the batches that it yields, of those of a table."""
         fields = []
         for reading in self.readings:
-            fields.append(pa.field(reading.name, reading.type or given.field(reading.column).type))
+            fields.append(pa.field(reading.name, reading.type or source.field(reading.column).type))
             fields.append(pa.field(reading.missing, pa.bool_()))
-        return pa.schema([*fields, *map(given.field, self.carried)])
+        return pa.schema([*fields, *map(source.field, self.carried)])
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield values, which of them are missing, and the columns that are carried."""
@@ -201,10 +199,10 @@ class AddHashes:
     like: pa.Schema | None = None
     takes_dictionaries: ClassVar[bool] = True
 
-    def schema(self, given: pa.Schema) -> pa.Schema:
+    def schema(self, source: pa.Schema) -> pa.Schema:
         """Return the schema of the batches that it yields, of those of a table."""
         new = [pa.field(name, pa.int64(), nullable=False) for name in self.hashes]
-        return pa.schema([*(field for field in given if field.name not in self.hashes), *new])
+        return pa.schema([*(field for field in source if field.name not in self.hashes), *new])
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield the columns and the hashes."""
@@ -258,11 +256,11 @@ def records_of(table: Table, names: Iterable[str], markers: Iterable[str]) -> Ta
     markers : iterable of str
         Texts of values that mean missing.
     """
-    known = tuple(name for name in dict.fromkeys(names) if name in table.schema.names)
-    if not known:
+    present = tuple(name for name in dict.fromkeys(names) if name in table.schema.names)
+    if not present:
         return table
-    split = SplitBlankRows(known, tuple(markers))
-    listed = table.select(known)
+    split = SplitBlankRows(present, tuple(markers))
+    listed = table.select(present)
     blank = listed.map_batches(replace(split, blank=True), listed.schema)
     return table.map_batches(split, table.schema) if blank.collect(1).num_rows else table
 
@@ -282,7 +280,7 @@ class DropFlagged:
     def __call__(self, batches: Batches) -> Batches:
         """Yield the rows in which none of the flags is true."""
         for batch in batches:
-            kept = batch
+            rows = batch
             for name in self.flags:
-                kept = kept.filter(pc.invert(pc.fill_null(kept.column(name), True)))
-            yield kept
+                rows = rows.filter(pc.invert(pc.fill_null(rows.column(name), True)))
+            yield rows

@@ -79,7 +79,7 @@ class PlannedColumn:
 
 
 def kind_of(data_type: pa.DataType) -> Kind | None:
-    """Return what the values of a type are. None where no quasi-identifier can have it."""
+    """Return the kind of the values of a type, or None if no quasi-identifier can have it."""
     if not is_plain(data_type):
         return None
     return next((kind for is_one, kind in _KINDS if is_one(data_type)), None)
@@ -88,7 +88,7 @@ def kind_of(data_type: pa.DataType) -> Kind | None:
 def plan_column(
     name: str,
     attribute: Attribute,
-    found: pa.DataType,
+    stored: pa.DataType,
     hierarchy: Hierarchy | None,
     brought_order: tuple[str, ...] = (),
 ) -> PlannedColumn | str:
@@ -99,7 +99,7 @@ def plan_column(
     name : str
         Of the attribute.
     attribute : Attribute
-    found : pyarrow.DataType
+    stored : pyarrow.DataType
     hierarchy : Hierarchy or None
         What its hierarchy's file says.
     brought_order : tuple of str
@@ -110,14 +110,14 @@ def plan_column(
     PlannedColumn or str
         In words, why the column's type and the declared one do not go together.
     """
-    kind, type_text = kind_of(found), type_name(found)
+    kind, type_text = kind_of(stored), type_name(stored)
     if kind is None:
-        return unfit(name, found)
+        return unfit(name, stored)
     declared: str | None = attribute.declared_type
     if attribute.order or (brought_order and declared is None):
         declared = "text"
     has_hierarchy = attribute.hierarchy is not None
-    texts = is_text(found)
+    texts = is_text(stored)
     if attribute.hierarchy == _TOP_ALONE and not declared and kind not in ("category", "boolean"):
         return (
             f"found no hierarchy for the type {type_text}. Expected one, as {{intervals: [5, 10]}} "
@@ -172,9 +172,9 @@ def plan_columns(
     """
     plans, problems = [], []
     for name in configuration.quasi_identifiers:
-        attribute, found = configuration.attributes[name], schema.field(name).type
+        attribute, stored = configuration.attributes[name], schema.field(name).type
         order = order_of(schema.field(name))
-        plan = plan_column(name, attribute, found, hierarchies.get(name), order)
+        plan = plan_column(name, attribute, stored, hierarchies.get(name), order)
         if isinstance(plan, str):
             problems.append(f"attributes.{name}: {plan}")
             continue
@@ -276,55 +276,55 @@ def require_types(schema: pa.Schema, configuration: Configuration) -> None:
 
 def published_inside(schema: pa.Schema, configuration: Configuration) -> list[str]:
     """Return which structs would be published as they are with a field that must not be."""
-    kept = {*configuration.identifiers, *configuration.quasi_identifiers}
+    hidden = {*configuration.identifiers, *configuration.quasi_identifiers}
     return [
         f"attributes.{name}: the struct would be published as it is, and with it {inner.name}, "
         f"which is listed as {configuration.attributes[inner.name].role}. List the other fields in "
         "its place, or leave it out"
         for name in configuration.published_as_is
         for inner in fields_of(name, schema.field(name).type)
-        if inner.name in kept
+        if inner.name in hidden
     ]
 
 
-def unfit(name: str, found: pa.DataType) -> str:
+def unfit(name: str, dtype: pa.DataType) -> str:
     """Return the error that a quasi-identifier cannot have a type."""
-    return f"a quasi-identifier cannot have type {type_name(found)}{_instead(name, found)}"
+    return f"a quasi-identifier cannot have type {type_name(dtype)}{_instead(name, dtype)}"
 
 
-def unpublishable(name: str, found: pa.DataType) -> str:
+def unpublishable(name: str, dtype: pa.DataType) -> str:
     """Return the error that a column of a type cannot be published as it is."""
     instead = ". Convert it to an array or a text first, or leave it out"
-    if any(of(found) for of in (pa.types.is_struct, pa.types.is_decimal256, pa.types.is_duration)):
-        instead = _instead(name, found)
-    return f"columns of type {type_name(found)} cannot be published{instead}"
+    if any(of(dtype) for of in (pa.types.is_struct, pa.types.is_decimal256, pa.types.is_duration)):
+        instead = _instead(name, dtype)
+    return f"columns of type {type_name(dtype)} cannot be published{instead}"
 
 
-def no_unit(name: str, found: pa.DataType) -> str:
+def no_unit(name: str, dtype: pa.DataType) -> str:
     """Return the error that a column of a type cannot distinguish people."""
     return (
-        f"people cannot be identified by a column of type {type_name(found)}, as privacy.unit "
-        f"says{_instead(name, found)}"
+        f"people cannot be identified by a column of type {type_name(dtype)}, as privacy.unit "
+        f"says{_instead(name, dtype)}"
     )
 
 
-def uncountable(name: str, found: pa.DataType) -> str:
+def uncountable(name: str, dtype: pa.DataType) -> str:
     """Return the error that a criterion cannot be about a column of a type."""
-    return f"a criterion cannot be about a column of type {type_name(found)}{_instead(name, found)}"
+    return f"a criterion cannot be about a column of type {type_name(dtype)}{_instead(name, dtype)}"
 
 
-def _instead(name: str, found: pa.DataType) -> str:
+def _instead(name: str, dtype: pa.DataType) -> str:
     """Return a remedy for a column that does not have one plain value a record."""
-    if pa.types.is_struct(found):
-        fields = written_fields(name, found)
+    if pa.types.is_struct(dtype):
+        fields = written_fields(name, dtype)
         if fields:
             return f": it is a struct. List its fields in its place: {', '.join(fields)}"
-    for is_one, kind in _MANY:
-        if is_one(found):
+    for is_kind, kind in _MANY:
+        if is_kind(dtype):
             return f": it is {kind}{_ONE_VALUE}"
-    if pa.types.is_decimal256(found):
+    if pa.types.is_decimal256(dtype):
         return ". Cast it to a decimal of at most 38 digits, or to double"
-    if pa.types.is_duration(found):
+    if pa.types.is_duration(dtype):
         return ". Convert it to a number first, such as that of days or seconds"
     return ". Use a number, date, timestamp, boolean or text column"
 
@@ -335,5 +335,5 @@ _ONE_VALUE = (
 )
 _MANY: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
     (pa.types.is_map, "a map"),
-    *((one, "an array") for one in LISTS),
+    *((is_list, "an array") for is_list in LISTS),
 )

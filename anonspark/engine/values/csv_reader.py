@@ -310,7 +310,7 @@ class CsvReader(TextLines):
         return pc.if_else(with_point, pc.replace_substring(values, ".", self.decimal), read)
 
     def _stays(self, batch: pa.RecordBatch, texts: Collection[str] = ()) -> pa.Array | None:
-        """Return which records have all required values. None for all of them.
+        """Return which records have all required values, or None if all have.
 
         Parameters
         ----------

@@ -54,10 +54,10 @@ class Distinct:
 
     def count(self) -> int:
         """Return how many different values there were, more or less."""
-        kept = self.smallest()
-        if len(kept) < self.most:
-            return len(kept)
-        return max(round((self.most - 1) / ((float(kept[-1]) + 1.0) / _ALL)), self.most)
+        smallest = self.smallest()
+        if len(smallest) < self.most:
+            return len(smallest)
+        return max(round((self.most - 1) / ((float(smallest[-1]) + 1.0) / _ALL)), self.most)
 
     def _settle(self) -> None:
         self._smallest = np.unique(np.concatenate([self._smallest, *self._waiting]))[: self.most]

@@ -27,43 +27,43 @@ class TypeNotReadError(Exception):
     """A column has a type that Spark reads in no file. The message is Spark's condition."""
 
 
-def type_as_read(found: pa.DataType) -> pa.DataType:
+def type_as_read(stored: pa.DataType) -> pa.DataType:
     """Return the type that Spark reads values of a type of Parquet as.
 
     Raises
     ------
     TypeNotReadError
     """
-    if isinstance(found, pa.BaseExtensionType):
-        if found.extension_name != "arrow.json":
+    if isinstance(stored, pa.BaseExtensionType):
+        if stored.extension_name != "arrow.json":
             raise TypeNotReadError("PARQUET_TYPE_ILLEGAL")
         return pa.string()
-    if (plain := _PLAIN.get(found)) is not None:
+    if (plain := _PLAIN.get(stored)) is not None:
         return plain
-    if pa.types.is_dictionary(found):
-        return type_as_read(found.value_type)
-    if pa.types.is_null(found):
-        return found
-    if pa.types.is_timestamp(found) and found.unit != "ns":
-        return INSTANT if found.tz else pa.timestamp("us")
-    if pa.types.is_decimal(found) and found.precision <= 38:
-        return pa.decimal128(found.precision, found.scale)
-    if pa.types.is_fixed_size_binary(found):
+    if pa.types.is_dictionary(stored):
+        return type_as_read(stored.value_type)
+    if pa.types.is_null(stored):
+        return stored
+    if pa.types.is_timestamp(stored) and stored.unit != "ns":
+        return INSTANT if stored.tz else pa.timestamp("us")
+    if pa.types.is_decimal(stored) and stored.precision <= 38:
+        return pa.decimal128(stored.precision, stored.scale)
+    if pa.types.is_fixed_size_binary(stored):
         return pa.binary()
-    if pa.types.is_duration(found):
+    if pa.types.is_duration(stored):
         return pa.int64()
-    if pa.types.is_struct(found):
-        return pa.struct([pa.field(one.name, _type_inside(one.type)) for one in found])
-    if pa.types.is_map(found):
-        return pa.map_(type_as_read(found.key_type), _type_inside(found.item_type))
-    if any(of(found) for of in LISTS):
-        return pa.list_(pa.field("element", _type_inside(found.value_type)))
+    if pa.types.is_struct(stored):
+        return pa.struct([pa.field(field.name, _type_inside(field.type)) for field in stored])
+    if pa.types.is_map(stored):
+        return pa.map_(type_as_read(stored.key_type), _type_inside(stored.item_type))
+    if any(of(stored) for of in LISTS):
+        return pa.list_(pa.field("element", _type_inside(stored.value_type)))
     raise TypeNotReadError("PARQUET_TYPE_ILLEGAL")
 
 
-def _type_inside(found: pa.DataType) -> pa.DataType:
+def _type_inside(stored: pa.DataType) -> pa.DataType:
     """Return the type that values inside others are read as. Parquet stores nulls as numbers."""
-    return pa.int32() if pa.types.is_null(found) else type_as_read(found)
+    return pa.int32() if pa.types.is_null(stored) else type_as_read(stored)
 
 
 LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
@@ -71,8 +71,8 @@ LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 
 _PLAIN: Mapping[pa.DataType, pa.DataType] = {
     **{
-        one: one
-        for one in (
+        data_type: data_type
+        for data_type in (
             *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64()),
             *(pa.float32(), pa.float64(), pa.string(), pa.binary(), pa.date32()),
         )
@@ -90,7 +90,7 @@ _PLAIN: Mapping[pa.DataType, pa.DataType] = {
 
 
 def wider(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
-    """Return the type that holds every value of two types unchanged. None if there is none.
+    """Return the type that holds every value of two types unchanged, or None if there is none.
 
     >>> wider(pa.decimal128(9, 2), pa.int32())
     Decimal128Type(decimal128(12, 2))
@@ -123,32 +123,32 @@ def _is_kept(kind: pa.DataType, joined: pa.DataType) -> bool:
 
 
 def widest(types: Iterable[pa.DataType]) -> pa.DataType | None:
-    """Return the type that holds every value of some types unchanged. None if there is none."""
+    """Return the type that holds every value of some types unchanged, or None if there is none."""
     joined: pa.DataType | None = pa.null()
     for kind in types:
         joined = None if joined is None else wider(joined, kind)
     return joined
 
 
-def is_read_as(found: pa.DataType, wanted: pa.DataType) -> bool:
+def is_read_as(stored: pa.DataType, target: pa.DataType) -> bool:
     """Return whether :func:`values_as_read` makes values of one type of those of another."""
-    if pa.types.is_timestamp(found) and found.unit == "ns":
-        found = pa.timestamp("us", found.tz)
+    if pa.types.is_timestamp(stored) and stored.unit == "ns":
+        stored = pa.timestamp("us", stored.tz)
     try:
-        return bool(wider(type_as_read(found), wanted) == wanted)
+        return bool(wider(type_as_read(stored), target) == target)
     except TypeNotReadError:
         return False
 
 
-def values_as_read(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+def values_as_read(values: pa.Array, target: pa.DataType) -> pa.Array:
     """Return values in the type that :func:`type_as_read` returned for theirs."""
-    if values.type == wanted:
+    if values.type == target:
         return values
     if pa.types.is_null(values.type):
-        return pa.nulls(len(values), wanted)
+        return pa.nulls(len(values), target)
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
     if pa.types.is_timestamp(values.type) and values.type.unit == "ns":
         # Arrow would take the last digits off towards 1970, Spark takes them off downwards.
         values = pc.floor_temporal(values, unit="microsecond")
-    return values.cast(wanted)
+    return values.cast(target)

@@ -62,26 +62,26 @@ def aggregates_of(
 ) -> list[Aggregate]:
     """Return the figures of :meth:`anonspark.engine.protocol.Table.aggregate`, in order."""
     types = {field.name: field.type for field in schema}
-    wanted = [] if count is None else [Aggregate(count, "count", "", pa.int64())]
-    wanted += [Aggregate(name, "sum", name, _sum_type(types[name])) for name in sums]
-    wanted += [Aggregate(name, "min", name, types[name]) for name in least]
-    wanted += [Aggregate(name, "max", name, types[name]) for name in most]
+    figures = [] if count is None else [Aggregate(count, "count", "", pa.int64())]
+    figures += [Aggregate(name, "sum", name, _sum_type(types[name])) for name in sums]
+    figures += [Aggregate(name, "min", name, types[name]) for name in least]
+    figures += [Aggregate(name, "max", name, types[name]) for name in most]
     if hashes is not None:
-        wanted.append(Aggregate(f"{hashes}_sum", "sum", hashes, _LARGE_SUM))
-        wanted.append(Aggregate(f"{hashes}_xor", "xor", hashes, pa.int64()))
-    return wanted + [Aggregate(name, "list", name, pa.list_(types[name])) for name in lists]
+        figures.append(Aggregate(f"{hashes}_sum", "sum", hashes, _LARGE_SUM))
+        figures.append(Aggregate(f"{hashes}_xor", "xor", hashes, pa.int64()))
+    return figures + [Aggregate(name, "list", name, pa.list_(types[name])) for name in lists]
 
 
-def _sum_type(own: pa.DataType) -> pa.DataType:
+def _sum_type(data_type: pa.DataType) -> pa.DataType:
     """Return the type of a sum, as SQL has it."""
-    if pa.types.is_integer(own) or pa.types.is_boolean(own):
+    if pa.types.is_integer(data_type) or pa.types.is_boolean(data_type):
         return pa.int64()
-    if pa.types.is_decimal(own):
-        return pa.decimal128(min(own.precision + 10, 38), own.scale)
+    if pa.types.is_decimal(data_type):
+        return pa.decimal128(min(data_type.precision + 10, 38), data_type.scale)
     return pa.float64()
 
 
-def aggregate(rows: pa.Table, by: Sequence[str], wanted: Sequence[Aggregate]) -> pa.Table:
+def aggregate(rows: pa.Table, by: Sequence[str], figures: Sequence[Aggregate]) -> pa.Table:
     """Return the figures of each group, in the order in which the groups come first.
 
     Parameters
@@ -90,7 +90,7 @@ def aggregate(rows: pa.Table, by: Sequence[str], wanted: Sequence[Aggregate]) ->
         Texts may be dictionaries. In the result they are not.
     by : sequence of str
         None for one row of all, also where there are no rows.
-    wanted : sequence of Aggregate
+    figures : sequence of Aggregate
 
     Raises
     ------
@@ -98,31 +98,31 @@ def aggregate(rows: pa.Table, by: Sequence[str], wanted: Sequence[Aggregate]) ->
         If a sum needs more than 64 bits.
     """
     if not by:
-        return pa.table({one.name: pa.array([_of_all(rows, one)], one.type) for one in wanted})
+        values = {figure.name: [_of_all(rows, figure)] for figure in figures}
+        return pa.table(values, schema_of(rows.schema, by, figures))
     rows = rows.unify_dictionaries().combine_chunks()
     groups = find_groups([rows.column(name) for name in by])
     columns = {name: _representatives(rows.column(name), groups) for name in by}
-    asked = [one for one in wanted if _is_left_to_arrow(rows, one, groups)]
-    found = _aggregated(rows, groups, asked)
-    for one in wanted:
-        if one in asked:
-            columns[one.name] = found[f"{asked.index(one)}_{one.kind}"].cast(one.type)
+    arrow = [figure for figure in figures if _is_left_to_arrow(rows, figure, groups)]
+    table = _aggregated(rows, groups, arrow)
+    for figure in figures:
+        if figure in arrow:
+            columns[figure.name] = table[f"{arrow.index(figure)}_{figure.kind}"].cast(figure.type)
         else:
-            columns[one.name] = _figure(rows, groups, one)
+            columns[figure.name] = _figure(rows, groups, figure)
     return pa.table(columns)
 
 
-def _aggregated(rows: pa.Table, groups: Groups, asked: Sequence[Aggregate]) -> pa.Table:
+def _aggregated(rows: pa.Table, groups: Groups, figures: Sequence[Aggregate]) -> pa.Table:
     """Return figures that Arrow has functions for, in the order of the groups."""
-    if not asked:
+    if not figures:
         return pa.table({})
-    values = {f"{index}": _value(rows, one) for index, one in enumerate(asked)}
+    values = {f"{index}": _value(rows, figure) for index, figure in enumerate(figures)}
     table = pa.table({"group": pa.array(groups.numbers), **values})
     by_group = table.group_by("group", use_threads=False)
     # Arrow has an order of its own.
-    return _in_order(
-        by_group.aggregate([(f"{index}", one.kind) for index, one in enumerate(asked)]), "group"
-    )
+    kinds = [figure.kind for figure in figures]
+    return _in_order(by_group.aggregate(list(zip(values, kinds, strict=True))), "group")
 
 
 @dataclass(frozen=True)
@@ -150,9 +150,9 @@ class Groups:
         if self.stand_together:
             reduced: npt.NDArray[np.int64] = ufunc.reduceat(values, self.first)
             return reduced
-        found = np.zeros(len(self.first), np.int64)
-        ufunc.at(found, self.numbers, values)
-        return found
+        results = np.zeros(len(self.first), np.int64)
+        ufunc.at(results, self.numbers, values)
+        return results
 
     def sizes(self) -> npt.NDArray[np.int64]:
         """Return the rows of each group, int64 of shape (groups,)."""
@@ -179,8 +179,8 @@ def find_groups(columns: Sequence[pa.ChunkedArray]) -> Groups:
     result is exact.
     """
     whole = [
-        one.combine_chunks() if len(one) else pa.array([], one.type)
-        for one in map(_unified, columns)
+        column.combine_chunks() if len(column) else pa.array([], column.type)
+        for column in map(_unified, columns)
     ]
     rows = len(whole[0])
     if not all(map(_is_comparable, whole)):
@@ -241,11 +241,11 @@ def _unified(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _is_comparable(column: pa.Array) -> bool:
-    own = column.type
-    if pa.types.is_dictionary(own):
+    data_type = column.type
+    if pa.types.is_dictionary(data_type):
         # Of no value there are two.
-        return is_text(own.value_type) and column.dictionary.null_count == 0
-    return is_plain(own)
+        return is_text(data_type.value_type) and column.dictionary.null_count == 0
+    return is_plain(data_type)
 
 
 def _starts_of_runs(columns: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
@@ -257,8 +257,8 @@ def _starts_of_runs(columns: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
     changes = np.zeros(rows, bool)
     changes[:1] = True
     for column in columns:
-        own = column.indices if pa.types.is_dictionary(column.type) else column
-        changed = pc.fill_null(pc.not_equal(own[1:], own[:-1]), True)
+        values = column.indices if pa.types.is_dictionary(column.type) else column
+        changed = pc.fill_null(pc.not_equal(values[1:], values[:-1]), True)
         changes[1:] |= changed.to_numpy(zero_copy_only=False)
     return np.flatnonzero(changes)
 
@@ -270,9 +270,9 @@ def _are_equal(
     if not len(rows):
         return True
     for column in columns:
-        one, other = (_bits(plain(column.take(pa.array(some)))) for some in (rows, others))
-        equal = pc.fill_null(pc.equal(one, other), False)
-        if not pc.all(pc.or_(equal, pc.and_(pc.is_null(one), pc.is_null(other)))).as_py():
+        left, right = (_bits(plain(column.take(pa.array(some)))) for some in (rows, others))
+        equal = pc.fill_null(pc.equal(left, right), False)
+        if not pc.all(pc.or_(equal, pc.and_(pc.is_null(left), pc.is_null(right)))).as_py():
             return False
     return True
 
@@ -281,8 +281,8 @@ def _bits(column: pa.Array) -> pa.Array:
     """Return what can be compared: of floats the bits, for NaN is not equal to itself."""
     if not pa.types.is_floating(column.type):
         return column
-    own: pa.Array = comparable(pa.chunked_array([column])).combine_chunks()
-    return own.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
+    plain_zeros: pa.Array = comparable(pa.chunked_array([column])).combine_chunks()
+    return plain_zeros.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
 
 
 def _groups_of_arrow(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Groups:
@@ -291,24 +291,24 @@ def _groups_of_arrow(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Groups:
         column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
         for column in columns
     ]
-    keys = {f"key_{index}": comparable(one) for index, one in enumerate(chunked)}
+    keys = {f"key_{index}": comparable(column) for index, column in enumerate(chunked)}
     table = pa.table({**keys, "row": pa.array(np.arange(len(chunked[0])))})
-    found = table.group_by(list(keys), use_threads=False).aggregate(
+    grouped = table.group_by(list(keys), use_threads=False).aggregate(
         [("row", "min"), ("row", "list")]
     )
-    found = _in_order(found, "row_min")
-    members = found["row_list"].combine_chunks()
+    grouped = _in_order(grouped, "row_min")
+    members = grouped["row_list"].combine_chunks()
     numbers = np.empty(len(table), np.int64)
     sizes = members.value_lengths().to_numpy()
-    numbers[members.flatten().to_numpy()] = np.repeat(np.arange(len(found)), sizes)
-    return Groups(numbers, found["row_min"].to_numpy().astype(np.int64))
+    numbers[members.flatten().to_numpy()] = np.repeat(np.arange(len(grouped)), sizes)
+    return Groups(numbers, grouped["row_min"].to_numpy().astype(np.int64))
 
 
 def _representatives(column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
-    taken = _unified(column).take(pa.array(groups.first))
-    if pa.types.is_dictionary(taken.type):
-        return taken.cast(taken.type.value_type)
-    return comparable(taken) if pa.types.is_floating(taken.type) else taken
+    values = _unified(column).take(pa.array(groups.first))
+    if pa.types.is_dictionary(values.type):
+        return values.cast(values.type.value_type)
+    return comparable(values) if pa.types.is_floating(values.type) else values
 
 
 def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -316,45 +316,45 @@ def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
     Zeros are one, whatever their sign. Of nested values it is their number.
     """
-    own = column.type
-    if pa.types.is_dictionary(own):
-        return comparable(column.cast(own.value_type))
-    if pa.types.is_floating(own):
-        positive = pc.add(column, pa.scalar(0, own))
-        return pc.if_else(pc.is_nan(positive), pa.scalar(float("nan"), own), positive)
-    if pa.types.is_nested(own):
+    data_type = column.type
+    if pa.types.is_dictionary(data_type):
+        return comparable(column.cast(data_type.value_type))
+    if pa.types.is_floating(data_type):
+        positive = pc.add(column, pa.scalar(0, data_type))
+        return pc.if_else(pc.is_nan(positive), pa.scalar(float("nan"), data_type), positive)
+    if pa.types.is_nested(data_type):
         seen: dict[str, int] = {}
         codes = [seen.setdefault(repr(value), len(seen)) for value in column.to_pylist()]
         return pa.chunked_array([pa.array(codes, pa.int64())])
-    if pa.types.is_null(own):
+    if pa.types.is_null(data_type):
         return pa.chunked_array([pa.nulls(len(column), pa.int8())])
     return column
 
 
-def _is_left_to_arrow(rows: pa.Table, one: Aggregate, groups: Groups | None = None) -> bool:
-    if one.kind == "sum":
-        return not _is_sum_of_hashes(rows, one)
-    if one.kind not in ("min", "max") or pa.types.is_nested(one.type):
+def _is_left_to_arrow(rows: pa.Table, figure: Aggregate, groups: Groups | None = None) -> bool:
+    if figure.kind == "sum":
+        return not _is_sum_of_hashes(rows, figure)
+    if figure.kind not in ("min", "max") or pa.types.is_nested(figure.type):
         return False
-    plain_numbers = pa.types.is_int64(one.type) and not rows.column(one.column).null_count
+    plain_numbers = pa.types.is_int64(figure.type) and not rows.column(figure.column).null_count
     return not (plain_numbers and groups is not None and groups.stand_together)
 
 
-def _is_sum_of_hashes(rows: pa.Table, one: Aggregate) -> bool:
-    return bool(one.type == _LARGE_SUM and pa.types.is_int64(rows.schema.field(one.column).type))
+def _is_sum_of_hashes(rows: pa.Table, figure: Aggregate) -> bool:
+    return bool(figure.type == _LARGE_SUM and pa.types.is_int64(rows.column(figure.column).type))
 
 
-def _value(rows: pa.Table, one: Aggregate) -> pa.ChunkedArray:
+def _value(rows: pa.Table, figure: Aggregate) -> pa.ChunkedArray:
     """Return what Arrow adds up or compares for a figure."""
-    column = rows.column(one.column)
-    if one.kind != "sum":
+    column = rows.column(figure.column)
+    if figure.kind != "sum":
         return column
     # Wide enough before it is added up.
-    if pa.types.is_decimal(one.type):
-        return column.cast(pa.decimal128(38, one.type.scale))
-    wide = column.cast(one.type)
+    if pa.types.is_decimal(figure.type):
+        return column.cast(pa.decimal128(38, figure.type.scale))
+    wide = column.cast(figure.type)
     # Arrow does not say that a sum needs more than 64 bits; who makes one of a decimal does.
-    return wide.cast(_LARGE_SUM) if pa.types.is_integer(one.type) and _is_large(wide) else wide
+    return wide.cast(_LARGE_SUM) if pa.types.is_integer(figure.type) and _is_large(wide) else wide
 
 
 def _is_large(numbers: pa.ChunkedArray) -> bool:
@@ -364,31 +364,31 @@ def _is_large(numbers: pa.ChunkedArray) -> bool:
     return bool(widest * len(numbers) >= 2**63)
 
 
-def _figure(rows: pa.Table, groups: Groups, one: Aggregate) -> pa.Array:
+def _figure(rows: pa.Table, groups: Groups, figure: Aggregate) -> pa.Array:
     """Return a figure of each group that Arrow has no function for."""
-    if one.kind == "count":
+    if figure.kind == "count":
         return pa.array(groups.sizes())
-    column = rows.column(one.column)
-    if one.kind == "sum":
+    column = rows.column(figure.column)
+    if figure.kind == "sum":
         return _sums_of_hashes(_hashes(column), groups)
-    if one.kind == "xor":
+    if figure.kind == "xor":
         return pa.array(groups.reduce(np.bitwise_xor, _hashes(column)))
-    if one.kind != "list" and not pa.types.is_nested(one.type):
-        extreme = np.minimum if one.kind == "min" else np.maximum
+    if figure.kind != "list" and not pa.types.is_nested(figure.type):
+        extreme = np.minimum if figure.kind == "min" else np.maximum
         return pa.array(extreme.reduceat(column.to_numpy(), groups.first))
     order, ends = groups.members()
-    own = column.take(pa.array(order))
-    if one.kind == "list":
-        values = own.combine_chunks() if len(own) else pa.array([], own.type)
+    members = column.take(pa.array(order))
+    if figure.kind == "list":
+        values = members.combine_chunks() if len(members) else pa.array([], members.type)
         return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), plain(values))
-    best = min if one.kind == "min" else max
-    every = own.to_pylist()
+    best = min if figure.kind == "min" else max
+    every = members.to_pylist()
     return pa.array(
         [
             best((value for value in every[start:end] if value is not None), default=None)
             for start, end in pairwise(ends.tolist())
         ],
-        one.type,
+        figure.type,
     )
 
 
@@ -412,23 +412,23 @@ def _sums_of_hashes(hashes: npt.NDArray[np.int64], groups: Groups) -> pa.Array:
     return pa.Array.from_buffers(_LARGE_SUM, len(low), [None, pa.py_buffer(words.tobytes())])
 
 
-def _of_all(rows: pa.Table, one: Aggregate) -> Any:
-    if one.kind == "sum" or _is_left_to_arrow(rows, one):
-        figure = {"sum": pc.sum, "min": pc.min, "max": pc.max}[one.kind]
-        return figure(_value(rows, one)).cast(one.type).as_py()
-    if one.kind == "xor":
-        return int(np.bitwise_xor.reduce(_hashes(rows.column(one.column))))
+def _of_all(rows: pa.Table, figure: Aggregate) -> Any:
+    if figure.kind == "sum" or _is_left_to_arrow(rows, figure):
+        function = {"sum": pc.sum, "min": pc.min, "max": pc.max}[figure.kind]
+        return function(_value(rows, figure)).cast(figure.type).as_py()
+    if figure.kind == "xor":
+        return int(np.bitwise_xor.reduce(_hashes(rows.column(figure.column))))
     # Nothing is a group, too.
     whole = Groups(np.zeros(len(rows), np.int64), np.zeros(1, np.int64))
-    return _figure(rows, whole, one)[0].as_py()
+    return _figure(rows, whole, figure)[0].as_py()
 
 
-def merge(parts: pa.Table, by: Sequence[str], wanted: Sequence[Aggregate]) -> pa.Table:
+def merge(parts: pa.Table, by: Sequence[str], figures: Sequence[Aggregate]) -> pa.Table:
     """Return the figures of whole groups from those of their parts."""
-    return aggregate(parts, by, [one.merged for one in wanted])
+    return aggregate(parts, by, [figure.merged for figure in figures])
 
 
-def schema_of(schema: pa.Schema, by: Sequence[str], wanted: Sequence[Aggregate]) -> pa.Schema:
+def schema_of(schema: pa.Schema, by: Sequence[str], figures: Sequence[Aggregate]) -> pa.Schema:
     """Return the schema of the figures."""
     types: Mapping[str, pa.DataType] = {field.name: field.type for field in schema}
-    return pa.schema([*((name, types[name]) for name in by), *((a.name, a.type) for a in wanted)])
+    return pa.schema([*((name, types[name]) for name in by), *((a.name, a.type) for a in figures)])

@@ -118,34 +118,34 @@ def _valid(column: pa.Array) -> npt.NDArray[np.bool_]:
 
 def _add(column: pa.Array, hashes: _State) -> None:
     """Take the values of a column into hashes, in place."""
-    found = column.type
-    if pa.types.is_null(found):
+    dtype = column.type
+    if pa.types.is_null(dtype):
         return
     if isinstance(column, pa.ExtensionArray):
         _add(column.storage, hashes)
-    elif pa.types.is_dictionary(found):
+    elif pa.types.is_dictionary(dtype):
         _add_dictionary(column, hashes)
-    elif pa.types.is_fixed_size_binary(found):
+    elif pa.types.is_fixed_size_binary(dtype):
         _add(column.cast(pa.binary()), hashes)
-    elif _is_bytes(found):
+    elif _is_bytes(dtype):
         offsets, data = _texts(column)
         hash_texts(offsets, data, _NO_CODES, _valid(column), hashes)
-    elif pa.types.is_struct(found):
+    elif pa.types.is_struct(dtype):
         for field in column.flatten():
             _add(field, hashes)
-    elif pa.types.is_list(found) or pa.types.is_large_list(found):
+    elif pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
         _add_lists(column, [column.values], hashes)
-    elif pa.types.is_map(found):
+    elif pa.types.is_map(dtype):
         _add_lists(column, [column.keys, column.items], hashes)
-    elif pa.types.is_decimal(found) and found.precision > _DIGITS_OF_A_WORD:
+    elif pa.types.is_decimal(dtype) and dtype.precision > _DIGITS_OF_A_WORD:
         hash_large_decimals(_decimals(column), _valid(column), hashes)
     else:
         _add_numbers(column, hashes)
 
 
-def _is_bytes(found: pa.DataType) -> bool:
+def _is_bytes(dtype: pa.DataType) -> bool:
     return any(
-        of(found)
+        of(dtype)
         for of in (
             pa.types.is_string,
             pa.types.is_large_string,
@@ -163,10 +163,10 @@ def _add_dictionary(column: pa.DictionaryArray, hashes: _State) -> None:
     codes, valid = _numbers(column.indices, pa.int32(), np.int32), _valid(column)
     if len(column.dictionary) < len(hashes) and (hashes == hashes[0]).all():
         # Of the first column: each different text is hashed once.
-        own = np.repeat(hashes[:1], len(column.dictionary))
-        hash_texts(offsets, data, _NO_CODES, _ALL_VALID, own)
+        text_hashes = np.repeat(hashes[:1], len(column.dictionary))
+        hash_texts(offsets, data, _NO_CODES, _ALL_VALID, text_hashes)
         rows = valid if len(valid) else slice(None)
-        hashes[rows] = own[codes[rows]]
+        hashes[rows] = text_hashes[codes[rows]]
         return
     hash_texts(offsets, data, codes, valid, hashes)
 
@@ -192,40 +192,40 @@ def _add_lists(column: pa.Array, values: Sequence[pa.Array], hashes: _State) -> 
         # What stands behind a null does not count.
         sizes = np.where(valid, sizes, 0)
     rows = np.flatnonzero(sizes)
-    place = 0
+    position = 0
     while len(rows):
         hashes_of_rows = hashes[rows]
         for value in values:
-            _add(value.take(pa.array(offsets[rows] + place)), hashes_of_rows)
+            _add(value.take(pa.array(offsets[rows] + position)), hashes_of_rows)
         hashes[rows] = hashes_of_rows
-        place += 1
-        rows = rows[sizes[rows] > place]
+        position += 1
+        rows = rows[sizes[rows] > position]
 
 
 def _add_numbers(column: pa.Array, hashes: _State) -> None:
-    found, valid = column.type, _valid(column)
-    if pa.types.is_boolean(found) or pa.types.is_int8(found) or pa.types.is_int16(found):
+    dtype, valid = column.type, _valid(column)
+    if pa.types.is_boolean(dtype) or pa.types.is_int8(dtype) or pa.types.is_int16(dtype):
         hash_half_words(_numbers(column.cast(pa.int32()), pa.int32(), np.int32), valid, hashes)
-    elif pa.types.is_int32(found) or pa.types.is_date32(found):
+    elif pa.types.is_int32(dtype) or pa.types.is_date32(dtype):
         hash_half_words(_numbers(column, pa.int32(), np.int32), valid, hashes)
-    elif pa.types.is_float32(found):
-        hash_half_words(_float_bits(_numbers(column, found, np.float32)), valid, hashes)
-    elif pa.types.is_float64(found):
-        hash_words(_float_bits(_numbers(column, found, np.float64)), valid, hashes)
-    elif pa.types.is_decimal(found):
+    elif pa.types.is_float32(dtype):
+        hash_half_words(_float_bits(_numbers(column, dtype, np.float32)), valid, hashes)
+    elif pa.types.is_float64(dtype):
+        hash_words(_float_bits(_numbers(column, dtype, np.float64)), valid, hashes)
+    elif pa.types.is_decimal(dtype):
         words = _decimals(column).view(np.int64)[:, 0]
         hash_words(np.ascontiguousarray(words), valid, hashes)
-    elif pa.types.is_timestamp(found):
-        micros = column.cast(pa.timestamp("us", found.tz))
+    elif pa.types.is_timestamp(dtype):
+        micros = column.cast(pa.timestamp("us", dtype.tz))
         hash_words(_numbers(micros, pa.int64(), np.int64), valid, hashes)
-    elif pa.types.is_int64(found):
+    elif pa.types.is_int64(dtype):
         hash_words(_numbers(column, pa.int64(), np.int64), valid, hashes)
     else:
-        raise TypeError(f"values of type {type_name(found)} cannot be hashed as Spark hashes them")
+        raise TypeError(f"values of type {type_name(dtype)} cannot be hashed as Spark hashes them")
 
 
 def _numbers(column: pa.Array, storage: pa.DataType, dtype: type[np.generic]) -> npt.NDArray[Any]:
-    """Return numbers as they lie in memory. Where nulls are stands anything."""
+    """Return numbers as they lie in memory, with any number in the place of a null."""
     if column.type != storage:
         is_index = pa.types.is_integer(column.type) and pa.types.is_integer(storage)
         column = column.cast(storage) if is_index else column.view(storage)

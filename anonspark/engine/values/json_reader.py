@@ -153,13 +153,13 @@ class JsonReader(TextLines):
             [(name, _type_of(kinds)) for name, kinds in columns.items() if not _is_nothing(kinds)]
         )
         inner = struct_fields(schema)
-        known = {name.lower(): name for name in [*columns, *inner]}
+        spellings = {name.lower(): name for name in [*columns, *inner]}
         for name in [*schema.names, *inner] if self.attributes is None else self.attributes:
             lower = name.lower()
-            own = known.get(lower, known.get(lower.partition(".")[0], name))
-            path = (inner[own].column, *inner[own].path) if own in inner else (own,)
+            key = spellings.get(lower, spellings.get(lower.partition(".")[0], name))
+            path = (inner[key].column, *inner[key].path) if key in inner else (key,)
             around = reduce(
-                lambda known, part: known.get(part, {}).get(_MEMBERS, {}), path[:-1], columns
+                lambda members, part: members.get(part, {}).get(_MEMBERS, {}), path[:-1], columns
             )
             if _is_mixed(around.get(path[-1], {})):
                 raise mixed_kinds(self.where, name)
@@ -235,7 +235,7 @@ _KINDS = {bool: "boolean", int: "long", float: "double", str: "string"}
 def _value_at(record: Mapping[str, Any], name: str) -> Any:
     """Return a member of a record, or of an object in it whose names have points between them."""
     if name not in record:
-        record = {known.lower(): value for known, value in record.items()}
+        record = {member.lower(): value for member, value in record.items()}
         name = name.lower()
     if name in record:
         return record[name]

@@ -25,7 +25,7 @@ from anonspark.engine.tasks import Batches
 from anonspark.engine.values.column_plans import PlannedColumn
 from anonspark.engine.values.hashing import content_hash
 from anonspark.engine.values.value_texts import blank_rows, read_values
-from anonspark.engine.values.value_validation import Found, Judged, judge
+from anonspark.engine.values.value_validation import Findings, Judged, judge
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class ReadRecords:
         payload = configuration.published_as_is
         carried = {payload_column(index): name for index, name in enumerate(payload)}
         if identifiers:
-            own = enumerate(configuration.identifiers)
-            carried |= {identifier_column(index): name for index, name in own}
+            indexed = enumerate(configuration.identifiers)
+            carried |= {identifier_column(index): name for index, name in indexed}
         weights = configuration.evaluate.risk.weights
         # Only staged records need it.
         is_companion = seed is not None and weights in configuration.identifiers
@@ -101,25 +101,25 @@ class ReadRecords:
         others = (*self.carried.values(), *self.unit, *self.companions.values())
         return list(dict.fromkeys([*names, *others]))
 
-    def schema(self, given: pa.Schema) -> pa.Schema:
+    def schema(self, source: pa.Schema) -> pa.Schema:
         """Return the schema of the records.
 
         Parameters
         ----------
-        given : pyarrow.Schema
+        source : pyarrow.Schema
             Of the input.
         """
         fields = []
         for index, plan in enumerate(self.plans):
-            own = plan.read_as or given.field(plan.column.name).type
-            own = pa.string() if plan.in_text is not None else own
-            fields.append(pa.field(quasi_identifier_column(index), own))
-        fields += [pa.field(name, given.field(own).type) for name, own in self.carried.items()]
+            data_type = plan.read_as or source.field(plan.column.name).type
+            data_type = pa.string() if plan.in_text is not None else data_type
+            fields.append(pa.field(quasi_identifier_column(index), data_type))
+        fields += [pa.field(name, source.field(old).type) for name, old in self.carried.items()]
         if self.seed is not None:
             fields += [pa.field(name, pa.int64()) for name in (RECORD_HASH, PAYLOAD_HASH)]
         fields += [pa.field(UNIT, pa.int64())] * bool(self.unit)
         fields += [
-            pa.field(name, given.field(companion).type)
+            pa.field(name, source.field(companion).type)
             for name, companion in self.companions.items()
         ]
         return pa.schema(fields)
@@ -135,55 +135,55 @@ class ReadRecords:
         """
         if not whole:
             return self
-        carried = {name: own for name, own in self.carried.items() if name in names}
+        carried = {name: old for name, old in self.carried.items() if name in names}
         judged = any(quasi_identifier_column(index) in names for index in range(len(self.plans)))
         unit = self.unit if UNIT in names else ()
         plans = self.plans if judged else ()
         return replace(self, plans=plans, carried=carried, drops=False, unit=unit, listed=())
 
-    def records(self, batches: Batches, found: Found | None = None) -> Batches:
+    def records(self, batches: Batches, findings: Findings | None = None) -> Batches:
         """Yield the records that are kept.
 
         Parameters
         ----------
         batches : iterator of pyarrow.RecordBatch
             Of the input. See :attr:`columns`.
-        found : Found or None
+        findings : Findings or None
             To which is added what was found. None if it is not needed.
         """
         for rows in map(batch_with_one_zero, batches):
             blank = blank_rows(rows, self.listed, self.markers)
-            if found is not None:
-                found.count("blank_rows", int(blank.sum()))
+            if findings is not None:
+                findings.count("blank_rows", int(blank.sum()))
             batch = rows.filter(pa.array(~blank)) if blank.any() else rows
             judged = [
                 judge(plan, batch.column(plan.column.name), self.markers) for plan in self.plans
             ]
-            kept = self._kept(judged, len(batch))
-            if found is not None:
-                found.add(self.plans, judged, kept)
+            keep = self._staying(judged, len(batch))
+            if findings is not None:
+                findings.add(self.plans, judged, keep)
             columns: dict[str, object] = {
-                quasi_identifier_column(i): one.values for i, one in enumerate(judged)
+                quasi_identifier_column(i): column.values for i, column in enumerate(judged)
             }
-            columns |= {name: batch.column(own) for name, own in self.carried.items()}
-            beside = self._units(batch)
-            beside |= {name: batch.column(companion) for name, companion in self.companions.items()}
+            columns |= {name: batch.column(old) for name, old in self.carried.items()}
+            added = self._units(batch)
+            added |= {name: batch.column(companion) for name, companion in self.companions.items()}
             records = pa.RecordBatch.from_pydict(columns)
-            if not kept.all():
-                records = records.filter(pa.array(kept))
-                beside = {name: one.filter(pa.array(kept)) for name, one in beside.items()}
+            if not keep.all():
+                records = records.filter(pa.array(keep))
+                added = {name: array.filter(pa.array(keep)) for name, array in added.items()}
             if self.seed is not None:
-                people = [beside[UNIT]] if self.pseudonymous else []
-                records = self._hashed(records, people, found)
-            for name, own in beside.items():
-                records = records.append_column(name, own)
+                people = [added[UNIT]] if self.pseudonymous else []
+                records = self._hashed(records, people, findings)
+            for name, array in added.items():
+                records = records.append_column(name, array)
             yield records
 
-    def _kept(self, judged: Sequence[Judged], rows: int) -> np.ndarray:
-        kept = np.ones(rows, bool)
-        for one in judged if self.drops else ():
-            kept &= ~one.missing
-        return kept
+    def _staying(self, judged: Sequence[Judged], rows: int) -> np.ndarray:
+        keep = np.ones(rows, bool)
+        for column in judged if self.drops else ():
+            keep &= ~column.missing
+        return keep
 
     def _units(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
         """Return who each record is about, one column or none."""
@@ -192,22 +192,22 @@ class ReadRecords:
         reading = Reading(UNIT, UNIT, None, ("", *self.markers))
         values, gone = [], np.zeros(len(batch), bool)
         for name in self.unit:
-            own, missing = read_values(reading, batch.column(name))
+            column, missing = read_values(reading, batch.column(name))
             # Two spellings of a number would be two people.
-            values.append(pc.ascii_trim(own, " ") if is_text(own.type) else own)
+            values.append(pc.ascii_trim(column, " ") if is_text(column.type) else column)
             gone |= flags(missing)
         return {UNIT: pa.array(content_hash(values, self.seed), mask=gone)}
 
     def _hashed(
-        self, records: pa.RecordBatch, people: Sequence[pa.Array], found: Found | None
+        self, records: pa.RecordBatch, people: Sequence[pa.Array], findings: Findings | None
     ) -> pa.RecordBatch:
         names = [name for name in records.schema.names if is_payload(name)]
         hashes = content_hash(records.columns, self.seed)
         payload = [*(records.column(name) for name in names), *people]
-        own = content_hash(payload, self.seed, rows=len(records))
-        if found is not None:
-            found.add_hashes(hashes)
+        payload_hashes = content_hash(payload, self.seed, rows=len(records))
+        if findings is not None:
+            findings.add_hashes(hashes)
         return pa.RecordBatch.from_arrays(
-            [*records.columns, pa.array(hashes), pa.array(own)],
+            [*records.columns, pa.array(hashes), pa.array(payload_hashes)],
             [*records.schema.names, RECORD_HASH, PAYLOAD_HASH],
         )

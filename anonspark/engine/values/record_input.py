@@ -23,7 +23,7 @@ from anonspark.engine.values.record_tasks import (
     KeptRecords,
     PrepareRecords,
 )
-from anonspark.engine.values.value_validation import Found
+from anonspark.engine.values.value_validation import Findings
 
 
 class RecordInput(ABC):
@@ -115,9 +115,9 @@ class RecordInput(ABC):
             table_fingerprint(total.kept, total.hash_sum, total.hash_xor),
         )
 
-    def _total_of(self, reports: pa.Table) -> Found:
+    def _total_of(self, reports: pa.Table) -> Findings:
         """Return what was found in all records, from the texts of the tasks. Nulls say nothing."""
-        total = Found(most_distinct=self.most_distinct)
+        total = Findings(most_distinct=self.most_distinct)
         for text in reports[FOUND_TEXT].drop_null().to_pylist():
-            total.merge(Found.of_text(text))
+            total.merge(Findings.of_text(text))
         return total

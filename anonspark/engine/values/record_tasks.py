@@ -10,14 +10,14 @@ import pyarrow as pa
 from anonspark.engine.protocol import OnBatches
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.reading import ReadRecords
-from anonspark.engine.values.value_validation import Found
+from anonspark.engine.values.value_validation import Findings
 
 PART = "part"
 BATCHES, FOUND = "batches", "found"
 """The part of a row: the packed batches, or the findings in their records."""
 
 FOUND_TEXT = "found_text"
-"""Column of what a task found, as a text of :class:`Found`."""
+"""Column of what a task found, as a text of :class:`Findings`."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,10 @@ class InspectRecords:
 
     def __call__(self, rows: Batches) -> Batches:
         """Yield one row."""
-        found = Found(most_distinct=self.most_distinct)
-        for _ in self.reader.records(rows, found):
+        findings = Findings(most_distinct=self.most_distinct)
+        for _ in self.reader.records(rows, findings):
             pass
-        yield pa.RecordBatch.from_arrays([pa.array([found.to_text()])], schema=self.schema)
+        yield pa.RecordBatch.from_arrays([pa.array([findings.to_text()])], schema=self.schema)
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,10 @@ class PrepareRecords:
         rows : iterator of pyarrow.RecordBatch
             Of the input. See :attr:`ReadRecords.columns`.
         """
-        found = Found(most_distinct=self.most_distinct)
-        for batch in self.pack(self.reader.records(rows, found)):
+        findings = Findings(most_distinct=self.most_distinct)
+        for batch in self.pack(self.reader.records(rows, findings)):
             added = [pa.nulls(len(batch), pa.string()), pa.repeat(BATCHES, len(batch))]
             yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=self.schema)
         nothing = [pa.nulls(1, field.type) for field in self.packed]
-        added = [pa.array([found.to_text()]), pa.array([FOUND])]
+        added = [pa.array([findings.to_text()]), pa.array([FOUND])]
         yield pa.RecordBatch.from_arrays([*nothing, *added], schema=self.schema)

@@ -163,7 +163,7 @@ class TextLines(ABC):
         return self._lines(content, path, start, end, _BLOCK)
 
     def first_line(self, content: IO[bytes], path: str) -> str:
-        """Return the first line of a file that is not blank. Nothing if there is none."""
+        """Return the first line of a file that is not blank, or an empty text."""
         lines = self._lines(content, path, 0, None, 1)
         # Of old Macs' files a line of ours has many of theirs.
         texts = (text for block in lines for text in self._cleaned(block).decode().split("\n"))

@@ -38,7 +38,7 @@ def text_reader(
     address: TableAddress,
     options: Mapping[str, str],
     texts: Sequence[str] = (),
-    wanted: WantedColumns | None = None,
+    selection: WantedColumns | None = None,
 ) -> Reader:
     """Return the reader of text files in one of :data:`TEXT_FORMATS`.
 
@@ -49,7 +49,7 @@ def text_reader(
         Their names in any case of letters.
     texts : sequence of str
         Columns that are texts in any case.
-    wanted : WantedColumns or None
+    selection : WantedColumns or None
         What is looked for in the table. None for all of it.
 
     Raises
@@ -60,9 +60,9 @@ def text_reader(
     data_format = address.data_format
     section = address.section or address.key
     prefix = "--option " if address.key == "DATA" else f"{section}.options."
-    parse = {name.lower(): (name, known) for name, known in _OPTIONS[data_format].items()}
+    parse = {name.lower(): (name, parser) for name, parser in _OPTIONS[data_format].items()}
     settings: dict[str, object] = {}
-    said: dict[str, str] = {}
+    used: dict[str, str] = {}
     for option, text in options.items():
         lower = OPTION_ALIASES.get(option.lower(), option.lower()).lower()
         if lower not in parse:
@@ -70,19 +70,19 @@ def text_reader(
                 f"{prefix}{option}: {data_format} has no such option. Expected "
                 f"{', '.join(_OPTIONS[data_format])}. Leave it out"
             )
-        name, known = parse[lower]
+        name, parser = parse[lower]
         try:
-            value = known.read(text)
+            value = parser.read(text)
         except (ValueError, LookupError):
             raise ConfigurationError(
-                f"{prefix}{name}: found {text!r}. Expected {known.expected}"
+                f"{prefix}{name}: found {text!r}. Expected {parser.expected}"
             ) from None
-        if settings.setdefault(known.field, value) != value:
+        if settings.setdefault(parser.field, value) != value:
             raise ConfigurationError(
-                f"{prefix}{option}: found {text!r}, and {options[said[lower]]!r} as {said[lower]}, "
+                f"{prefix}{option}: found {text!r}, and {options[used[lower]]!r} as {used[lower]}, "
                 "which is another name of it. Leave one of them out"
             )
-        said.setdefault(lower, option)
+        used.setdefault(lower, option)
     if data_format == "csv":
         separator = settings.get("separator", CsvReader.separator)
         for name in ("quote", "escape", "comment", "decimal"):
@@ -94,13 +94,13 @@ def text_reader(
     reader = JsonReader if data_format == "json" else CsvReader
     if data_format == "csv":
         settings["texts"] = tuple(texts)
-    if wanted is not None:
+    if selection is not None:
         settings |= {
-            "markers": wanted.markers,
-            "attributes": tuple(wanted.names),
-            "required": wanted.required,
-            "numbers": wanted.numbers,
-            "skips_malformed": wanted.skips_malformed,
+            "markers": selection.markers,
+            "attributes": tuple(selection.names),
+            "required": selection.required,
+            "numbers": selection.numbers,
+            "skips_malformed": selection.skips_malformed,
         }
     return reader(where=address.where, **settings)  # type: ignore[arg-type]
 
@@ -119,14 +119,14 @@ def reader_of_texts(configuration: Configuration) -> tuple[Configuration, Reader
     CsvReader, JsonReader or None
         None if the files bring types, or all columns are texts.
     """
-    own = configuration.input
-    address = TableAddress(own.paths, own.format.lower(), "input.path", "input")
+    source = configuration.input
+    address = TableAddress(source.paths, source.format.lower(), "input.path", "input")
     if address.data_format not in TEXT_FORMATS:
         return configuration, None
-    reader = text_reader(address, own.options, wanted=WantedColumns.of(configuration))
+    reader = text_reader(address, source.options, selection=WantedColumns.of(configuration))
     if not reader.infers:
         return configuration, None
-    option = next((name for name in own.options if name.lower() == "inferschema"), "inferSchema")
+    option = next((name for name in source.options if name.lower() == "inferschema"), "inferSchema")
     return configuration.with_input({option: "false"}), replace(
         reader, required=(), multi_line=False
     )

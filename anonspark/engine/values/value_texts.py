@@ -68,7 +68,7 @@ def parse(texts: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _usual_form(target: pa.DataType) -> str | None:
-    """Return what texts match that Arrow reads alike. None where there are none."""
+    """Return the pattern of texts that Arrow reads alike, or None if there are none."""
     if pa.types.is_floating(target):
         return _USUAL_NUMBER
     if pa.types.is_date(target):
@@ -139,7 +139,7 @@ def _integer(text: str, *, bits: int) -> int | None:
 
 
 def within(value: int, bits: int) -> int | None:
-    """Return a whole number. None where a signed one of so many bits cannot be it."""
+    """Return a whole number, or None if it needs more bits."""
     return value if -(2 ** (bits - 1)) <= value < 2 ** (bits - 1) else None
 
 
@@ -153,14 +153,14 @@ def _decimal(text: str, target: pa.DataType) -> Decimal | None:
 
 
 def rounded(value: Decimal, target: pa.DataType) -> Decimal | None:
-    """Return a decimal with the places of a type. None where it has too many digits."""
+    """Return a decimal with the places of a type, or None if it has too many digits."""
     if value and value.adjusted() > target.precision:
         return None
     try:
-        found = value.quantize(Decimal(1).scaleb(-target.scale), ROUND_HALF_UP, _MANY_DIGITS)
+        value = value.quantize(Decimal(1).scaleb(-target.scale), ROUND_HALF_UP, _MANY_DIGITS)
     except InvalidOperation:
         return None
-    return found if not found or found.adjusted() + target.scale < target.precision else None
+    return value if not value or value.adjusted() + target.scale < target.precision else None
 
 
 def _day(text: str) -> date | None:
@@ -194,17 +194,17 @@ def write(values: pa.Array, *, whole: bool = False) -> pa.Array:
     whole : bool
         Whether floats that are whole numbers have no point.
     """
-    own = values.type
-    if pa.types.is_dictionary(own):
-        return write(values.cast(own.value_type), whole=whole)
-    if pa.types.is_floating(own):
+    data_type = values.type
+    if pa.types.is_dictionary(data_type):
+        return write(values.cast(data_type.value_type), whole=whole)
+    if pa.types.is_floating(data_type):
         return _float_texts(values, whole=whole)
-    if pa.types.is_decimal(own):
+    if pa.types.is_decimal(data_type):
         return _each(values, lambda value: format(value, "f"))
-    if pa.types.is_timestamp(own):
-        micros = values.cast(pa.timestamp("us", own.tz)).view(pa.int64())
+    if pa.types.is_timestamp(data_type):
+        micros = values.cast(pa.timestamp("us", data_type.tz)).view(pa.int64())
         return _each(micros, _timestamp_text)
-    if pa.types.is_date(own):
+    if pa.types.is_date(data_type):
         return _each(values.cast(pa.date32()).view(pa.int32()), _date_text)
     return values.cast(pa.string())
 
@@ -223,7 +223,7 @@ def _float_texts(values: pa.Array, *, whole: bool) -> pa.Array:
     texts = pc.if_else(values.is_valid(), texts, pa.scalar(None, pa.string()))
     odd = pa.array(~alike & ~integral & flags(values.is_valid()))
     narrow = values.type.bit_width == 32
-    others = _each(values.filter(odd), lambda one: float_text(one, narrow=narrow, whole=whole))
+    others = _each(values.filter(odd), lambda x: float_text(x, narrow=narrow, whole=whole))
     return pc.replace_with_mask(texts, odd, others)
 
 
@@ -273,10 +273,10 @@ def float_text(value: float, *, narrow: bool = False, whole: bool = False) -> st
 
 def _date_text(days: int) -> str:
     cycles, within = divmod(days + 719_162, 146_097)
-    own = date.fromordinal(within + 1)
-    year = own.year + 400 * cycles
+    day = date.fromordinal(within + 1)
+    year = day.year + 400 * cycles
     sign = "+" if year > 9999 else "-" if year < 0 else ""
-    return f"{sign}{abs(year):04d}-{own.month:02d}-{own.day:02d}"
+    return f"{sign}{abs(year):04d}-{day.month:02d}-{day.day:02d}"
 
 
 def _timestamp_text(micros: int) -> str:
@@ -331,8 +331,8 @@ def are_missing(column: pa.Array, markers: Sequence[str]) -> pa.Array:
         return pc.fill_null(are_missing(column.dictionary, markers).take(column.indices), True)
     missing = pc.is_null(column, nan_is_null=True)
     values = pc.ascii_trim(column, " ") if is_text(column.type) else column
-    known = _values_of_markers([marker.strip() for marker in markers], column.type)
-    return pc.or_(missing, pc.is_in(values, known)) if len(known) else missing
+    marked = _values_of_markers([marker.strip() for marker in markers], column.type)
+    return pc.or_(missing, pc.is_in(values, marked)) if len(marked) else missing
 
 
 def blank_rows(
@@ -353,24 +353,24 @@ def blank_rows(
     return blank
 
 
-def _values_of_markers(markers: Sequence[str], own: pa.DataType) -> pa.Array:
+def _values_of_markers(markers: Sequence[str], data_type: pa.DataType) -> pa.Array:
     """Return the values of a type that markers say, as the exact number of a decimal."""
     texts = pa.array(markers, pa.string())
-    if is_text(own):
-        return texts.cast(own)
-    if pa.types.is_boolean(own):
+    if is_text(data_type):
+        return texts.cast(data_type)
+    if pa.types.is_boolean(data_type):
         # Of them 0 is no marker for False.
         texts = pa.array(
             [marker for marker in markers if marker.lower() in ("true", "false")], pa.string()
         )
-    if pa.types.is_integer(own) or pa.types.is_decimal(own):
-        target = own if pa.types.is_decimal(own) else pa.decimal128(20, 0)
+    if pa.types.is_integer(data_type) or pa.types.is_decimal(data_type):
+        target = data_type if pa.types.is_decimal(data_type) else pa.decimal128(20, 0)
         numbers = [Decimal(marker) for marker in markers if NUMBER.fullmatch(marker)]
         exact = pa.array(
             [number for number in numbers if rounded(number, target) == number], target
         )
-        return exact if target == own else _number(exact, own).drop_null()
-    return parse(texts, own).drop_null() if is_plain(own) else pa.nulls(0)
+        return exact if target == data_type else _number(exact, data_type).drop_null()
+    return parse(texts, data_type).drop_null() if is_plain(data_type) else pa.nulls(0)
 
 
 def plain(column: pa.Array) -> pa.Array:
@@ -410,53 +410,53 @@ def convert(column: pa.Array, target: pa.DataType, reading: Reading | None = Non
     reading : Reading or None
         Says how texts are written and numbers are read.
     """
-    own = column.type
+    data_type = column.type
     if is_text(target):
         texts = write(column, whole=reading is not None and reading.whole)
         blanks = "" if reading is None else reading.blanks
         return pc.utf8_trim(texts, blanks) if blanks else texts
-    if pa.types.is_null(own):
+    if pa.types.is_null(data_type):
         return pa.nulls(len(column), target)
-    if is_text(own):
+    if is_text(data_type):
         return parse(column, target)
-    if own.equals(target):
+    if data_type.equals(target):
         return column
     if reading is not None and reading.by_text:
         return parse(write(column), target)
-    if is_number(own) and is_number(target):
+    if is_number(data_type) and is_number(target):
         return _number(column, target)
     # Days and points in time.
     if pa.types.is_date(target):
-        micros = column.cast(pa.timestamp("us", own.tz)).view(pa.timestamp("us"))
+        micros = column.cast(pa.timestamp("us", data_type.tz)).view(pa.timestamp("us"))
         return micros.cast(pa.date32(), safe=False)
-    if pa.types.is_date(own):
+    if pa.types.is_date(data_type):
         days = column.cast(pa.date32()).view(pa.int32()).cast(pa.int64())
         return pc.multiply(days, _A_DAY).view(target)
-    return column.cast(pa.timestamp("us", own.tz)).view(pa.int64()).view(target)
+    return column.cast(pa.timestamp("us", data_type.tz)).view(pa.int64()).view(target)
 
 
 _A_DAY = 86_400_000_000
 
 
 def _number(column: pa.Array, target: pa.DataType) -> pa.Array:
-    own = column.type
+    data_type = column.type
     if pa.types.is_floating(target):
-        if pa.types.is_decimal(own):
+        if pa.types.is_decimal(data_type):
             # Arrow's own cast is wrong in the last digit at times.
             to_float = nearest_single if target.bit_width == 32 else float
-            texts = [None if one is None else str(one) for one in column.to_pylist()]
+            texts = [None if value is None else str(value) for value in column.to_pylist()]
             floats = [None if text is None else to_float(text) for text in texts]
             return pa.array(floats, target)
         return column.cast(target, safe=False)
-    if pa.types.is_integer(target) and not pa.types.is_decimal(own):
+    if pa.types.is_integer(target) and not pa.types.is_decimal(data_type):
         whole = column.cast(target, safe=False)
-        same = pc.equal(whole.cast(own, safe=False), column)
+        same = pc.equal(whole.cast(data_type, safe=False), column)
         return pc.if_else(same, whole, pa.scalar(None, target))
     values = [_exact(value) for value in column.to_pylist()]
     if pa.types.is_integer(target):
-        whole = [None if one is None else within(int(one), target.bit_width) for one in values]
+        whole = [None if x is None else within(int(x), target.bit_width) for x in values]
         return pa.array(whole, target)
-    return pa.array([None if one is None else rounded(one, target) for one in values], target)
+    return pa.array([None if value is None else rounded(value, target) for value in values], target)
 
 
 def _exact(value: object) -> Decimal | None:
@@ -467,27 +467,27 @@ def _exact(value: object) -> Decimal | None:
     return Decimal(str(value))
 
 
-def hashed_as(column: pa.Array, wanted: pa.DataType) -> tuple[pa.Array, pa.Array]:
+def hashed_as(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, pa.Array]:
     """Return values in another type, to be hashed, and which of them that changed.
 
     Parameters
     ----------
     column : pyarrow.Array
-    wanted : pyarrow.DataType
+    target : pyarrow.DataType
         Equal to the column's, or one that it can be read as.
     """
     column = with_one_zero(plain(column))
-    own = column.type
-    if pa.types.is_nested(wanted):
+    data_type = column.type
+    if pa.types.is_nested(target):
         texts = [None if value is None else repr(value) for value in column.to_pylist()]
         return pa.array(texts, pa.string()), pa.array(np.zeros(len(column), bool))
-    if own.equals(wanted):
+    if data_type.equals(target):
         return column, pa.array(np.zeros(len(column), bool))
-    converted = convert(column, wanted)
+    converted = convert(column, target)
     changed = pc.and_(pc.is_null(converted), pc.is_valid(column))
-    floats = pa.types.is_floating(own) and pa.types.is_floating(wanted)
-    if not (is_text(own) or is_text(wanted) or floats):
-        back = convert(converted, own)
+    floats = pa.types.is_floating(data_type) and pa.types.is_floating(target)
+    if not (is_text(data_type) or is_text(target) or floats):
+        back = convert(converted, data_type)
         same = pc.fill_null(pc.equal(back, column), False)
         both_null = pc.and_(pc.is_null(back), pc.is_null(column))
         changed = pc.or_(changed, pc.invert(pc.or_(same, both_null)))

@@ -80,21 +80,21 @@ def judge(plan: PlannedColumn, column: pa.Array, markers: Sequence[str]) -> Judg
 def _judge_coded(plan: PlannedColumn, column: pa.DictionaryArray, markers: Sequence[str]) -> Judged:
     """Judge the different values, and last a null, for all that are equal to them."""
     values = column.dictionary
-    one = judge(plan, pa.concat_arrays([values, pa.nulls(1, values.type)]), markers)
+    by_code = judge(plan, pa.concat_arrays([values, pa.nulls(1, values.type)]), markers)
     codes = pc.fill_null(column.indices, len(values))
     places = codes.to_numpy()
-    if is_text(one.values.type):
+    if is_text(by_code.values.type):
         # Several may be read as one text, or as none.
-        read = one.values.dictionary_encode()
+        read = by_code.values.dictionary_encode()
         of_rows = pa.DictionaryArray.from_arrays(read.indices.take(codes), read.dictionary)
     else:
-        of_rows = one.values.take(codes)
-    flags = (one.missing, one.invalid, one.infinite, one.numeric)
+        of_rows = by_code.values.take(codes)
+    flags = (by_code.missing, by_code.invalid, by_code.infinite, by_code.numeric)
     return Judged(of_rows, *(each[places] for each in flags))
 
 
 @dataclass
-class Found:
+class Findings:
     """The findings in the records of one task, or of all.
 
     Parameters
@@ -124,28 +124,21 @@ class Found:
     most_distinct: int = MOST_DISTINCT
 
     def add(
-        self, plans: Sequence[PlannedColumn], judged: Sequence[Judged], kept: np.ndarray
+        self, plans: Sequence[PlannedColumn], judged: Sequence[Judged], keep: np.ndarray
     ) -> None:
-        """Count the records of a batch.
-
-        Parameters
-        ----------
-        plans : sequence of PlannedColumn
-        judged : sequence of Judged
-        kept : bool ndarray of shape (n,)
-        """
-        self.rows += len(kept)
-        self.kept += int(kept.sum())
-        stays = None if kept.all() else pa.array(kept)
-        for index, (plan, one) in enumerate(zip(plans, judged, strict=True)):
+        """Count the records of a batch."""
+        self.rows += len(keep)
+        self.kept += int(keep.sum())
+        mask = None if keep.all() else pa.array(keep)
+        for index, (plan, column) in enumerate(zip(plans, judged, strict=True)):
             for name in ("missing", "invalid", "infinite"):
-                self.count(f"{name}_{index}", int(getattr(one, name).sum()))
-            own = one.values if stays is None else one.values.filter(stays)
+                self.count(f"{name}_{index}", int(getattr(column, name).sum()))
+            values = column.values if mask is None else column.values.filter(mask)
             if plan.column.kind == "category":
-                self.count(f"numeric_{index}", int((one.numeric & kept).sum()))
-                self._distinct(index).add(_hashes(own))
+                self.count(f"numeric_{index}", int((column.numeric & keep).sum()))
+                self._distinct(index).add(_hashes(values))
                 continue
-            numbers = _plain_numbers(own)
+            numbers = _plain_numbers(values)
             self._extremes(index, numbers)
             if plan.column.kind == "decimal":
                 name = f"places_{index}"
@@ -165,9 +158,9 @@ class Found:
             self._widen({index: ends["min"]}, {index: ends["max"]})
 
     def _widen(self, lowest: Mapping[int, Any], highest: Mapping[int, Any]) -> None:
-        for own, others, better in ((self.lowest, lowest, min), (self.highest, highest, max)):
+        for values, others, better in ((self.lowest, lowest, min), (self.highest, highest, max)):
             for index, value in others.items():
-                own[index] = better(own.get(index, value), value)
+                values[index] = better(values.get(index, value), value)
 
     def add_hashes(self, hashes: np.ndarray) -> None:
         """Add hashes of records, int64 ndarray of shape (n,), to their sum."""
@@ -175,7 +168,7 @@ class Found:
         self.hash_sum += (int(high.sum()) << 32) + int(low.sum())
         self.hash_xor ^= int(np.bitwise_xor.reduce(hashes)) if len(hashes) else 0
 
-    def merge(self, other: Found) -> None:
+    def merge(self, other: Findings) -> None:
         """Add what was found in other records."""
         self.rows += other.rows
         self.kept += other.kept
@@ -196,27 +189,27 @@ class Found:
             {
                 **vars(self),
                 "texts": {
-                    place: text.smallest().astype("<u8").tobytes().hex()
-                    for place, text in self.texts.items()
+                    index: text.smallest().astype("<u8").tobytes().hex()
+                    for index, text in self.texts.items()
                 },
-                "lowest": {place: _written(value) for place, value in self.lowest.items()},
-                "highest": {place: _written(value) for place, value in self.highest.items()},
+                "lowest": {index: _written(value) for index, value in self.lowest.items()},
+                "highest": {index: _written(value) for index, value in self.highest.items()},
             }
         )
 
     @classmethod
-    def of_text(cls, text: str) -> Found:
+    def of_text(cls, text: str) -> Findings:
         """Return what :meth:`to_text` wrote."""
         fields = json.loads(text)
         fields["texts"] = {
-            int(place): Distinct(
+            int(index): Distinct(
                 fields["most_distinct"], np.frombuffer(bytes.fromhex(hashes), "<u8")
             )
-            for place, hashes in fields["texts"].items()
+            for index, hashes in fields["texts"].items()
         }
         for ends in ("lowest", "highest"):
             values = fields[ends].items()
-            fields[ends] = {int(place): _KINDS[kind](value) for place, (kind, value) in values}
+            fields[ends] = {int(index): _KINDS[kind](value) for index, (kind, value) in values}
         return cls(**fields)
 
     def as_dict(self, plans: Sequence[PlannedColumn]) -> dict[str, object]:
@@ -233,8 +226,8 @@ class Found:
             exact = plan.column.kind == "decimal"
             if exact:
                 figures[f"places_{index}"] = self.counts.get(f"places_{index}")
-            for name, found in (("lowest", self.lowest), ("highest", self.highest)):
-                value = found.get(index)
+            for name, extremes in (("lowest", self.lowest), ("highest", self.highest)):
+                value = extremes.get(index)
                 figures[f"{name}_{index}"] = (
                     format(value, "f") if exact and value is not None else value
                 )
@@ -255,23 +248,23 @@ def _hashes(texts: pa.Array) -> np.ndarray:
 
 def _plain_numbers(values: pa.Array) -> pa.Array:
     """Return values as plain 64-bit numbers. Decimals stay what they are."""
-    own = values.type
-    if pa.types.is_decimal(own):
+    data_type = values.type
+    if pa.types.is_decimal(data_type):
         return values
-    if pa.types.is_floating(own):
+    if pa.types.is_floating(data_type):
         return values.cast(pa.float64())
-    if pa.types.is_date(own):
+    if pa.types.is_date(data_type):
         return values.cast(pa.date32()).view(pa.int32()).cast(pa.int64())
-    if pa.types.is_timestamp(own):
-        return values.cast(pa.timestamp("us", own.tz)).view(pa.int64())
+    if pa.types.is_timestamp(data_type):
+        return values.cast(pa.timestamp("us", data_type.tz)).view(pa.int64())
     return values.cast(pa.int64())
 
 
-def _places(numbers: pa.Array, known: int) -> int:
+def _places(numbers: pa.Array, least: int) -> int:
     """Return how many decimal places decimals need, or others did, whichever is more."""
     # With room for a digit before the point, which rounding asks for.
     wide = numbers.cast(pa.decimal256(76, numbers.type.scale))
-    for places in range(known, numbers.type.scale):
+    for places in range(least, numbers.type.scale):
         if pc.all(pc.equal(pc.round(wide, places, "towards_zero"), wide)).as_py():
             return places
-    return max(known, int(numbers.type.scale))
+    return max(least, int(numbers.type.scale))

@@ -69,8 +69,8 @@ class _OtherTypeError(Exception):
 
 def _decoded(content: pa.Buffer, columns: pa.Schema, dictionaries: bool, complete: bool) -> Batches:
     metadata = parquet.read_metadata(pa.BufferReader(content))
-    there = {name.lower(): name for name in metadata.schema.to_arrow_schema().names}
-    names = [there.get(field.name.lower()) for field in columns]
+    stored_names = {name.lower(): name for name in metadata.schema.to_arrow_schema().names}
+    names = [stored_names.get(field.name.lower()) for field in columns]
     if complete and None in names:
         raise KeyError("a column")
     texts = [
@@ -83,10 +83,10 @@ def _decoded(content: pa.Buffer, columns: pa.Schema, dictionaries: bool, complet
     with parquet.ParquetFile(
         pa.BufferReader(content), metadata=metadata, read_dictionary=texts, pre_buffer=False
     ) as file:
-        own = [name for name in names if name is not None]
+        present = [name for name in names if name is not None]
         # One column at least tells how many rows there are.
         for batch in file.iter_batches(
-            BATCH_ROWS, columns=own or list(there.values())[:1], use_threads=False
+            BATCH_ROWS, columns=present or list(stored_names.values())[:1], use_threads=False
         ):
             values = [
                 pa.nulls(len(batch), field.type)
@@ -122,18 +122,18 @@ def coded_columns(
     numbers = range(metadata.num_row_groups) if group is None else [group]
     groups = [metadata.row_group(number) for number in numbers]
     places = {metadata.schema.column(index).path: index for index in range(metadata.num_columns)}
-    most = bytes_of_a_code * sum(one.num_rows for one in groups)
+    most = bytes_of_a_code * sum(part.num_rows for part in groups)
     return [
         name
         for name in names
         if name in places
-        and sum(one.column(places[name]).total_uncompressed_size for one in groups) <= most
+        and sum(part.column(places[name]).total_uncompressed_size for part in groups) <= most
     ]
 
 
-def _as_read(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    if not is_read_as(values.type, wanted):
+def _as_read(values: pa.Array, target: pa.DataType) -> pa.Array:
+    if not is_read_as(values.type, target):
         raise _OtherTypeError
-    if values.type == _TEXTS and wanted == _TEXTS.value_type:
+    if values.type == _TEXTS and target == _TEXTS.value_type:
         return values
-    return values_as_read(values, wanted)
+    return values_as_read(values, target)

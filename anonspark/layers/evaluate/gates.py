@@ -10,7 +10,7 @@ from typing import Any
 from anonspark.config.gates import Gate
 from anonspark.core.figure_text import k_of
 from anonspark.errors import GuaranteeError
-from anonspark.layers.evaluate.withholding import least_count
+from anonspark.layers.evaluate.small_counts import least_count
 from anonspark.release.derived_manifest import figures_of_gates
 
 
@@ -41,7 +41,7 @@ class GateResult:
     within: bool = True
 
     def describe(self) -> str | None:
-        """Return by how much the figure is out of bounds, None where it is within."""
+        """Return by how much the figure is out of bounds, or None if it is within."""
         if self.withheld:
             return None if self.within else self._describe_withheld()
         if self.found is None:
@@ -59,19 +59,19 @@ class GateResult:
             )
         return None
 
-    def _needed_k(self, found: float, bound: float) -> str:
+    def _needed_k(self, risk: float, bound: float) -> str:
         """Return which k keeps a bound on the highest risk, and how a rounded one is written."""
         k = k_of(bound)
         if self.metric != "risk.prosecutor.highest" or k < 2:
             return ""
         # One in eleven is meant by 0.09.
-        is_rounded = found < 1.02 * bound and k_of(found) == k - 1
+        is_rounded = risk < 1.02 * bound and k_of(risk) == k - 1
         rounded = f"; 1/{k - 1} is written '1/{k - 1}'" if is_rounded else ""
         return f". {bound:g} needs k = {k:,}{rounded}"
 
     def _describe_withheld(self) -> str:
         bounds = (("at least", self.min), ("at most", self.max))
-        expected = " and ".join(f"{word} {one:g}" for word, one in bounds if one is not None)
+        expected = " and ".join(f"{word} {bound:g}" for word, bound in bounds if bound is not None)
         return (
             f"gates.{self.metric}: found a number that is withheld because it counts fewer than k "
             f"records. Expected {expected}"
@@ -164,7 +164,7 @@ class Drift:
         return abs(self.found - self.before) / abs(self.before) if self.before else float("inf")
 
     def describe(self) -> str | None:
-        """Return how far the figure is out of its bound, None where it is within."""
+        """Return how far the figure is out of its bound, or None if it is within."""
         # So written that a figure that is not a number is out of its bound.
         if self.change is None or self.change <= self.max:
             return None

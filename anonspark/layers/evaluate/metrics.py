@@ -100,15 +100,15 @@ class _SumUp:
         for batch in batches:
             sizes = batch.column(SIZE).to_numpy()
             order = np.argsort(sizes, kind="stable")
-            own, starts = np.unique(sizes[order], return_index=True)
+            different, starts = np.unique(sizes[order], return_index=True)
             columns: dict[str, pa.Array] = {
-                ROUND: pa.repeat(batch.column(ROUND)[0], len(own)),
-                SIZE: pa.array(own),
+                ROUND: pa.repeat(batch.column(ROUND)[0], len(different)),
+                SIZE: pa.array(different),
                 "classes": pa.array(np.diff(np.append(starts, len(sizes)))),
             }
-            published = [one for one in batch.schema.names if is_published(one)]
-            taken = sizes * sum(bytes_of_each(batch.column(one)) for one in published)
-            columns[_LABEL_BYTES] = pa.array(np.add.reduceat(taken[order], starts))
+            published = [name for name in batch.schema.names if is_published(name)]
+            label_bytes = sizes * sum(bytes_of_each(batch.column(name)) for name in published)
+            columns[_LABEL_BYTES] = pa.array(np.add.reduceat(label_bytes[order], starts))
             for index in range(self.quasi_identifiers):
                 for name in ("penalty", "loss"):
                     values = sizes * batch.column(f"{name}_{index}").to_numpy()
@@ -151,14 +151,14 @@ def sum_up(classes: Records, quasi_identifiers: Sequence[QuasiIdentifier]) -> li
             _losses(row, identifier, index) for index, identifier in enumerate(quasi_identifiers)
         )
         pairs = zip(quasi_identifiers, losses, strict=True)
-        own = Totals(
+        totals = Totals(
             {row[SIZE]: row["classes"]},
-            sum((weight_of(one) * lost.penalty for one, lost in pairs), Decimal(0)),
+            sum((weight_of(identifier) * lost.penalty for identifier, lost in pairs), Decimal(0)),
             losses,
             row[_LABEL_BYTES],
         )
         number = row[ROUND]
-        by_round[number] = by_round[number] + own if number in by_round else own
+        by_round[number] = by_round[number] + totals if number in by_round else totals
     return [by_round[number] for number in sorted(by_round)]
 
 
@@ -207,15 +207,15 @@ class _Encode:
         for batch in batches:
             numbers = batch.column(ROUND).to_numpy()
             for number in np.unique(numbers).tolist():
-                own = batch.filter(pa.array(numbers == number))
+                classes = batch.filter(pa.array(numbers == number))
                 levels = self.rounds[number]
                 groups = [
-                    _groups(attribute, level, own.column(f"lowest_{index}"))
+                    _groups(attribute, level, classes.column(f"lowest_{index}"))
                     for index, (attribute, level) in enumerate(
                         zip(self.attributes, levels, strict=True)
                     )
                 ]
-                columns = [own.column(ROUND), *groups, own.column(SIZE)]
+                columns = [classes.column(ROUND), *groups, classes.column(SIZE)]
                 yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
@@ -224,8 +224,8 @@ def _groups(attribute: AttributeGroups, level: int, labels: pa.Array) -> pa.Arra
     if level == attribute.height:
         # One group, whatever its label.
         return pa.array(np.zeros(len(labels), np.int32))
-    known = recode(attribute, level).labels
-    return pc.index_in(labels.cast(pa.string()), value_set=known).cast(pa.int32())
+    names = recode(attribute, level).labels
+    return pc.index_in(labels.cast(pa.string()), value_set=names).cast(pa.int32())
 
 
 @dataclass(frozen=True)
@@ -251,9 +251,9 @@ class _Loss:
         for attribute, low, high, record in zip(
             self.attributes, self.levels, levels, self.records, strict=True
         ):
-            there = np.zeros(attribute.number(high), np.int64)
-            np.add.at(there, attribute.between(low, high), record)
-            records.append(there)
+            counts = np.zeros(attribute.number(high), np.int64)
+            np.add.at(counts, attribute.between(low, high), record)
+            records.append(counts)
         return node_loss(self.attributes, levels, records)
 
     def ascending(self) -> Iterator[tuple[Fraction, Levels]]:
@@ -313,9 +313,9 @@ def node_rows(
         for position, identifier in enumerate(quasi_identifiers)
     )
     rounds = {
-        one.number: tuple(one.levels[identifier.name] for identifier in quasi_identifiers)
-        for one in results
-        if one.levels is not None
+        result.number: tuple(result.levels[identifier.name] for identifier in quasi_identifiers)
+        for result in results
+        if result.levels is not None
     }
     if not rounds or number > _MOST_CLASSES:
         return []
@@ -324,10 +324,10 @@ def node_rows(
     encoded = classes.map_batches(encode, encode.schema, names).collect()
     rows: list[dict[str, object]] = []
     for result in results:
-        own = encoded.filter(pc.equal(encoded.column(ROUND), result.number))
-        if own.num_rows:
-            groups = [own.column(f"group_{index}").to_numpy() for index in range(len(attributes))]
-            table = _tuples(attributes, rounds[result.number], groups, own[_COUNT].to_numpy())
+        part = encoded.filter(pc.equal(encoded.column(ROUND), result.number))
+        if part.num_rows:
+            groups = [part.column(f"group_{index}").to_numpy() for index in range(len(attributes))]
+            table = _tuples(attributes, rounds[result.number], groups, part[_COUNT].to_numpy())
             rows += _rows_of_round(result, table, counts_told=counts_told)
     return rows
 

@@ -93,12 +93,12 @@ class _Extent:
 
     @classmethod
     def of(
-        cls, own: QuasiIdentifier, low: Codes, high: Codes, some_missing: Flags, all_missing: Flags
+        cls, identifier: QuasiIdentifier, low: Codes, high: Codes, some: Flags, every: Flags
     ) -> _Extent:
         """Return what is from a code to another one, which are the same where all are missing."""
-        ends = own.first(low), own.last(high)
-        low_end, high_end = (np.where(all_missing, low, end) for end in ends)
-        return cls(low_end, high_end, some_missing, all_missing, (low, high))
+        ends = identifier.first(low), identifier.last(high)
+        low_end, high_end = (np.where(every, low, end) for end in ends)
+        return cls(low_end, high_end, some, every, (low, high))
 
 
 @dataclass(frozen=True)
@@ -339,8 +339,8 @@ def _hierarchy_labels(hierarchy: Hierarchy, extent: _Extent) -> list[str]:
     labels = [MISSING] * len(extent.all_missing)
     low, high = extent.lowest[present], extent.highest[present]
     ancestors = hierarchy.labels(hierarchy.lowest_common_level(low, high), low)
-    for place, label in zip(present.tolist(), ancestors, strict=True):
-        labels[place] = hierarchy_label(label, with_missing=bool(extent.some_missing[place]))
+    for index, label in zip(present.tolist(), ancestors, strict=True):
+        labels[index] = hierarchy_label(label, with_missing=bool(extent.some_missing[index]))
     return labels
 
 
@@ -401,9 +401,9 @@ def _exact_means(values: Figures, present: Flags, starts: Codes, counts: Codes) 
     means = []
     for start, stop, count in zip(starts[:-1], starts[1:], counts.tolist(), strict=True):
         # So small that the sum of huge values stays finite; a power of two changes no digit.
-        own = values[start:stop][present[start:stop]]
-        scale = 2.0**-64 if np.abs(own).max(initial=0.0) > 2.0**900 else 1.0
-        shares = (own * scale).tolist()
+        members = values[start:stop][present[start:stop]]
+        scale = 2.0**-64 if np.abs(members).max(initial=0.0) > 2.0**900 else 1.0
+        shares = (members * scale).tolist()
         mean = math.fsum(shares) / count
         # What the first division rounded away.
         mean += math.fsum([*shares, *[-mean] * len(shares)]) / count

@@ -52,10 +52,10 @@ def class_schema(records: pa.Schema, d: int, columns: Sequence[PublishedColumn])
         pa.field(SIZE, pa.int64()),
     ]
     for index in range(d):
-        own = records.field(quasi_identifier_column(index)).with_nullable(True)
+        field = records.field(quasi_identifier_column(index)).with_nullable(True)
         fields += [
-            own.with_name(f"lowest_{index}"),
-            own.with_name(f"highest_{index}"),
+            field.with_name(f"lowest_{index}"),
+            field.with_name(f"highest_{index}"),
             pa.field(f"level_{index}", pa.int64()),
             pa.field(f"penalty_{index}", pa.float64()),
             pa.field(f"loss_{index}", pa.float64()),
@@ -98,7 +98,7 @@ def class_rows(
             f"penalty_{index}": pa.array(figures.penalties[:, index]),
             f"loss_{index}": pa.array(figures.losses[:, index]),
         }
-    columns |= {published_column(position): one for position, one in enumerate(published)}
+    columns |= {published_column(position): column for position, column in enumerate(published)}
     return pa.table(columns)
 
 
@@ -148,6 +148,6 @@ def exact_sums(values: Figures, starts: Places | Sequence[int] = (0,)) -> list[D
     sums = (np.add.reduceat(part, np.asarray(starts, np.int64)).tolist() for part in parts)
     with localcontext(prec=60):
         return [
-            Decimal(own * 10**_PLACES + (high << _LOW_BITS) + low).scaleb(-_PLACES)
-            for own, high, low in zip(*sums, strict=True)
+            Decimal(integer * 10**_PLACES + (high << _LOW_BITS) + low).scaleb(-_PLACES)
+            for integer, high, low in zip(*sums, strict=True)
         ]

@@ -83,7 +83,7 @@ class FullDomainRecoding:
     def _places(self) -> list[int]:
         """Place among the attributes of each quasi-identifier of the configuration."""
         places = range(len(self.attributes))
-        return sorted(places, key=lambda place: self.attributes[place].position)
+        return sorted(places, key=lambda index: self.attributes[index].position)
 
     def publish(self, groups: Codes) -> list[pa.Array]:
         """Return the published columns.
@@ -100,9 +100,9 @@ class FullDomainRecoding:
         """
         published = []
         for column in self.columns:
-            place = self._places[column.attribute]
-            recoded = self._recoded[place]
-            published.append(recoded.labels.take(pa.array(groups[:, place])))
+            index = self._places[column.attribute]
+            recoded = self._recoded[index]
+            published.append(recoded.labels.take(pa.array(groups[:, index])))
         return published
 
     def names(self, groups: Codes) -> list[pa.Array]:
@@ -120,13 +120,13 @@ class FullDomainRecoding:
             what else the input holds, and so on records that are left out.
         """
         names = []
-        for place in self._places:
-            attribute, level = self.attributes[place], self.levels[place]
+        for index in self._places:
+            attribute, level = self.attributes[index], self.levels[index]
             first = attribute.first_leaves(level)
             labels = pa.array(attribute.hierarchy.labels(level, first).tolist(), pa.string())
-            own = pa.array(groups[:, place])
-            beyond = pc.greater_equal(own, len(labels))
-            names.append(labels.take(pc.if_else(beyond, pa.scalar(None, pa.int32()), own)))
+            numbers = pa.array(groups[:, index])
+            beyond = pc.greater_equal(numbers, len(labels))
+            names.append(labels.take(pc.if_else(beyond, pa.scalar(None, pa.int32()), numbers)))
         return names
 
     def figures(self, groups: Codes, sizes: Integers) -> ClassFigures:
@@ -142,13 +142,13 @@ class FullDomainRecoding:
         labels = []
         penalties = np.empty(groups.shape)
         losses = np.empty(groups.shape)
-        for index, place in enumerate(self._places):
-            recoded = self._recoded[place]
-            own = groups[:, place]
-            arrow_type = self.attributes[place].quasi_identifier.arrow_type
-            labels.append(recoded.labels.take(pa.array(own)).cast(arrow_type))
-            penalties[:, index] = recoded.penalties[own]
-            losses[:, index] = recoded.losses[own]
-        own_levels = [self.levels[place] for place in self._places]
+        for index, column in enumerate(self._places):
+            recoded = self._recoded[column]
+            numbers = groups[:, column]
+            arrow_type = self.attributes[column].quasi_identifier.arrow_type
+            labels.append(recoded.labels.take(pa.array(numbers)).cast(arrow_type))
+            penalties[:, index] = recoded.penalties[numbers]
+            losses[:, index] = recoded.losses[numbers]
+        own_levels = [self.levels[column] for column in self._places]
         levels = np.tile(np.array(own_levels, np.int64), (len(groups), 1))
         return ClassFigures(sizes, labels, labels, levels, penalties, losses)

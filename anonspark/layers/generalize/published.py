@@ -53,7 +53,7 @@ class PublishedValues:
         return AttributeGroups(self.before[index], index), AttributeGroups(self.after[index], index)
 
     def new_top(self, index: int) -> tuple[str, str] | None:
-        """Return the label of everything before and after, None where it is the same."""
+        """Return the label of everything before and after, or None if it is the same."""
         tops = [recode(pair, pair.height).labels[0].as_py() for pair in self.pairs(index)]
         return None if tops[0] == tops[1] else (tops[0], tops[1])
 
@@ -69,8 +69,8 @@ class _CountCodes:
             np.zeros(identifier.highest + 2, np.int64) for identifier in self.quasi_identifiers
         ]
         for batch in batches:
-            for index, one in enumerate(self.quasi_identifiers):
-                codes = one.encode(batch.column(quasi_identifier_column(index)))
+            for index, identifier in enumerate(self.quasi_identifiers):
+                codes = identifier.encode(batch.column(quasi_identifier_column(index)))
                 totals[index] += np.bincount(codes, minlength=len(totals[index]))
         for index, total in enumerate(totals):
             present = np.flatnonzero(total)
@@ -114,14 +114,14 @@ def count_published(
     Two jobs with one shuffle each of the different values of each task. These are collected, at
     most about 1,000,000 of each quasi-identifier.
     """
-    all_counts, own_counts = (_count_codes(one, quasi_identifiers) for one in (records, left_out))
+    totals, left_counts = (_count_codes(part, quasi_identifiers) for part in (records, left_out))
     after, missing = [], []
-    for one, all_, count in zip(quasi_identifiers, all_counts, own_counts, strict=True):
-        published = all_ - count
-        lacking = int(published[one.missing_code]) if one.has_missing else 0
-        present = np.flatnonzero(published[: one.highest + 1])
+    for identifier, total, count in zip(quasi_identifiers, totals, left_counts, strict=True):
+        published = total - count
+        lacking = int(published[identifier.missing_code]) if identifier.has_missing else 0
+        present = np.flatnonzero(published[: identifier.highest + 1])
         missing.append(lacking)
-        after.append(_with_values(one, present, lacking > 0, one.name in from_files))
+        after.append(_with_values(identifier, present, lacking > 0, identifier.name in from_files))
     return PublishedValues(quasi_identifiers, tuple(after), tuple(missing))
 
 
@@ -162,8 +162,8 @@ class _RecodeClasses:
 
     def _relabelled(self, classes: pa.Table) -> pa.Table:
         for name, (before, after) in self.labels.items():
-            own = classes.column(name)
-            relabelled = pc.if_else(pc.equal(own, before), pa.scalar(after, own.type), own)
+            column = classes.column(name)
+            relabelled = pc.if_else(pc.equal(column, before), pa.scalar(after, column.type), column)
             classes = classes.set_column(classes.schema.get_field_index(name), name, relabelled)
         return classes
 
@@ -181,16 +181,15 @@ class _RecodeClasses:
                     # One group, whose label may be another one now.
                     groups = np.zeros(len(here), np.int64)
                 else:
-                    found = pc.index_in(labels.take(pa.array(here)), value_set=after.labels)
-                    groups = found.to_numpy()
+                    chosen = labels.take(pa.array(here))
+                    groups = pc.index_in(chosen, value_set=after.labels).to_numpy()
                 new_labels[here] = np.array(after.labels.to_pylist(), object)[groups]
                 penalties[here], losses[here] = after.penalties[groups], after.losses[groups]
             written = pa.array(new_labels.tolist(), labels.type)
             for name, column in zip(
                 names, (written, written, pa.array(penalties), pa.array(losses)), strict=True
             ):
-                place = classes.schema.get_field_index(name)
-                classes = classes.set_column(place, name, column)
+                classes = classes.set_column(classes.schema.get_field_index(name), name, column)
         return classes
 
 

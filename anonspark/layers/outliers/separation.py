@@ -79,22 +79,22 @@ class PayingSeparation(OutlierSeparation):
 
     def normal_records(self, records: GroupedRecords) -> Flags:
         """Return whether each stays. See :mod:`anonspark.kernels.paying_separation`."""
-        kept: Flags = separate_where_paying(
+        stays: Flags = separate_where_paying(
             *records, self._spans, self.neighbors, self.by_density, self.price
         )
-        return kept
+        return stays
 
 
 def spans_of(quasi_identifiers: Sequence[QuasiIdentifier]) -> Spans:
     """Return what the kernels compute certainty penalties from."""
     none = np.iinfo(np.int64).max
     first, nodes, shares = [0], [np.zeros(0, np.int64)], [np.zeros(0)]
-    for one in quasi_identifiers:
-        if one.hierarchy is not None:
-            leaves = np.arange(len(one.categories))
-            for level in range(one.hierarchy.height + 1):
-                nodes.append(one.hierarchy.nodes(level, leaves))
-                covered = one.hierarchy.leaf_counts(level, leaves)
+    for identifier in quasi_identifiers:
+        if identifier.hierarchy is not None:
+            leaves = np.arange(len(identifier.categories))
+            for level in range(identifier.hierarchy.height + 1):
+                nodes.append(identifier.hierarchy.nodes(level, leaves))
+                covered = identifier.hierarchy.leaf_counts(level, leaves)
                 shares.append(np.where(covered > 1, covered / max(len(leaves), 1), 0.0))
         first.append(sum(map(len, nodes)))
     return Spans(

@@ -76,8 +76,8 @@ class Bracket:
 def _comparison(thresholds: Sequence[int], end: Sequence[int]) -> int:
     """Return -1, 0 or 1: whether thresholds come before an end, agree with it, or come behind."""
     shared = min(len(thresholds), len(end))
-    own, other = tuple(thresholds[:shared]), tuple(end[:shared])
-    return (own > other) - (own < other)
+    first, second = tuple(thresholds[:shared]), tuple(end[:shared])
+    return (first > second) - (first < second)
 
 
 def _agrees(boundary: Boundary, end: Sequence[int], decided: bool, equal_agrees: bool) -> bool:

@@ -26,7 +26,7 @@ from anonspark.layers.partition.cut_tree import (
     Descent,
     positions_for,
 )
-from anonspark.layers.partition.people import (
+from anonspark.layers.partition.unit_criteria import (
     MatchedValues,
     PeopleOfSides,
     PeopleSplit,
@@ -134,8 +134,8 @@ class Histogram:
     def find(self, rank: int) -> tuple[int, int]:
         """Return the bin of the ``rank``-th smallest record (from 1) and the records below it."""
         cumulative = np.cumsum(self.counts)
-        place = int(np.searchsorted(cumulative, rank))
-        return place, int(cumulative[place] - self.counts[place])
+        index = int(np.searchsorted(cumulative, rank))
+        return index, int(cumulative[index] - self.counts[index])
 
 
 @dataclass(frozen=True)
@@ -157,8 +157,8 @@ Answer = Histogram | Drawn | int | PeopleOfSides | list[int]
 
 def first_of_node(questions: Sequence[Question], nodes: int) -> Integers:
     """Return where the questions of each of so many nodes begin. They are sorted by node."""
-    own = np.array([question.node for question in questions], np.int64)
-    return np.searchsorted(own, np.arange(nodes + 1)).astype(np.int64)
+    nodes_asked = np.array([question.node for question in questions], np.int64)
+    return np.searchsorted(nodes_asked, np.arange(nodes + 1)).astype(np.int64)
 
 
 def draw_among(
@@ -232,8 +232,8 @@ class Counter:
 
     def _as_rows(self) -> Integers:
         """Return the requests as :func:`~anonspark.kernels.descent.accumulate_histograms` asks."""
-        wanted = {(False, False): EQUAL, (False, True): EQUAL}
-        wanted |= {(True, False): BEFORE, (True, True): BEFORE_OR_EQUAL}
+        comparisons = {(False, False): EQUAL, (False, True): EQUAL}
+        comparisons |= {(True, False): BEFORE, (True, True): BEFORE_OR_EQUAL}
         rows: Integers = np.array(
             [
                 [
@@ -242,7 +242,7 @@ class Counter:
                     request.highest,
                     shift,
                     first,
-                    wanted[
+                    comparisons[
                         request.goes_left,
                         request.boundary is None or request.boundary.equal_goes_left,
                     ],
@@ -262,13 +262,13 @@ class Counter:
         """Draw among the records of a batch, by the hashes behind their codes."""
         d = len(self.descent.quasi_identifiers)
         draws, rows, priorities = draw_among(keys[:, d], leaves, self.draws, len(self.descent))
-        for draw, row, own in zip(
+        for draw, row, priority in zip(
             draws.tolist(), rows.tolist(), priorities.view(np.int64).tolist(), strict=True
         ):
             # Equal hashes are equal contents, or a collision, which codes decide.
-            place = (len(self.requests) + draw, own)
+            key = (len(self.requests) + draw, priority)
             codes = keys[row, :d].tolist()
-            drawn[place] = min(drawn.get(place, codes), codes)
+            drawn[key] = min(drawn.get(key, codes), codes)
 
     def _meet(self, keys: Integers, leaves: npt.NDArray[np.int32], met: list[Integers]) -> None:
         """Take notice of the people of a batch, of each question at most as many as it asks for."""
@@ -278,9 +278,9 @@ class Counter:
             measured = with_distances(
                 columns, boundary.vantage_point, self.descent.quasi_identifiers
             )
-            own = columns[-1][goes_left(measured, boundary) == question.goes_left]
+            people = columns[-1][goes_left(measured, boundary) == question.goes_left]
             # The smallest ones: those of all tasks together are the smallest of all, then.
-            met[index] = np.union1d(met[index], own)[: question.most]
+            met[index] = np.union1d(met[index], people)[: question.most]
 
     def count(self, batches: Iterable[Integers]) -> dict[str, object]:
         """Count the records of a partition.
@@ -347,7 +347,7 @@ class Counter:
         parts.append((places[:, 0], places[:, 1], none, none, none))
         first = len(self.requests) + len(self.draws)
         units = np.concatenate([np.zeros(0, np.int64), *met])
-        questions = np.repeat(first + np.arange(len(met)), [len(one) for one in met])
+        questions = np.repeat(first + np.arange(len(met)), [len(people) for people in met])
         none = np.zeros(len(units), np.int64)
         parts.append((questions, units, none, none, none))
         names = ("request", "bin", "count", "minimum", "maximum")
@@ -375,15 +375,15 @@ class Counter:
                 columns = (result[name][rows] for name in ("count", "minimum", "maximum"))
                 histograms.append(Histogram(*(column.astype(np.int64) for column in columns)))
             elif number >= len(self.requests) + len(self.draws):
-                asked = self.units[number - len(self.requests) - len(self.draws)]
-                units.append(min(len(rows), asked.most))
+                question = self.units[number - len(self.requests) - len(self.draws)]
+                units.append(min(len(rows), question.most))
             else:
                 codes = [list(result["codes"][row]) for row in rows]
                 d = len(self.descent.quasi_identifiers)
                 draws.append(Drawn(np.array(codes, np.int64).reshape(-1, d)))
-        found: dict[type, Iterator[Answer]] = {
+        by_kind: dict[type, Iterator[Answer]] = {
             Request: iter(histograms),
             Draw: iter(draws),
             UnitCount: iter(units),
         }
-        return [next(found[type(question)]) for question in self.questions]
+        return [next(by_kind[type(question)]) for question in self.questions]

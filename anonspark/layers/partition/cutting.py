@@ -15,7 +15,7 @@ from anonspark.kernels.vantage_points import UNITS
 from anonspark.layers.partition.counting import Histogram, Question, Request, UnitCount
 from anonspark.layers.partition.cut_tree import Boundary
 from anonspark.layers.partition.node import Asking, Node
-from anonspark.layers.partition.people import (
+from anonspark.layers.partition.unit_criteria import (
     MatchedValues,
     PeopleOfSides,
     PeopleSplit,
@@ -72,11 +72,11 @@ def find_ranks(
     while waiting:
         # Ranks that fall into the same bin are looked for in one histogram of it.
         zoomed: dict[Request, tuple[int, list[int]]] = {}
-        for counted, below, own in waiting:
-            for rank in own:
-                place, smaller = counted.find(rank - below)
-                lowest, highest = int(counted.minima[place]), int(counted.maxima[place])
-                rows = int(counted.counts[place])
+        for counted, below, sought in waiting:
+            for rank in sought:
+                index, smaller = counted.find(rank - below)
+                lowest, highest = int(counted.minima[index]), int(counted.maxima[index])
+                rows = int(counted.counts[index])
                 if lowest == highest:
                     runs.add((lowest, below + smaller, rows))
                     continue
@@ -86,8 +86,8 @@ def find_ranks(
             break
         histograms = yield from ask(list(zoomed))
         waiting = [
-            (answer, below, own)
-            for answer, (below, own) in zip(histograms, zoomed.values(), strict=True)
+            (answer, below, sought)
+            for answer, (below, sought) in zip(histograms, zoomed.values(), strict=True)
         ]
     return sorted(runs)
 
@@ -227,8 +227,8 @@ def counts_of_values(criteria: Criteria, histograms: Sequence[Histogram]) -> lis
     first_value = criteria.first_value
     counts = []
     for index, histogram in enumerate(histograms):
-        own = first_value[index + 1] - first_value[index]
-        dense = np.zeros(int(own), np.int64)
+        different = first_value[index + 1] - first_value[index]
+        dense = np.zeros(int(different), np.int64)
         dense[histogram.minima - first_value[index]] = histogram.counts
         counts.append(dense)
     return counts
@@ -282,19 +282,19 @@ def sides_have_units(
     units = criteria.units
     if units is None:
         return True
-    asked: list[Question] = [
+    questions: list[Question] = [
         UnitCount(node.number, boundary, goes_left, criteria.k)
         for goes_left, rows in ((True, left_rows), (False, node.rows - left_rows))
         if rows <= units.of_fewer_than_k
     ]
-    if not asked:
+    if not questions:
         return True
-    answers = yield asked
+    answers = yield questions
     return all(answer == criteria.k for answer in answers)
 
 
 def first_allowed(
-    node: Node, boundaries: Sequence[Boundary], places: Sequence[int], criteria: Criteria
+    node: Node, boundaries: Sequence[Boundary], order: Sequence[int], criteria: Criteria
 ) -> Asking[int | None]:
     """Return the first of some boundaries both of whose sides satisfy criteria that count people.
 
@@ -303,7 +303,7 @@ def first_allowed(
     node : Node
     boundaries : sequence of Boundary
         One, or several of one quasi-identifier, from the lowest to the highest.
-    places : sequence of int
+    order : sequence of int
         The order in which they are looked at.
     criteria : Criteria
 
@@ -317,22 +317,23 @@ def first_allowed(
     One pass that counts the people on the sides of all boundaries. For distinct l-diversity one
     more for each boundary that is looked at and may have it, by the different values alone.
     """
-    if not places:
+    if not order:
         return None
     (sides,) = yield [PeopleSplit(node.number, tuple(boundaries))]
     if not isinstance(sides, PeopleOfSides):
         raise TypeError("expected the people of sides")
-    for place in places:
-        people = [at_most_matched(*sides.side(place, left=left)) for left in (True, False)]
+    for position in order:
+        people = [at_most_matched(*sides.side(position, left=left)) for left in (True, False)]
         if not all(_satisfy(person, criteria) for person in people):
             continue
         answers = yield [
-            MatchedValues(node.number, boundaries[place], left) for left in (True, False)
+            MatchedValues(node.number, boundaries[position], left) for left in (True, False)
         ]
         matched = [answer for answer in answers if isinstance(answer, list)]
-        people = [replace(person, matched=own) for person, own in zip(people, matched, strict=True)]
+        pairs = zip(people, matched, strict=True)
+        people = [replace(person, matched=values) for person, values in pairs]
         if all(_satisfy(person, criteria) for person in people):
-            return place
+            return position
     return None
 
 

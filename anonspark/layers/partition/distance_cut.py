@@ -16,6 +16,7 @@ from anonspark.kernels.canon import CANDIDATE_SIDE, CANDIDATES, SAMPLE_SIDE, SAM
 from anonspark.kernels.descent import DISTANCE
 from anonspark.kernels.paths import child_path
 from anonspark.kernels.vantage_points import order_by_spread
+from anonspark.layers.partition.bracket_pass import Outlook
 from anonspark.layers.partition.brackets import (
     Bracket,
     distance_bracket,
@@ -30,11 +31,10 @@ from anonspark.layers.partition.cutting import (
     interval_of_distances,
     sides_satisfy,
 )
-from anonspark.layers.partition.evidence import Evidence
 from anonspark.layers.partition.forest import Forest
 from anonspark.layers.partition.growing import Waiting
 from anonspark.layers.partition.node import Asking, Cut, Node, Questions
-from anonspark.layers.partition.one_pass import Outlook
+from anonspark.layers.partition.node_counts import Evidence
 from anonspark.layers.partition.predicting import (
     FEWEST_SAMPLED,
     MOST_HANDED_BACK,
@@ -77,7 +77,7 @@ class _Drawn:
 
 
 @dataclass(frozen=True)
-class _Known:
+class _PointCounts:
     """The answer of a pass for a node and one vantage point."""
 
     point: Point
@@ -97,7 +97,7 @@ class DistanceForesight:
 
     rule: DrawsVantagePoints
     outlook: Outlook
-    _known: dict[int, _Known] = field(default_factory=dict)
+    _known: dict[int, _PointCounts] = field(default_factory=dict)
     _drawn: dict[int, list[_Drawn]] = field(default_factory=dict)
     """The draws of each node."""
     _below: dict[int, tuple[list[_Drawn], list[_Drawn]]] = field(default_factory=dict)
@@ -118,10 +118,10 @@ class DistanceForesight:
         bool
             Whether anything was counted: then at least one of these is answered.
         """
-        asked = [(one.node, self._measured_from(one.asked)) for one in waiting]
+        points_by_node = [(entry.node, self._measured_from(entry.asked)) for entry in waiting]
         measured = [
             (node, point)
-            for node, point in asked
+            for node, point in points_by_node
             if point is not None and not self._is_known(node.number, point)
         ]
         nodes = [node for node, _ in measured]
@@ -131,8 +131,8 @@ class DistanceForesight:
         draws: list[Draw] = []
         first_draw: dict[int, int] = {}
         handed_back = 0.0
-        for (node, point), own in zip(measured, places, strict=True):
-            predicted = self._predict(node, point, own[self.outlook.sampled[own] > 0])
+        for (node, point), sample in zip(measured, places, strict=True):
+            predicted = self._predict(node, point, sample[self.outlook.sampled[sample] > 0])
             if predicted is None:
                 continue
             bracket, inside = predicted
@@ -147,31 +147,31 @@ class DistanceForesight:
         if not forest.roots:
             return False
         counted = self.outlook.count(tree, forest, draws)
-        for number, place in forest.roots.items():
-            columns = counted.known(place, counted.nothing())
-            evidence = counted.evidence(place, columns)
+        for number, root in forest.roots.items():
+            columns = counted.known(root, counted.nothing())
+            evidence = counted.evidence(root, columns)
             if evidence is not None:
-                self._known[number] = _Known(points[number], evidence)
+                self._known[number] = _PointCounts(points[number], evidence)
         for node in nodes:
             if node.number in first_draw:
-                place = first_draw[node.number]
+                first = first_draw[node.number]
                 left, right = self._draws_below(node)
                 drawn = [
-                    _Drawn(draw, counted.drawn(place + index))
+                    _Drawn(draw, counted.drawn(first + index))
                     for index, draw in enumerate([*left, *right])
                 ]
                 self._below[node.number] = drawn[: len(left)], drawn[len(left) :]
         return True
 
     def _is_known(self, number: int, point: Point) -> bool:
-        known = self._known.get(number)
-        return known is not None and known.point == point
+        counts = self._known.get(number)
+        return counts is not None and counts.point == point
 
-    def _measured_from(self, asked: Sequence[Question]) -> Point | None:
+    def _measured_from(self, questions: Sequence[Question]) -> Point | None:
         """Return the vantage point of a question about all distances of a node."""
-        if len(asked) != 1 or not isinstance(asked[0], Request):
+        if len(questions) != 1 or not isinstance(questions[0], Request):
             return None
-        request = asked[0]
+        request = questions[0]
         of_all = request.boundary is not None and not request.boundary.keys
         whole = (request.lowest, request.highest) == self.rule.distances
         if request.key != DISTANCE or request.boundary is None or not (of_all and whole):
@@ -179,11 +179,11 @@ class DistanceForesight:
         return request.boundary.vantage_point
 
     def _predict(self, node: Node, point: Point, sample: Integers) -> tuple[Bracket, float] | None:
-        """Return a bracket and about how many records are inside. None where that is too many."""
+        """Return a bracket and about how many records are inside, or None if they are too many."""
         if len(sample) < FEWEST_SAMPLED:
             return None
-        own = np.ascontiguousarray(self.outlook.columns[:, sample])
-        columns = with_distances(own, point, self.rule.quasi_identifiers)
+        codes = np.ascontiguousarray(self.outlook.columns[:, sample])
+        columns = with_distances(codes, point, self.rule.quasi_identifiers)
         d = len(self.rule.quasi_identifiers)
         keys = (DISTANCE, *range(d), d, d + 1)
         bracket = distance_bracket(keys, point, columns, slack(len(sample)))
@@ -206,21 +206,21 @@ class DistanceForesight:
         draws = [question for question in questions if isinstance(question, Draw)]
         if draws:
             return self._answer_draws(node, draws)
-        known = self._known.get(node)
+        counts = self._known.get(node)
         # Whoever asks again wants to be told more than before.
-        if known is None or not known.answered.isdisjoint(questions):
+        if counts is None or not counts.answered.isdisjoint(questions):
             return None
-        known.answered.update(questions)
-        return known.evidence.answer(questions)
+        counts.answered.update(questions)
+        return counts.evidence.answer(questions)
 
     def _answer_draws(self, node: int, draws: Sequence[Draw]) -> list[Answer] | None:
-        known = {one.draw.salt: one for one in self._drawn.get(node, ())}
+        by_salt = {stored.draw.salt: stored for stored in self._drawn.get(node, ())}
         answers: list[Answer] = []
         for draw in draws:
-            own = known.get(draw.salt)
-            if own is None or own.draw.limit < draw.limit:
+            stored = by_salt.get(draw.salt)
+            if stored is None or stored.draw.limit < draw.limit:
                 return None
-            answers.append(self._by_priority(own.columns, draw))
+            answers.append(self._by_priority(stored.columns, draw))
         return answers
 
     def _by_priority(self, columns: Integers, draw: Draw) -> Drawn:
@@ -252,8 +252,8 @@ class DistanceForesight:
         for index, (number, drawn) in enumerate(zip(numbers, sides, strict=True)):
             if drawn:
                 self._drawn[number] = [
-                    _Drawn(one.draw, np.compress(self._go(one, boundary)[index], one.columns, 1))
-                    for one in drawn
+                    _Drawn(item.draw, np.compress(self._go(item, boundary)[index], item.columns, 1))
+                    for item in drawn
                 ]
 
     def _go(self, drawn: _Drawn, boundary: Boundary) -> tuple[Flags, Flags]:
@@ -299,7 +299,7 @@ class DistanceCut:
         return DistanceForesight(self, outlook)
 
     def __call__(self, node: Node) -> Questions:
-        """Ask for one node's draws and histograms and return its cut, None where there is none.
+        """Ask for a node's draws and histograms and return its cut, or None if there is none.
 
         Notes
         -----
@@ -348,19 +348,19 @@ class DistanceCut:
         times : float
             How many times as many records to draw as should be enough.
         """
-        wanted = {CANDIDATE_SIDE: CANDIDATES} | ({SAMPLE_SIDE: SAMPLES} if self.spread else {})
+        sizes = {CANDIDATE_SIDE: CANDIDATES} | ({SAMPLE_SIDE: SAMPLES} if self.spread else {})
         return [
             Draw(
                 node,
                 int(child_path(np.uint64(path), np.uint64(side))),
                 min(int((2 * most + 64) / rows * times * 2**64), _ALL),
             )
-            for side, most in wanted.items()
+            for side, most in sizes.items()
         ]
 
     def _vantage_points(self, node: Node) -> Asking[Figures]:
         """Draw candidates and put the best one first."""
-        wanted = (CANDIDATES, SAMPLES) if self.spread else (CANDIDATES,)
+        sizes = (CANDIDATES, SAMPLES) if self.spread else (CANDIDATES,)
         # If that is too few, for records of equal content count once, the limit is raised.
         times = 1.0
         while True:
@@ -368,10 +368,10 @@ class DistanceCut:
             answers = yield list(draws)
             drawn = [
                 answer.codes[:most]
-                for answer, most in zip(answers, wanted, strict=True)
+                for answer, most in zip(answers, sizes, strict=True)
                 if isinstance(answer, Drawn)
             ]
-            enough = all(len(own) == most for own, most in zip(drawn, wanted, strict=True))
+            enough = all(len(codes) == most for codes, most in zip(drawn, sizes, strict=True))
             if enough or all(draw.limit == _ALL for draw in draws):
                 break
             times *= 64

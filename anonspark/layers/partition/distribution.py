@@ -13,20 +13,25 @@ from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.protocol import TASK, Table
 from anonspark.engine.tasks import Batches
+from anonspark.layers.partition.bracket_pass import (
+    FOREST_COUNTS,
+    CountedForest,
+    CountForest,
+    Outlook,
+)
 from anonspark.layers.partition.counting import Answer, Counter, Draw, Question
 from anonspark.layers.partition.cut_tree import CutTree, Descent
 from anonspark.layers.partition.forest import Forest
 from anonspark.layers.partition.growing import CutRule, grow
 from anonspark.layers.partition.node import Leaf, Node
-from anonspark.layers.partition.one_pass import FOREST_COUNTS, CountedForest, CountForest, Outlook
 from anonspark.layers.partition.packing import PACKED_KEYS, SAMPLE, PackedKeys, Sampling
-from anonspark.layers.partition.people import (
+from anonspark.layers.partition.predicting import FEWEST_SAMPLED
+from anonspark.layers.partition.unit_criteria import (
     MatchedValues,
     PeopleSplit,
     count_sides,
     match_sides,
 )
-from anonspark.layers.partition.predicting import FEWEST_SAMPLED
 from anonspark.staged.dictionaries import put_together, worth_dividing
 from anonspark.staged.keys import is_coded, key_matrix, with_codes
 from anonspark.staged.records import (
@@ -150,11 +155,11 @@ def pack_by_task(addressed: Iterable[Addressed], tasks: int) -> Batches:
     """
     waiting: list[Addressed] = []
     size = 0
-    for one in addressed:
-        if not len(one.records):
+    for part in addressed:
+        if not len(part.records):
             continue
-        waiting.append(one)
-        size += one.records.nbytes
+        waiting.append(part)
+        size += part.records.nbytes
         if size >= _BYTES_AT_ONCE:
             yield _packed(waiting, tasks)
             waiting, size = [], 0
@@ -163,19 +168,19 @@ def pack_by_task(addressed: Iterable[Addressed], tasks: int) -> Batches:
 
 
 def _packed(addressed: Sequence[Addressed], tasks: int) -> pa.RecordBatch:
-    records = put_together([one.records for one in addressed])
-    numbers = np.concatenate([one.tasks for one in addressed])
+    records = put_together([part.records for part in addressed])
+    numbers = np.concatenate([part.tasks for part in addressed])
     # NumPy sorts numbers of 16 bits many times faster.
     fits = tasks <= np.iinfo(np.uint16).max
     order = np.argsort(numbers.astype(np.uint16) if fits else numbers, kind="stable")
-    own, starts = np.unique(numbers[order], return_index=True)
-    records = worth_dividing(records.take(pa.array(order)), len(own))
+    present, starts = np.unique(numbers[order], return_index=True)
+    records = worth_dividing(records.take(pa.array(order)), len(present))
     ends = np.append(starts[1:], len(order))
     packed = pack_tables(
         records.slice(start, end - start)
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
     )
-    arrays = [pa.array(own.astype(np.int32)), packed]
+    arrays = [pa.array(present.astype(np.int32)), packed]
     return pa.RecordBatch.from_arrays(arrays, schema=SENT)
 
 
@@ -205,7 +210,7 @@ def send_records(
 
 
 def received_records(batches: Batches) -> pa.Table | None:
-    """Return the records that were sent to a task, None where there are none.
+    """Return the records that were sent to a task, or None if there are none.
 
     Parameters
     ----------
@@ -303,7 +308,7 @@ def partition_records(
 
 
 def _sampling(rows: int, salt: int) -> Sampling | None:
-    """Return how to draw a sample, None where it would be too small."""
+    """Return how to draw a sample, or None if it would be too small."""
     sampling = Sampling(rows, salt)
     return sampling if sampling.expected >= FEWEST_SAMPLED else None
 
@@ -343,9 +348,9 @@ class _Counting:
 
     def count(self, tree: CutTree, questions: Sequence[Question]) -> list[Answer]:
         """Answer questions: by one pass over all records, and one of each kind about people."""
-        splits = [one for one in questions if isinstance(one, PeopleSplit)]
-        matches = [one for one in questions if isinstance(one, MatchedValues)]
-        others = [one for one in questions if not isinstance(one, PeopleSplit | MatchedValues)]
+        splits = [question for question in questions if isinstance(question, PeopleSplit)]
+        matches = [question for question in questions if isinstance(question, MatchedValues)]
+        others = [item for item in questions if not isinstance(item, PeopleSplit | MatchedValues)]
         where = self.packed, self.keys, tree.descent()
         of_kind: dict[type, Iterator[Answer]] = {
             PeopleSplit: iter(count_sides(*where, splits)),

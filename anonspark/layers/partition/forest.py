@@ -33,11 +33,11 @@ class Forest:
         self.roots[leaf] = len(self)
         return self._add()
 
-    def cut(self, place: int, bracket: Bracket) -> tuple[int, int]:
+    def cut(self, index: int, bracket: Bracket) -> tuple[int, int]:
         """Cut a predicted leaf and return its left and right child."""
-        self.brackets[place] = bracket
-        self.children[place] = (self._add(), self._add())
-        return self.children[place]
+        self.brackets[index] = bracket
+        self.children[index] = (self._add(), self._add())
+        return self.children[index]
 
     def _add(self) -> int:
         self.brackets.append(None)

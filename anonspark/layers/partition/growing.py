@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from anonspark.kernels.paths import child_path
+from anonspark.layers.partition.bracket_pass import Outlook
 from anonspark.layers.partition.counting import (
     Answer,
     Draw,
@@ -20,7 +21,6 @@ from anonspark.layers.partition.counting import (
 )
 from anonspark.layers.partition.cut_tree import Boundary, CutTree
 from anonspark.layers.partition.node import Cut, Leaf, Node, Questions
-from anonspark.layers.partition.one_pass import Outlook
 
 
 class CutRule(Protocol):
@@ -172,7 +172,7 @@ class _Growing:
         while stack:
             entry, answers = stack.pop()
             # Of people nothing is known before.
-            of_records = all(isinstance(one, Request | Draw) for one in entry.asked)
+            of_records = all(isinstance(question, Request | Draw) for question in entry.asked)
             if answers is None and of_records:
                 answers = self.foresight.answer(entry.node.number, entry.asked)
             if answers is None:
@@ -183,7 +183,7 @@ class _Growing:
                 entry.asked = entry.questions.send(list(answers))
                 stack.append((entry, None))
             except StopIteration as finished:
-                stack += [(one, None) for one in self._finish(entry.node, finished.value)]
+                stack += [(child, None) for child in self._finish(entry.node, finished.value)]
 
 
 def _from_left_to_right(tree: CutTree) -> list[int]:

@@ -12,6 +12,7 @@ from anonspark.core.arrays import Integers
 from anonspark.core.criteria import Counts, Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.kernels.mondrian import choose_boundaries, further_ranks
+from anonspark.layers.partition.bracket_pass import CountedForest, Outlook
 from anonspark.layers.partition.brackets import goes_left
 from anonspark.layers.partition.counting import Histogram, Question, Request
 from anonspark.layers.partition.cut_tree import Boundary, CutTree
@@ -26,19 +27,18 @@ from anonspark.layers.partition.cutting import (
     sides_satisfy,
     value_requests,
 )
-from anonspark.layers.partition.evidence import Evidence
 from anonspark.layers.partition.growing import Waiting
 from anonspark.layers.partition.node import Asking, Cut, Node, Questions
-from anonspark.layers.partition.one_pass import CountedForest, Outlook
+from anonspark.layers.partition.node_counts import Evidence
 from anonspark.layers.partition.predicting import Predictor
 
 
 @dataclass(frozen=True)
-class _Known:
+class _NodeCounts:
     """The answer of a pass for a node."""
 
     counted: CountedForest
-    place: int
+    index: int
     columns: Integers
     """Transposed keys of its records that are known one by one."""
     evidence: Evidence
@@ -57,7 +57,7 @@ class Foresight:
 
     predictor: Predictor
     outlook: Outlook
-    _known: dict[int, _Known] = field(default_factory=dict)
+    _known: dict[int, _NodeCounts] = field(default_factory=dict)
 
     def look_ahead(self, tree: CutTree, waiting: Sequence[Waiting]) -> bool:
         """Predict the trees under some leaves and count what is needed to grow them.
@@ -74,11 +74,11 @@ class Foresight:
         bool
             Whether anything was counted: then the first questions of one of these are answered.
         """
-        nodes = [one.node for one in waiting if one.is_new]
+        nodes = [entry.node for entry in waiting if entry.is_new]
         sample = self.outlook
         expected = []
-        for node, own in zip(nodes, sample.in_leaves(tree, nodes), strict=True):
-            leaf = self.predictor.expect(node, sample.columns[:, own], sample.sampled[own])
+        for node, rows in zip(nodes, sample.in_leaves(tree, nodes), strict=True):
+            leaf = self.predictor.expect(node, sample.columns[:, rows], sample.sampled[rows])
             if leaf is not None:
                 expected.append(leaf)
         forest = self.predictor.predict(expected)
@@ -89,20 +89,20 @@ class Foresight:
             self._learn(number, counted, root, counted.nothing())
         return True
 
-    def _learn(self, number: int, counted: CountedForest, place: int, arrived: Integers) -> None:
-        columns = counted.known(place, arrived)
-        evidence = counted.evidence(place, columns)
+    def _learn(self, number: int, counted: CountedForest, index: int, arrived: Integers) -> None:
+        columns = counted.known(index, arrived)
+        evidence = counted.evidence(index, columns)
         if evidence is not None:
-            self._known[number] = _Known(counted, place, columns, evidence)
+            self._known[number] = _NodeCounts(counted, index, columns, evidence)
 
     def answer(self, node: int, questions: Sequence[Question]) -> list[Histogram] | None:
         """Answer a node's questions, or return None if the cluster has to."""
-        known = self._known.get(node)
+        counts = self._known.get(node)
         # Whoever zooms in on a bin that has all records wants to be told more than before.
-        if known is None or not known.answered.isdisjoint(questions):
+        if counts is None or not counts.answered.isdisjoint(questions):
             return None
-        known.answered.update(questions)
-        return known.evidence.answer(questions)
+        counts.answered.update(questions)
+        return counts.evidence.answer(questions)
 
     def cut(self, node: int, boundary: Boundary, numbers: tuple[int, int]) -> None:
         """Take notice of a cut: what is known of the node is known of its children then.
@@ -115,17 +115,17 @@ class Foresight:
         numbers : (int, int)
             Of its left and right child.
         """
-        known = self._known.pop(node, None)
-        if known is None:
+        counts = self._known.pop(node, None)
+        if counts is None:
             return
-        bracket = known.counted.forest.brackets[known.place]
+        bracket = counts.counted.forest.brackets[counts.index]
         if bracket is None or not bracket.allows(boundary):
             return
-        places = known.counted.forest.children[known.place]
-        left = goes_left(known.columns, boundary)
-        for number, place, side in zip(numbers, places, (left, ~left), strict=True):
-            arrived = np.compress(side, known.columns, axis=1)
-            self._learn(number, known.counted, place, arrived)
+        indices = counts.counted.forest.children[counts.index]
+        left = goes_left(counts.columns, boundary)
+        for number, index, side in zip(numbers, indices, (left, ~left), strict=True):
+            arrived = np.compress(side, counts.columns, axis=1)
+            self._learn(number, counts.counted, index, arrived)
 
 
 _T = TypeVar("_T")
@@ -172,7 +172,7 @@ class MedianCut:
         return Foresight(Predictor(self, outlook.largest_leaf, outlook.most_nodes), outlook)
 
     def __call__(self, node: Node) -> Questions:
-        """Ask for one node's histograms and return its cut, None where it cannot be cut.
+        """Ask for a node's histograms and return its cut, or None if it cannot be cut.
 
         Notes
         -----
@@ -285,15 +285,15 @@ def _further_out(
     for value, below, equal in runs:
         for left_rows, equal_goes_left in ((below, False), (below + equal, True)):
             if min(left_rows, node.rows - left_rows) >= criteria.k:
-                own = Boundary((request.key,), (value,), equal_goes_left)
-                boundaries.setdefault(left_rows, own)
+                boundary = Boundary((request.key,), (value,), equal_goes_left)
+                boundaries.setdefault(left_rows, boundary)
     nearest = sorted(boundaries, key=lambda rows: abs(2 * rows - node.rows))
     if criteria.counts_people:
         ascending = sorted(boundaries)
         ordered = [boundaries[rows] for rows in ascending]
         places = [ascending.index(rows) for rows in nearest]
-        place = yield from first_allowed(node, ordered, places, criteria)
-        return None if place is None else _children(node, ascending[place], ordered[place])
+        position = yield from first_allowed(node, ordered, places, criteria)
+        return None if position is None else _children(node, ascending[position], ordered[position])
     counts = yield from _values_before(node, list(boundaries.values()), criteria)
     by_rows = dict(zip(boundaries, counts, strict=True))
     # The lower boundary comes first, and of two equally good ones it stays there.
@@ -331,8 +331,8 @@ def _values_before(
     before = [np.zeros_like(part) for part in counts_of_values(criteria, histograms[:each])]
     counts = []
     for index in range(0, len(histograms), each):
-        own = counts_of_values(criteria, histograms[index : index + each])
-        before = [total + part for total, part in zip(before, own, strict=True)]
+        stretch = counts_of_values(criteria, histograms[index : index + each])
+        before = [total + part for total, part in zip(before, stretch, strict=True)]
         counts.append(before)
     return counts
 
@@ -348,9 +348,9 @@ def _wide_to_narrow(chosen: int, widths: list[float]) -> list[int]:
     return [chosen, *sorted(others, key=lambda j: -widths[j])]
 
 
-def _tightened(own: list[int], bounds: Sequence[int | None]) -> list[int]:
+def _tightened(extremes: list[int], bounds: Sequence[int | None]) -> list[int]:
     """Return the bounds of a cell, with the node's own extreme where that is the bound."""
-    pairs = zip(own, bounds, strict=True)
+    pairs = zip(extremes, bounds, strict=True)
     return [extreme if bound is None else bound for extreme, bound in pairs]
 
 

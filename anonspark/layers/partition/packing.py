@@ -146,7 +146,7 @@ class PackedKeys:
         names = key_columns(len(self.quasi_identifiers), self.criteria, coded=self.coded)
         for first, records in unpack_batches(packed, names):
             keys = key_matrix(records, self.quasi_identifiers, self.criteria, first)
-            columns = [keys[:, place] for place in self._places]
+            columns = [keys[:, index] for index in self._places]
             columns = [column.astype(_smallest_type(column)) for column in columns]
             yield pa.RecordBatch.from_pydict(
                 {
@@ -180,8 +180,8 @@ class PackedKeys:
                 n, start, begin = rows.as_py(), first.as_py(), 0
                 keys = np.zeros((n, key_width(d, self.criteria)), np.int64)
                 keys[:, d + 1] = np.arange(start, start + n)
-                for place, size in zip(self._places, sizes.as_py(), strict=True):
-                    keys[:, place] = np.frombuffer(packed.as_buffer(), f"i{size}", n, begin)
+                for index, size in zip(self._places, sizes.as_py(), strict=True):
+                    keys[:, index] = np.frombuffer(packed.as_buffer(), f"i{size}", n, begin)
                     begin += n * int(size)
                 yield keys
 
@@ -193,7 +193,7 @@ class PackedKeys:
         keys : int64 ndarray of shape (n, width)
         marks : int64 ndarray of shape (n,)
         """
-        columns = [marks, *(keys[:, place] for place in self._record_places)]
+        columns = [marks, *(keys[:, index] for index in self._record_places)]
         columns = [column.astype(_smallest_type(column)) for column in columns]
         head = np.array([len(keys), *(column.itemsize for column in columns)], np.int64)
         return b"".join(column.tobytes() for column in (head, *columns))
@@ -209,15 +209,15 @@ class PackedKeys:
         """
         width = self._record_width
         places = [width, *self._record_places]
-        heads = [np.frombuffer(one, np.int64, 1 + len(places)) for one in packed]
+        heads = [np.frombuffer(value, np.int64, 1 + len(places)) for value in packed]
         columns = np.zeros((width + 1, sum(int(head[0]) for head in heads)), np.int64)
         start = 0
-        for one, head in zip(packed, heads, strict=True):
+        for value, head in zip(packed, heads, strict=True):
             rows, begin = int(head[0]), head.nbytes
-            for place, size in zip(places, head[1:].tolist(), strict=True):
-                own = np.frombuffer(one, f"i{size}", rows, begin)
-                columns[place, start : start + rows] = own
-                begin += own.nbytes
+            for index, size in zip(places, head[1:].tolist(), strict=True):
+                column = np.frombuffer(value, f"i{size}", rows, begin)
+                columns[index, start : start + rows] = column
+                begin += column.nbytes
             start += rows
         return columns[:width], columns[width]
 
@@ -228,8 +228,8 @@ class PackedKeys:
         The known single records do not show whom the others are about.
         """
         d, width = len(self.quasi_identifiers), self._record_width
-        own = [place for place in self._places if place < width]
-        return sorted([*own, *([d + 1] * self.with_hashes)])
+        indices = [index for index in self._places if index < width]
+        return sorted([*indices, *([d + 1] * self.with_hashes)])
 
     @property
     def _record_width(self) -> int:
@@ -243,5 +243,5 @@ class PackedKeys:
 def _smallest_type(column: Integers) -> type[np.signedinteger]:
     lowest, highest = column.min(initial=0), column.max(initial=0)
     return next(
-        one for one in _TYPES if np.iinfo(one).min <= lowest and highest <= np.iinfo(one).max
+        kind for kind in _TYPES if np.iinfo(kind).min <= lowest and highest <= np.iinfo(kind).max
     )

@@ -13,10 +13,10 @@ import numpy as np
 from anonspark.core.arrays import Integers
 from anonspark.layers.partition.brackets import Bracket, bracket_around
 from anonspark.layers.partition.counting import Answer
-from anonspark.layers.partition.evidence import SampleEvidence
 from anonspark.layers.partition.forest import Forest
 from anonspark.layers.partition.growing import CutRule
 from anonspark.layers.partition.node import Cut, Node
+from anonspark.layers.partition.node_counts import SampleEvidence
 
 MOST_HANDED_BACK = 2**21
 """Records that the driver gets of one pass, more or less."""
@@ -90,7 +90,7 @@ class Predictor:
     most_nodes: int
 
     def expect(self, node: Node, columns: Integers, sampled: Integers) -> Expected | None:
-        """Return a leaf of the tree with its sample, None where there is too little of it.
+        """Return a leaf of the tree with its sample, or None if the sample is too small.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class Predictor:
         handed_back = 0.0
         waiting: deque[tuple[Expected, int | None]] = deque((leaf, None) for leaf in leaves)
         while waiting and len(forest) + 3 <= self.most_nodes:
-            expected, place = waiting.popleft()
+            expected, parent = waiting.popleft()
             if expected.node.rows < FEWEST_SAMPLED or expected.surely_fits(self.largest_leaf):
                 continue
             cut = cut_by_sample(expected)
@@ -128,17 +128,17 @@ class Predictor:
             if cut is None or bracket is None:
                 continue
             inside = _inside(bracket, expected)
-            own = inside * expected.weight
+            records = inside * expected.weight
             if 2 * inside > expected.node.rows:
                 continue
-            if handed_back + own > MOST_HANDED_BACK:
-                if place is None:
+            if handed_back + records > MOST_HANDED_BACK:
+                if parent is None:
                     return Forest()
                 continue
-            handed_back += own
-            if place is None:
-                place = forest.plant(expected.node.number)
-            waiting.extend(zip(expected.cut(cut), forest.cut(place, bracket), strict=True))
+            handed_back += records
+            if parent is None:
+                parent = forest.plant(expected.node.number)
+            waiting.extend(zip(expected.cut(cut), forest.cut(parent, bracket), strict=True))
         return forest
 
     def _bracket(self, expected: Expected, cut: Cut) -> Bracket | None:
@@ -162,10 +162,10 @@ def cut_by_sample(expected: Expected) -> Cut | None:
     questions = expected.rule(expected.node)
     try:
         # Only the attribute that is cut needs to be sorted, so extremes come first.
-        known = evidence.extremes_alone(next(questions))
-        while known is not None:
-            answers: list[Answer] = list(known)
-            known = evidence.answer(questions.send(answers))
+        histograms = evidence.extremes_alone(next(questions))
+        while histograms is not None:
+            answers: list[Answer] = list(histograms)
+            histograms = evidence.answer(questions.send(answers))
     except StopIteration as finished:
         cut: Cut | None = finished.value
         return cut

@@ -43,12 +43,12 @@ def require_fitting_ranges(columns: Sequence[InputColumn]) -> None:
     """
     problems = []
     for column in columns:
-        own, kind = column.attribute, column.kind
+        attribute, kind = column.attribute, column.kind
         # With a hierarchy the configuration itself says what the values are.
-        if own.hierarchy is not None:
+        if attribute.hierarchy is not None:
             continue
         for key in ("range", "grid", "bottom", "top"):
-            value = getattr(own, key)
+            value = getattr(attribute, key)
             try:
                 if key == "grid" and value not in (None, "auto", "none"):
                     read_grid(value, kind)
@@ -64,13 +64,13 @@ def require_fitting_ranges(columns: Sequence[InputColumn]) -> None:
 
 
 def require_sound_values(
-    found: Mapping[str, Any], columns: Sequence[InputColumn], configuration: Configuration
+    figures: Mapping[str, Any], columns: Sequence[InputColumn], configuration: Configuration
 ) -> None:
     """Check the counts of a pass over the input.
 
     Parameters
     ----------
-    found : mapping
+    figures : mapping
         Of :meth:`anonspark.engine.protocol.Input.inspect`.
     columns : sequence of InputColumn
     configuration : Configuration
@@ -80,33 +80,33 @@ def require_sound_values(
     DataError
         With all problems at once: names and counts, never a value.
     """
-    rows, kept, k = found["rows"], found["kept"], configuration.privacy.k
+    rows, left, k = figures["rows"], figures["kept"], configuration.privacy.k
     problems = []
     if rows == 0:
         empty = "the table is empty"
-        if found["blank_rows"]:
+        if figures["blank_rows"]:
             empty = "no row of the table has a value in any of the attributes' columns"
         raise DataError(f"input.path: {empty}. Expected at least k = {k} rows")
     for index, column in enumerate(columns):
         where = f"attributes.{column.name}"
-        if configuration.missing == "error" and found[f"missing_{index}"]:
+        if configuration.missing == "error" and figures[f"missing_{index}"]:
             problems.append(
-                f"{where}: {found[f'missing_{index}']:,} of {rows:,} values are missing. Complete "
-                "them, or set missing to drop or category"
+                f"{where}: {figures[f'missing_{index}']:,} of {rows:,} values are missing. "
+                "Complete them, or set missing to drop or category"
             )
-        if found[f"invalid_{index}"]:
+        if figures[f"invalid_{index}"]:
             problems.append(
-                f"{where}: {found[f'invalid_{index}']:,} of {rows:,} values are not of the "
+                f"{where}: {figures[f'invalid_{index}']:,} of {rows:,} values are not of the "
                 f"declared type {column.declared}{_remedy(column, configuration)}"
             )
-        if found[f"infinite_{index}"]:
+        if figures[f"infinite_{index}"]:
             problems.append(
-                f"{where}: {found[f'infinite_{index}']:,} of {rows:,} values are infinite. Replace "
-                "them by numbers or by missing values"
+                f"{where}: {figures[f'infinite_{index}']:,} of {rows:,} values are infinite. "
+                "Replace them by numbers or by missing values"
             )
         if column.kind == "category":
-            numeric = found[f"numeric_{index}"]
-            present = kept - (found[f"missing_{index}"] if configuration.missing != "drop" else 0)
+            numeric = figures[f"numeric_{index}"]
+            present = left - (figures[f"missing_{index}"] if configuration.missing != "drop" else 0)
             if column.undeclared_text and 0 < present == numeric:
                 _LOGGER.warning(
                     "%s: a text column with nothing but numbers. Its values are ordered as text. "
@@ -119,12 +119,12 @@ def require_sound_values(
                     "numbers. For a number set its type to number and correct the others or list "
                     "them in input.missing_markers, for a code set its type to text"
                 )
-            if found[f"distinct_{index}"] > _MOST_CATEGORIES and column.attribute.hierarchy:
+            if figures[f"distinct_{index}"] > _MOST_CATEGORIES and column.attribute.hierarchy:
                 problems.append(
                     f"{where}: more than {_MOST_CATEGORIES:,} different values, too many for a "
                     "hierarchy. Is it an identifier? Make it coarser, or remove the hierarchy"
                 )
-            elif found[f"distinct_{index}"] > _MOST_CATEGORIES:
+            elif figures[f"distinct_{index}"] > _MOST_CATEGORIES:
                 problems.append(
                     f"{where}: a text quasi-identifier with more than {_MOST_CATEGORIES:,} "
                     "different values. Is it an identifier? Declare its type (number, date), or "
@@ -132,7 +132,7 @@ def require_sound_values(
                 )
     if problems:
         raise DataError(*problems)
-    require_enough_rows(rows, kept, k)
+    require_enough_rows(rows, left, k)
 
 
 def _remedy(column: InputColumn, configuration: Configuration) -> str:
@@ -154,7 +154,7 @@ def _remedy(column: InputColumn, configuration: Configuration) -> str:
     return f"{midnight}. Correct them, {markers}"
 
 
-def require_enough_rows(rows: int, kept: int, k: int) -> None:
+def require_enough_rows(rows: int, left: int, k: int) -> None:
     """Check that the rows that stay could be one class.
 
     Raises
@@ -162,10 +162,10 @@ def require_enough_rows(rows: int, kept: int, k: int) -> None:
     DataError
         If they are fewer than k.
     """
-    if kept < k:
-        dropped = f", {rows - kept:,} more were dropped for missing values" if kept < rows else ""
+    if left < k:
+        dropped = f", {rows - left:,} more were dropped for missing values" if left < rows else ""
         raise DataError(
-            f"privacy.k: {k} needs at least {k} rows, the input has {kept:,}{dropped}. "
+            f"privacy.k: {k} needs at least {k} rows, the input has {left:,}{dropped}. "
             "Nothing can be published"
         )
 
@@ -174,7 +174,7 @@ def describe_quasi_identifier(
     index: int,
     column: InputColumn,
     arrow_type: pa.DataType,
-    found: Mapping[str, Any],
+    figures: Mapping[str, Any],
     configuration: Configuration,
     categories: Sequence[str] | None,
 ) -> QuasiIdentifier:
@@ -187,7 +187,7 @@ def describe_quasi_identifier(
     column : InputColumn
     arrow_type : pyarrow.DataType
         Type of its staged column.
-    found : mapping
+    figures : mapping
         Of :meth:`anonspark.engine.protocol.Input.inspect`.
     configuration : Configuration
     categories : sequence of str or None
@@ -199,11 +199,11 @@ def describe_quasi_identifier(
         If decimals need more digits than 64-bit integers hold, or values lack from the declared
         order or from the hierarchy.
     """
-    has_missing = configuration.missing == "category" and found[f"missing_{index}"] > 0
+    has_missing = configuration.missing == "category" and figures[f"missing_{index}"] > 0
     if column.kind == "category":
         described = _describe_categories(column, arrow_type, sorted(categories or ()))
     else:
-        described = _describe_numbers(index, column, arrow_type, found, configuration)
+        described = _describe_numbers(index, column, arrow_type, figures, configuration)
         if has_missing and described.highest == np.iinfo(np.int64).max:
             raise DataError(
                 f"attributes.{column.name}: holds the largest 64-bit integer, which leaves no code "
@@ -279,12 +279,12 @@ def _describe_numbers(
     index: int,
     column: InputColumn,
     arrow_type: pa.DataType,
-    found: Mapping[str, Any],
+    figures: Mapping[str, Any],
     configuration: Configuration,
 ) -> QuasiIdentifier:
     """Return a quasi-identifier whose values have an order of their own."""
     scale = arrow_type.scale if column.kind == "decimal" else 0
-    low, high = found[f"lowest_{index}"], found[f"highest_{index}"]
+    low, high = figures[f"lowest_{index}"], figures[f"highest_{index}"]
     if low is None:
         lowest, highest = 0, -1
     elif column.kind == "float":
@@ -293,7 +293,7 @@ def _describe_numbers(
         lowest, highest = (int(code) for code in codes)
     elif column.kind == "decimal":
         # The places that the values use, which may be fewer than the column's type offers.
-        scale = found[f"places_{index}"]
+        scale = figures[f"places_{index}"]
         lowest, highest = (int(Decimal(value).scaleb(scale)) for value in (low, high))
         if max(abs(lowest), abs(highest)) >= 10**_MOST_DIGITS:
             problem = (
@@ -324,16 +324,17 @@ def _with_grid(
     described: QuasiIdentifier, column: InputColumn, configuration: Configuration
 ) -> QuasiIdentifier:
     """Return a quasi-identifier whose ranges end where the configuration says."""
-    own, kind, scale = column.attribute, described.kind, described.scale
+    attribute, kind, scale = column.attribute, described.kind, described.scale
     single = described.arrow_type == pa.float32()
     bottom, top = (
         None if end is None else places_of_range(kind, [end], single=single)[0]
-        for end in (own.bottom, own.top)
+        for end in (attribute.bottom, attribute.top)
     )
     # Means have no ends, and where figures are those of a print the default has none.
-    is_printed = own.grid == "auto" and getattr(configuration.model, "published", None) is not None
+    step = attribute.grid
+    is_printed = step == "auto" and getattr(configuration.model, "published", None) is not None
     hides_ends = configuration.output.style == "mean"
-    step = None if own.grid == "none" or is_printed or hides_ends else own.grid
+    step = None if step == "none" or is_printed or hides_ends else step
     grid = None
     if described.lowest <= described.highest and step is not None:
         low, high = (described.value_of(code) for code in (described.lowest, described.highest))
@@ -379,7 +380,7 @@ def _with_range(described: QuasiIdentifier, column: InputColumn) -> QuasiIdentif
     places = places_of_range(kind, bounds, single=single)
     if kind == "decimal":
         scale = max(scale, decimal_places(bounds))
-        places = [place * 10**scale for place in places]
+        places = [bound_place * 10**scale for bound_place in places]
         if max(map(abs, places)) >= 10**_MOST_DIGITS:
             raise DataError(
                 f"attributes.{column.name}.range: its bounds need more than {_MOST_DIGITS} digits. "

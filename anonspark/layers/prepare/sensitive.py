@@ -119,9 +119,9 @@ def _values_and_counts(records: Records | Rows, column: str) -> tuple[pa.Array, 
     schema = pa.schema([("value", records.schema.field(column).type), ("count", pa.int64())])
     count = _CountEach(schema)
     counted = records.map_batches(count, schema, [column])
-    found = counted.aggregate(["value"], sums=["count"]).collect(_MOST_VALUES + 1)
-    found = found.sort_by("value")
-    return found["value"].combine_chunks(), found["count"].to_numpy()
+    counts = counted.aggregate(["value"], sums=["count"]).collect(_MOST_VALUES + 1)
+    counts = counts.sort_by("value")
+    return counts["value"].combine_chunks(), counts["count"].to_numpy()
 
 
 @dataclass(frozen=True)
@@ -168,8 +168,8 @@ def require_satisfiable(criteria: Criteria) -> None:
         return
     violated = criteria.violated_by(int(counts[0].sum()), counts)
     if violated is not None:
-        (own,) = (one.counts for one in criteria.sensitive if one.name == violated.attribute)
-        number = np.count_nonzero(own)
+        by_name = {attribute.name: attribute.counts for attribute in criteria.sensitive}
+        number = np.count_nonzero(by_name[violated.attribute])
         values = "1 value" if number == 1 else f"{number:,} different values"
         raise GuaranteeError(
             f"privacy: the whole input violates {violated.describe()} on attribute "
@@ -202,11 +202,6 @@ class _CountValues:
 def count_values(records: Records, criteria: Criteria) -> list[Counts]:
     """Count the sensitive values of staged records.
 
-    Parameters
-    ----------
-    records : Records
-    criteria : Criteria
-
     Returns
     -------
     list of int64 ndarray
@@ -220,7 +215,7 @@ def count_values(records: Records, criteria: Criteria) -> list[Counts]:
         return []
     names = [attribute.column for attribute in criteria.sensitive]
     counted = records.map_batches(_CountValues(criteria), _NUMBERS, names)
-    found = counted.aggregate(["number"], sums=["count"]).collect()
+    numbers = counted.aggregate(["number"], sums=["count"]).collect()
     counts = np.zeros(int(criteria.first_value[-1]), np.int64)
-    counts[found["number"].to_numpy()] = found["count"].to_numpy()
+    counts[numbers["number"].to_numpy()] = numbers["count"].to_numpy()
     return np.split(counts, criteria.first_value[1:-1])

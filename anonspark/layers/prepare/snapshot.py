@@ -27,8 +27,8 @@ from anonspark.layers.prepare.inspection import (
     require_fitting_ranges,
     require_sound_values,
 )
-from anonspark.layers.prepare.people import count_units, require_countable, with_people
 from anonspark.layers.prepare.sensitive import describe_criteria, require_satisfiable
+from anonspark.layers.prepare.unit_counts import count_units, require_countable, with_people
 from anonspark.progress import tell
 from anonspark.staged.records import PACKED, PackRecords, Records, Rows
 
@@ -187,23 +187,23 @@ def inspect_input(engine: Engine, configuration: Configuration) -> Inspection:
     opened = engine.open_input(configuration, hierarchies)
     require_fitting_ranges(opened.columns)
     tell("checking values")
-    found = opened.inspect()
-    require_sound_values(found, opened.columns, configuration)
-    kept = Rows(opened.kept)
-    units = _units(kept, configuration)
+    figures = opened.inspect()
+    require_sound_values(figures, opened.columns, configuration)
+    rows = Rows(opened.kept)
+    units = _units(rows, configuration)
     return Inspection(
-        rows_read=found["rows"],
-        rows=found["kept"],
-        missing=tuple(found[f"missing_{index}"] for index in range(len(opened.columns))),
-        criteria=_criteria(kept, configuration, hierarchies, units),
-        quasi_identifiers=_describe(kept, opened.columns, found, configuration),
-        open_records=_open_records(opened, found),
-        blank_rows=found["blank_rows"],
+        rows_read=figures["rows"],
+        rows=figures["kept"],
+        missing=tuple(figures[f"missing_{index}"] for index in range(len(opened.columns))),
+        criteria=_criteria(rows, configuration, hierarchies, units),
+        quasi_identifiers=_describe(rows, opened.columns, figures, configuration),
+        open_records=_open_records(opened, figures),
+        blank_rows=figures["blank_rows"],
     )
 
 
-def _open_records(opened: Input, found: Mapping[str, Any]) -> OpenRecords:
-    whole = found["kept"] == found["rows"] and not found["blank_rows"]
+def _open_records(opened: Input, figures: Mapping[str, Any]) -> OpenRecords:
+    whole = figures["kept"] == figures["rows"] and not figures["blank_rows"]
     return partial(opened.open_records, whole=whole)
 
 
@@ -245,23 +245,23 @@ def take_snapshot(
     require_fitting_ranges(opened.columns)
     tell("checking and staging records")
     staged = opened.stage(path, PackRecords(), PACKED, configuration.execution.seed)
-    found = staged.found
-    require_sound_values(found, opened.columns, configuration)
+    figures = staged.found
+    require_sound_values(figures, opened.columns, configuration)
     records = Records(engine.staged([staged.path], PACKED), staged.schema)
     return Snapshot(
         records=records,
-        rows_read=found["rows"],
-        rows=found["kept"],
-        missing=tuple(found[f"missing_{index}"] for index in range(len(opened.columns))),
-        quasi_identifiers=_describe(records, opened.columns, found, configuration),
+        rows_read=figures["rows"],
+        rows=figures["kept"],
+        missing=tuple(figures[f"missing_{index}"] for index in range(len(opened.columns))),
+        quasi_identifiers=_describe(records, opened.columns, figures, configuration),
         criteria=Criteria(configuration.privacy.k),
         hierarchies=hierarchies,
         origin=configuration.input_fingerprint(),
         fingerprint=staged.fingerprint,
-        open_records=_open_records(opened, found),
+        open_records=_open_records(opened, figures),
         people=records.fingerprint(RECORD_HASH, UNIT) if configuration.privacy.unit else None,
         unpublished=_unpublished(opened.names, configuration),
-        blank_rows=found["blank_rows"],
+        blank_rows=figures["blank_rows"],
     )
 
 
@@ -295,8 +295,8 @@ def require_criteria(snapshot: Snapshot, configuration: Configuration) -> Snapsh
     Notes
     -----
     One job and one shuffle of counts for each sensitive attribute of a criterion, and one where
-    people are counted (:func:`anonspark.layers.prepare.people.count_units`). Where criteria count
-    them, :func:`anonspark.layers.prepare.people.count_people`.
+    people are counted (:func:`anonspark.layers.prepare.unit_counts.count_units`). Where criteria
+    count them, :func:`anonspark.layers.prepare.unit_counts.count_people`.
     """
     if snapshot.origin != configuration.input_fingerprint():
         raise ConfigurationError(
@@ -334,22 +334,22 @@ class _FindValues:
 def _describe(
     records: Records | Rows,
     columns: Sequence[InputColumn],
-    found: Mapping[str, Any],
+    figures: Mapping[str, Any],
     configuration: Configuration,
 ) -> tuple[QuasiIdentifier, ...]:
     names = [quasi_identifier_column(index) for index in range(len(columns))]
-    texts = [name for name, one in zip(names, columns, strict=True) if one.kind == "category"]
+    texts = [name for name, column in zip(names, columns, strict=True) if column.kind == "category"]
     if texts:
         tell("collecting categories")
     categories = _categories(records, texts) if texts else {}
     described: list[QuasiIdentifier] = []
     problems: list[str] = []
     for index, (name, column) in enumerate(zip(names, columns, strict=True)):
-        own_type = records.schema.field(name).type
-        own = categories.get(name)
+        dtype = records.schema.field(name).type
+        values = categories.get(name)
         try:
             described.append(
-                describe_quasi_identifier(index, column, own_type, found, configuration, own)
+                describe_quasi_identifier(index, column, dtype, figures, configuration, values)
             )
         except DataError as error:
             problems += error.problems
@@ -362,9 +362,9 @@ def _categories(records: Records | Rows, names: Sequence[str]) -> dict[str, list
     """Return the different values of columns of texts."""
     find = _FindValues(tuple(names))
     values = records.map_batches(find, _VALUES, names)
-    found = values.aggregate(_VALUES.names).collect()
+    different = values.aggregate(_VALUES.names).collect()
     by_name: dict[str, list[str]] = {name: [] for name in names}
-    pairs = zip(found["attribute"].to_pylist(), found["value"].to_pylist(), strict=True)
+    pairs = zip(different["attribute"].to_pylist(), different["value"].to_pylist(), strict=True)
     for name, value in pairs:
         by_name[name].append(value)
     return by_name

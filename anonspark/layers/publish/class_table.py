@@ -75,7 +75,7 @@ def write_classes(
         [
             ("run_id", pa.string()),
             ("class_id", pa.string()),
-            *(one.with_name(bounds.get(one.name, one.name)) for one in list(staged)[1:]),
+            *(field.with_name(bounds.get(field.name, field.name)) for field in list(staged)[1:]),
         ]
     )
     tasks = -(-number // _CLASSES_IN_FILE)
@@ -140,9 +140,9 @@ class _DescribeClasses:
         names = [f"{end}_{index}" for end in ("lowest", "highest")]
         types = [self.schema.field(name).type for name in names]
         if index in self.hidden:
-            return [pa.nulls(batch.num_rows, one) for one in types]
+            return [pa.nulls(batch.num_rows, dtype) for dtype in types]
         if index in self.labels:
-            return [batch.column(self.labels[index]).cast(one) for one in types]
+            return [batch.column(self.labels[index]).cast(dtype) for dtype in types]
         return [batch.column(name) for name in names]
 
 

@@ -20,28 +20,23 @@ from anonspark.release.manifest import MANIFEST
 def begin(files: Files, staging: Staging) -> None:
     """Make the directory that a release is written to.
 
-    Parameters
-    ----------
-    files : Files
-    staging : Staging
-
     Raises
     ------
     PublishingError
         If the release is to be written in its place, and something is there or another run writes
         there.
     """
-    place = staging.place
+    paths = staging.place
     if not staging.in_place:
         files.make_directory(staging.release)
         return
-    if files.exists(place.output):
+    if files.exists(paths.output):
         raise _appeared(staging)
-    files.write_text(place.mark, "")
+    files.write_text(paths.mark, "")
     # Of two runs that have come so far the later one sees both marks.
-    marks = [path for path in files.children(place.output) if path != place.mark]
+    marks = [path for path in files.children(paths.output) if path != paths.mark]
     if marks:
-        files.delete(place.mark)
+        files.delete(paths.mark)
         raise _appeared(staging)
     _require_alone(files, staging)
 
@@ -55,24 +50,24 @@ def _require_alone(files: Files, staging: Staging) -> None:
     ------
     PublishingError
     """
-    place = staging.place
-    if not files.rename_copies(place.output):
+    paths = staging.place
+    if not files.rename_copies(paths.output):
         return
-    for other in find_stagings(files, place.output, None):
+    for other in find_stagings(files, paths.output, None):
         is_replacing = files.exists(other.names) and not files.exists(other.mark)
-        if other.run_id != place.run_id and is_replacing:
+        if other.run_id != paths.run_id and is_replacing:
             raise PublishingError(
-                f"{place.key}: run {other.run_id} is replacing what is at {place.output}, or was "
+                f"{paths.key}: run {other.run_id} is replacing what is at {paths.output}, or was "
                 "killed while it did. Nothing was published. Wait until it has ended, or call "
                 "anonspark clean"
             )
 
 
 def _appeared(staging: Staging) -> PublishingError:
-    place = staging.place
-    advice = " or set output.mode to overwrite" if place.key == "output.path" else ""
+    paths = staging.place
+    advice = " or set output.mode to overwrite" if paths.key == "output.path" else ""
     return PublishingError(
-        f"{place.key}: {place.output} appeared while the run was going on. Nothing was "
+        f"{paths.key}: {paths.output} appeared while the run was going on. Nothing was "
         f"published. Choose another path{advice}"
     )
 
@@ -100,14 +95,14 @@ def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
         If the file system refuses, or another process has taken the run over. What was at the
         output path is there again.
     """
-    place, state = staging.place, staging.state
+    paths, state = staging.place, staging.state
     state.require_newest()
     try:
         # Should this process be killed, its half release can be told from other things by these.
         names = [path for path, _ in files.files_below(staging.release)]
-        files.replace(place.names, json.dumps(names).encode(), ".release-files.json.writing")
+        files.replace(paths.names, json.dumps(names).encode(), ".release-files.json.writing")
         if not staging.in_place:
-            files.write_text(f"{staging.release}/{place.mark_name}", "")
+            files.write_text(f"{staging.release}/{paths.mark_name}", "")
         # A power cut must not leave a manifest of files that are lost, nor a release without its
         # mark.
         files.sync_tree(staging.release)
@@ -116,23 +111,23 @@ def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
             _rename(files, staging, overwrite=overwrite)
         # Where a rename takes long, another process may have taken the run over meanwhile.
         state.require_newest()
-        files.rename(f"{staging.manifest}/{MANIFEST}", f"{place.output}/{MANIFEST}")
+        files.rename(f"{staging.manifest}/{MANIFEST}", f"{paths.output}/{MANIFEST}")
         # Before what is replaced is deleted.
-        files.sync(place.output)
+        files.sync(paths.output)
     except BaseException as error:
         # Ctrl-C, too, must not leave the output path empty; but what another process has taken
         # over is its own.
-        with putting_right(place):
+        with putting_right(paths):
             is_newest = state.is_newest
-        if is_newest and restore_output(files, place) and isinstance(error, OSError):
+        if is_newest and restore_output(files, paths) and isinstance(error, OSError):
             # The manifest is in its place: only the answer to that was lost.
             return
         if isinstance(error, Exception) and not isinstance(error, AnonsparkError):
-            if not overwrite and files.exists(place.output):
+            if not overwrite and files.exists(paths.output):
                 # Another run was faster.
                 raise _appeared(staging) from error
             raise PublishingError(
-                f"{place.key}: the release could not be renamed to {place.output}. What was there "
+                f"{paths.key}: the release could not be renamed to {paths.output}. What was there "
                 "before is unchanged. Check permissions and free space"
             ) from error
         raise
@@ -140,19 +135,19 @@ def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
 
 def _rename(files: Files, staging: Staging, *, overwrite: bool) -> None:
     """Rename a staged release to the output path. Errors as of :func:`commit`."""
-    place = staging.place
+    paths = staging.place
     _require_alone(files, staging)
-    if files.exists(place.output) or files.fault(place.output):
+    if files.exists(paths.output) or files.fault(paths.output):
         if not overwrite:
             raise _appeared(staging)
         # Once more: what came there since the run began would be removed with the release.
-        require_replaceable_release(files, place.output)
-        for other in find_stagings(files, place.output, None):
+        require_replaceable_release(files, paths.output)
+        for other in find_stagings(files, paths.output, None):
             # Of a run that is complete, and was killed or is still tidying up. Its mark, which says
             # so, goes with its release.
-            if other.run_id != place.run_id and files.exists(other.mark):
+            if other.run_id != paths.run_id and files.exists(other.mark):
                 files.delete(other.replaced)
                 remove_staging(files, other)
-        files.rename(place.output, place.replaced)
-    files.rename(staging.release, place.output)
-    files.sync_names(place.output)
+        files.rename(paths.output, paths.replaced)
+    files.rename(staging.release, paths.output)
+    files.sync_names(paths.output)

@@ -123,9 +123,9 @@ class _Comparable:
                 pc.less(rows["started"], pa.scalar(self.started, rows["started"].type)),
                 pc.not_equal(rows["run_id"], self.run_id),
             )
-            own = rows.filter(reduce(pc.and_, conditions))
-            if len(own):
-                yield from _latest(own).combine_chunks().to_batches()
+            matching = rows.filter(reduce(pc.and_, conditions))
+            if len(matching):
+                yield from _latest(matching).combine_chunks().to_batches()
 
 
 def _latest(rows: pa.Table) -> pa.Table:

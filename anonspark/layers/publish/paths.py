@@ -70,13 +70,13 @@ def require_apart(files: Files, places: Mapping[str, str]) -> None:
     """
     resolved = {key: f"{files.resolved(path).rstrip('/')}/" for key, path in places.items()}
     problems = []
-    for one, other in combinations(places, 2):
-        mine, others = resolved[one], resolved[other]
-        if mine == others:
-            problems.append(f"{one} and {other}: found the same place. Expected two. Move one")
-        elif mine.startswith(others) or others.startswith(mine):
+    for first, second in combinations(places, 2):
+        inner, outer = resolved[first], resolved[second]
+        if inner == outer:
+            problems.append(f"{first} and {second}: found the same place. Expected two. Move one")
+        elif inner.startswith(outer) or outer.startswith(inner):
             problems.append(
-                f"{one} and {other}: found one inside the other. Expected them apart. Move one"
+                f"{first} and {second}: found one inside the other. Expected them apart. Move one"
             )
     if problems:
         raise ConfigurationError(*problems)
@@ -112,14 +112,14 @@ def require_apart_from_input(
     ------
     ConfigurationError
     """
-    for own in configuration.input.paths_of_files:
-        _require_apart_from(files, (key, path), ("input.path", own))
+    for input_path in configuration.input.paths_of_files:
+        _require_apart_from(files, (key, path), ("input.path", input_path))
 
 
 def _require_apart_from(files: Files, mine: tuple[str, str], other: tuple[str, str]) -> None:
     target = files.resolved(mine[1]).rstrip("/")
-    place = files.resolved(_fixed_part(files, other[1])).rstrip("/")
-    if f"{target}/".startswith(f"{place}/") or place.startswith(f"{target}/"):
+    fixed = files.resolved(_fixed_part(files, other[1])).rstrip("/")
+    if f"{target}/".startswith(f"{fixed}/") or fixed.startswith(f"{target}/"):
         raise ConfigurationError(
             f"{mine[0]}: {mine[1]} and {other[0]} {other[1]} lie inside one another. Choose a "
             "place apart from both"

@@ -160,7 +160,7 @@ class RunState:
         return value
 
     def kept(self, name: str) -> str | None:
-        """Return what an attempt stored about a shared directory. None if none is whole."""
+        """Return what an attempt stored about a shared directory, or None if none is complete."""
         path = self._kept_file(name)
         return self.files.read_text(path) if self.files.exists(path) else None
 
@@ -190,15 +190,15 @@ class RunState:
         return f"{self.directory}/kept-{name}.json"
 
     def finished_round(self, number: int) -> FinishedRound | None:
-        """Return a round that an attempt has finished, None where none has."""
+        """Return a round that an attempt has finished, or None if none has."""
         path = self._round_file(number)
         if not self.files.exists(path):
             return None
-        known = json.loads(self.files.read_text(path))
-        result: dict[str, Any] = known["result"]
+        document = json.loads(self.files.read_text(path))
+        result: dict[str, Any] = document["result"]
         for name in ("penalty", "penalty_if_last"):
             result[name] = Decimal(result[name])
-        return FinishedRound(RoundResult(**result), known["last"], known["path"])
+        return FinishedRound(RoundResult(**result), document["last"], document["path"])
 
     def forget_round(self, number: int) -> None:
         """Compute a round again, whose records are not there."""
@@ -265,10 +265,10 @@ def is_at_work(files: Files, directory: str) -> bool:
     if not newest or files.exists(_ended_file(directory, newest)):
         return False
     try:
-        known = json.loads(files.read_text(_attempt_file(directory, newest)))
+        document = json.loads(files.read_text(_attempt_file(directory, newest)))
     except ValueError:  # killed before it had written
         return False
-    identity: str | None = known["process"]
-    if identity is None or known["host"] != socket.gethostname():
+    identity: str | None = document["process"]
+    if identity is None or document["host"] != socket.gethostname():
         return False
     return process_identity(int(identity.split()[1])) == identity

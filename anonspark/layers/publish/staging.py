@@ -48,7 +48,7 @@ _STAGED = re.compile(
 
 
 @dataclass(frozen=True)
-class Place:
+class StagingPaths:
     """The staging directories of a run.
 
     Parameters
@@ -112,14 +112,14 @@ class Staging:
 
     Parameters
     ----------
-    place : Place
+    place : StagingPaths
     state : RunState
     in_place : bool
         Whether the release is written to the output path at once, and is one once its manifest is
         there: where a rename would copy it all and nothing is there to be replaced.
     """
 
-    place: Place
+    place: StagingPaths
     state: RunState
     in_place: bool = False
 
@@ -151,14 +151,14 @@ class Staging:
         return f"{self.place.root}/manifest-{self.state.attempt}"
 
 
-def place_of(files: Files, output: str, run_id: str, staging_path: str | None) -> Place:
+def place_of(files: Files, output: str, run_id: str, staging_path: str | None) -> StagingPaths:
     """Return where a run of an output is staged. Parameters as of :func:`open_staging`."""
     output = files.qualified(output).rstrip("/")
-    beside, _, name = output.rpartition("/")
-    root = f"{beside}/.{name}{_MARK}{run_id}"
+    parent, _, name = output.rpartition("/")
+    root = f"{parent}/.{name}{_MARK}{run_id}"
     if staging_path is None:
-        return Place(output, run_id, root, root)
-    return Place(output, run_id, root, f"{_below(files, output, staging_path)}{run_id}")
+        return StagingPaths(output, run_id, root, root)
+    return StagingPaths(output, run_id, root, f"{_below(files, output, staging_path)}{run_id}")
 
 
 def _below(files: Files, output: str, staging_path: str) -> str:
@@ -168,11 +168,11 @@ def _below(files: Files, output: str, staging_path: str) -> str:
 
 def _private_name(output: str) -> str:
     # Outputs of the same name in different directories may share the path.
-    own = hashlib.sha256(output.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-    return f"{output.rpartition('/')[2]}-{own}{_MARK}"
+    digest = hashlib.sha256(output.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return f"{output.rpartition('/')[2]}-{digest}{_MARK}"
 
 
-def find_stagings(files: Files, output: str, staging_path: str | None) -> list[Place]:
+def find_stagings(files: Files, output: str, staging_path: str | None) -> list[StagingPaths]:
     """Return where runs of an output were staged and not removed: they were killed, or go on.
 
     Parameters
@@ -184,7 +184,7 @@ def find_stagings(files: Files, output: str, staging_path: str | None) -> list[P
 
     Returns
     -------
-    list of Place
+    list of StagingPaths
         In the order of their run ids.
     """
     output = files.qualified(output).rstrip("/")
@@ -200,61 +200,61 @@ def find_stagings(files: Files, output: str, staging_path: str | None) -> list[P
     places = [place_of(files, output, run_id, staging_path) for run_id in sorted(run_ids)]
     # They may have been started with another staging path.
     return [
-        replace(place, private=_told_private(files, place) or place.private) for place in places
+        replace(paths, private=_stated_private(files, paths) or paths.private) for paths in places
     ]
 
 
-def _private_file(place: Place) -> str:
-    return f"{place.root}/{_PRIVATE}"
+def _private_file(paths: StagingPaths) -> str:
+    return f"{paths.root}/{_PRIVATE}"
 
 
-def _told_private(files: Files, place: Place) -> str | None:
-    """Return where the run's first attempt put raw records, None where it did not say.
+def _stated_private(files: Files, paths: StagingPaths) -> str | None:
+    """Return where the run's first attempt put raw records, or None if it did not note it.
 
     Raises
     ------
     PublishingError
         If that is no place where a run of this output and id puts them: it would be removed.
     """
-    path = _private_file(place)
-    with putting_right(place):
+    path = _private_file(paths)
+    with putting_right(paths):
         # Of what somebody else made nothing is believed.
-        if files.fault(place.root, "private") is not None or not files.exists(path):
+        if files.fault(paths.root, "private") is not None or not files.exists(path):
             return None
         text = files.read_text(path)
-    if text != place.root and text.rpartition("/")[2] != (
-        _private_name(place.output) + place.run_id
+    if text != paths.root and text.rpartition("/")[2] != (
+        _private_name(paths.output) + paths.run_id
     ):
         raise PublishingError(
             f"output.path: {path} names no staging directory of this run, so nothing is removed. "
-            f"See where its raw records are, remove them and {place.root} yourself"
+            f"See where its raw records are, remove them and {paths.root} yourself"
         )
     return text
 
 
 def find_resumable(files: Files, output: str, staging_path: str | None) -> str | None:
-    """Return the run id of the one run of an output that can be continued, None where none is.
+    """Return the run id of the one run of an output that can be continued, or None if none can.
 
     Raises
     ------
     ConfigurationError
         If there are several.
     """
-    there = [
+    runs = [
         staging.run_id
         for staging in find_stagings(files, output, staging_path)
         if files.exists(staging.state)
     ]
-    if len(there) > 1:
+    if len(runs) > 1:
         raise ConfigurationError(
-            f"--resume: found {len(there)} runs of {output} that were not finished: "
-            f"{', '.join(there)}. Expected one. Name it with --run-id, and remove the others with "
+            f"--resume: found {len(runs)} runs of {output} that were not finished: "
+            f"{', '.join(runs)}. Expected one. Name it with --run-id, and remove the others with "
             "anonspark clean"
         )
-    return there[0] if there else None
+    return runs[0] if runs else None
 
 
-def remove_staging(files: Files, place: Place) -> bool:
+def remove_staging(files: Files, paths: StagingPaths) -> bool:
     """Remove what a killed run left, after a look that it does not go on on this machine.
 
     A release that it had set aside comes back, and a new one that it had not finished publishing
@@ -270,15 +270,15 @@ def remove_staging(files: Files, place: Place) -> bool:
     PublishingError
         If the file system refuses, or it is unclear which of two releases is the right one.
     """
-    with putting_right(place):
-        _require_ours(files, place)
-        if is_at_work(files, place.state):
+    with putting_right(paths):
+        _require_ours(files, paths)
+        if is_at_work(files, paths.state):
             return False
-    _delete(files, place)
+    _delete(files, paths)
     return True
 
 
-def restore_output(files: Files, place: Place) -> bool:
+def restore_output(files: Files, paths: StagingPaths) -> bool:
     """Undo an unfinished publication, or complete a finished one: the manifest decides.
 
     Returns
@@ -292,54 +292,54 @@ def restore_output(files: Files, place: Place) -> bool:
         If the file system refuses, or something that is not this run's is where an earlier release
         was. Nothing is deleted then.
     """
-    with putting_right(place):
+    with putting_right(paths):
         # Of this run, as its mark is there; complete or not.
-        ours = files.exists(place.mark) and files.fault(place.output) is None
-        complete = files.exists(f"{place.output}/{MANIFEST}")
+        ours = files.exists(paths.mark) and files.fault(paths.output) is None
+        complete = files.exists(f"{paths.output}/{MANIFEST}")
         if ours and not complete:
-            _require_half_release(files, place)
-            files.delete(place.output)
-        if files.exists(place.replaced):
+            _require_half_release(files, paths)
+            files.delete(paths.output)
+        if files.exists(paths.replaced):
             if ours and complete:
-                files.delete(place.replaced)
+                files.delete(paths.replaced)
                 # Before the mark goes, by which a later attempt knows whose release it is.
-                files.sync(place.root)
-            elif files.exists(place.output) and not _removes_copies(files, place):
-                if _is_superseded(files, place):
-                    files.delete(place.replaced)
+                files.sync(paths.root)
+            elif files.exists(paths.output) and not _removes_copies(files, paths):
+                if _is_superseded(files, paths):
+                    files.delete(paths.replaced)
                     return False
                 raise PublishingError(
-                    f"output.path: something else is at {place.output} since a run of it was "
-                    f"killed. The release that was there before is at {place.replaced}. Nothing is "
+                    f"output.path: something else is at {paths.output} since a run of it was "
+                    f"killed. The release that was there before is at {paths.replaced}. Nothing is "
                     "deleted: see which of the two is right (anonspark verify), remove the other "
                     "or move it elsewhere, then run anonspark clean"
                 )
-            elif not files.exists(place.output):
-                _put_back(files, place)
-        _rename_completely(files, place.output, _LAST, MANIFEST)
+            elif not files.exists(paths.output):
+                _put_back(files, paths)
+        _rename_completely(files, paths.output, _LAST, MANIFEST)
         if ours and complete:
-            files.delete(place.mark)
+            files.delete(paths.mark)
         return ours and complete
 
 
-def _is_superseded(files: Files, place: Place) -> bool:
+def _is_superseded(files: Files, paths: StagingPaths) -> bool:
     """Return whether the output path has a release of a later run than what was set aside.
 
     Another run may publish while one is killed, or goes on, between its two renames.
     """
     try:
-        manifests = [read_manifest(files, path) for path in (place.replaced, place.output)]
+        manifests = [read_manifest(files, path) for path in (paths.replaced, paths.output)]
     except (DataError, GuaranteeError):
         return False
     earlier, later = (str(manifest.document.get("started") or "") for manifest in manifests)
     return "" < earlier <= later
 
 
-def _put_back(files: Files, place: Place) -> None:
+def _put_back(files: Files, paths: StagingPaths) -> None:
     """Rename what was replaced to the output path. Where that copies, its manifest comes last."""
-    if files.rename_copies(place.output):
-        _rename_completely(files, place.replaced, MANIFEST, _LAST)
-    files.rename(place.replaced, place.output)
+    if files.rename_copies(paths.output):
+        _rename_completely(files, paths.replaced, MANIFEST, _LAST)
+    files.rename(paths.replaced, paths.output)
 
 
 def _rename_completely(files: Files, directory: str, name: str, new_name: str) -> None:
@@ -352,7 +352,7 @@ def _rename_completely(files: Files, directory: str, name: str, new_name: str) -
             files.rename(source, target)
 
 
-def _removes_copies(files: Files, place: Place) -> bool:
+def _removes_copies(files: Files, paths: StagingPaths) -> bool:
     """Remove what a rename of the replaced release left that copies, and was stopped.
 
     Returns
@@ -360,11 +360,11 @@ def _removes_copies(files: Files, place: Place) -> bool:
     bool
         Whether what is left at one of the two places is all of the release.
     """
-    if not files.rename_copies(place.output):
+    if not files.rename_copies(paths.output):
         return False
     for whole, part in (
-        (place.output, place.replaced),
-        (place.replaced, place.output),
+        (paths.output, paths.replaced),
+        (paths.replaced, paths.output),
     ):
         if holds_copies(files, whole, part):
             files.delete(part)
@@ -372,49 +372,49 @@ def _removes_copies(files: Files, place: Place) -> bool:
     return False
 
 
-def _require_half_release(files: Files, place: Place) -> None:
+def _require_half_release(files: Files, paths: StagingPaths) -> None:
     """Check that nothing but files of the half-published release would be removed with it.
 
     Raises
     ------
     PublishingError
     """
-    entries = files.tree(place.output)
+    entries = files.tree(paths.output)
     # Written before a release is renamed. What is written in its place has no list until then.
     names = (
-        json.loads(files.read_text(place.names))
-        if files.exists(place.names)
+        json.loads(files.read_text(paths.names))
+        if files.exists(paths.names)
         else files_of_half_a_release(entries)
     )
-    foreign = foreign_entries(files, place.output, entries, names, marks=(place.mark_name,))
+    foreign = foreign_entries(files, paths.output, entries, names, marks=(paths.mark_name,))
     if foreign:
         raise PublishingError(
             f"output.path: a run was killed while it published, and since then {named(foreign)} "
-            f"came to {place.output}. Nothing is deleted. Move that elsewhere, then run anonspark "
+            f"came to {paths.output}. Nothing is deleted. Move that elsewhere, then run anonspark "
             "clean"
         )
 
 
-def _require_ours(files: Files, place: Place, access: Access = "private") -> None:
+def _require_ours(files: Files, paths: StagingPaths, access: Access = "private") -> None:
     """Check that staging directories that are there are ours, and lead nowhere else.
 
     Raises
     ------
     PublishingError
     """
-    for directory in dict.fromkeys((place.root, place.private)):
+    for directory in dict.fromkeys((paths.root, paths.private)):
         fault = files.fault(directory, access)
         if fault is not None:
-            raise PublishingError(f"{place.key}: {directory} {fault}")
+            raise PublishingError(f"{paths.key}: {directory} {fault}")
         for entry in files.tree(directory):
             if entry.kind not in ("file", "directory"):
                 raise PublishingError(
-                    f"{place.key}: {directory}/{entry.path} is a link or a device, which no run "
+                    f"{paths.key}: {directory}/{entry.path} is a link or a device, which no run "
                     f"makes. Nothing there is read or written. Remove {directory}"
                 )
 
 
-def _require_own_staging(files: Files, place: Place) -> None:
+def _require_own_staging(files: Files, paths: StagingPaths) -> None:
     """Check that nothing but what runs stage would be removed.
 
     Raises
@@ -422,8 +422,8 @@ def _require_own_staging(files: Files, place: Place) -> None:
     PublishingError
     """
     # Some file systems have no permissions, and what was staged there has to go.
-    _require_ours(files, place, "shared")
-    for directory in dict.fromkeys((place.private, place.root)):
+    _require_ours(files, paths, "shared")
+    for directory in dict.fromkeys((paths.private, paths.root)):
         inside = [path.rpartition("/")[2] for path in files.children(directory)]
         foreign = [name for name in inside if not _STAGED.fullmatch(name)]
         if foreign:
@@ -433,26 +433,26 @@ def _require_own_staging(files: Files, place: Place) -> None:
             )
 
 
-def _delete(files: Files, place: Place) -> None:
+def _delete(files: Files, paths: StagingPaths) -> None:
     """Remove everything that is staged, the raw records before anything else can fail."""
-    with putting_right(place):
-        _require_own_staging(files, place)
+    with putting_right(paths):
+        _require_own_staging(files, paths)
         # First of all: what is left of a directory that is being deleted is not to be resumed.
-        files.delete(place.state)
-        files.sync(place.private)
-        kept = (_REPLACED, _NAMES, _PRIVATE)
-        for directory in dict.fromkeys((place.private, place.root)):
+        files.delete(paths.state)
+        files.sync(paths.private)
+        last = (_REPLACED, _NAMES, _PRIVATE)
+        for directory in dict.fromkeys((paths.private, paths.root)):
             for path in files.children(directory):
-                if path.rpartition("/")[2] not in kept:
+                if path.rpartition("/")[2] not in last:
                     files.delete(path)
-    restore_output(files, place)
-    with putting_right(place):
-        for path in dict.fromkeys((place.private, place.root)):
+    restore_output(files, paths)
+    with putting_right(paths):
+        for path in dict.fromkeys((paths.private, paths.root)):
             files.delete(path)
 
 
 @contextmanager
-def putting_right(place: Place) -> Iterator[None]:
+def putting_right(paths: StagingPaths) -> Iterator[None]:
     """Translate what a file system refuses.
 
     Raises
@@ -463,8 +463,8 @@ def putting_right(place: Place) -> Iterator[None]:
         yield
     except (OSError, ConfigurationError, EnvironmentProblem) as error:
         raise PublishingError(
-            f"output.path: what a run has left in {place.root} cannot be put right. It may hold "
-            f"raw records, and the release that was at {place.output} before. Check disk, "
+            f"output.path: what a run has left in {paths.root} cannot be put right. It may hold "
+            f"raw records, and the release that was at {paths.output} before. Check disk, "
             "connection and permissions, then run anonspark clean"
         ) from error
 
@@ -506,55 +506,55 @@ def open_staging(
         If a directory cannot be created, is there already and the run is not resumed, or belongs
         to a run that goes on.
     """
-    place = replace(place_of(files, output, run_id, staging_path), key=key)
-    _require_ours(files, place)
+    paths = replace(place_of(files, output, run_id, staging_path), key=key)
+    _require_ours(files, paths)
     if not resume:
-        for path in (place.root, place.private):
+        for path in (paths.root, paths.private):
             if files.exists(path):
                 raise PublishingError(
                     f"{key}: {path} is there already: a run of this id is going on, or was "
                     "killed and left raw records. Continue it with --resume, or see to it that "
                     f"none is going on and remove it with anonspark clean --run-id {run_id}"
                 )
-    created = _first_missing_parent(files, files.parent(place.root))
+    created = _first_missing_parent(files, files.parent(paths.root))
     keep = False
     state: RunState | None = None
     try:
-        state = _open(files, place)
-        _remove_unfinished(files, Staging(place, state))
-        in_place = files.rename_copies(place.output) and not files.exists(place.output)
-        yield Staging(place, state, in_place)
+        state = _open(files, paths)
+        _remove_unfinished(files, Staging(paths, state))
+        in_place = files.rename_copies(paths.output) and not files.exists(paths.output)
+        yield Staging(paths, state, in_place)
     except BaseException as error:
         # Another attempt would meet the same classes.
         keep = resume and not isinstance(error, GuaranteeError)
         raise
     finally:
-        _close(files, place, state, keep=keep)
+        _close(files, paths, state, keep=keep)
         if created is not None:
             with _undisturbed(created):
                 files.delete_if_empty(created)
 
 
-def _open(files: Files, place: Place) -> RunState:
+def _open(files: Files, paths: StagingPaths) -> RunState:
     """Create the directories, as far as they are not there, and take the run over."""
-    directory = place.root
+    directory = paths.root
     try:
-        for directory in dict.fromkeys((place.root, place.private, place.state)):
+        for directory in dict.fromkeys((paths.root, paths.private, paths.state)):
             files.make_private_directory(directory)
-        path = _told_private(files, place)
+        path = _stated_private(files, paths)
         if path is None:
-            files.write_atomically(_private_file(place), place.private)
-        elif path != place.private:
+            files.write_atomically(_private_file(paths), paths.private)
+        elif path != paths.private:
             raise ConfigurationError(
                 f"execution.staging_path: the run was started with raw records at {path}. Expected "
                 "the same path, because its finished rounds are there. Undo the change, or begin "
                 "anew after anonspark clean"
             )
-        return RunState.claim(files, place.state)
+        return RunState.claim(files, paths.state)
     except AnonsparkError:
         raise
     except Exception as error:
-        key = place.key if directory == place.root else "execution.staging_path"
+        key = paths.key if directory == paths.root else "execution.staging_path"
         raise PublishingError(
             f"{key}: cannot create the staging directory {directory}, or make it private. Check "
             "that its parent can be written and has room, and that no other user has made it"
@@ -563,62 +563,62 @@ def _open(files: Files, place: Place) -> RunState:
 
 def _remove_unfinished(files: Files, staging: Staging) -> None:
     """Remove what earlier attempts did not finish, and make room for this one."""
-    place, state = staging.place, staging.state
-    restore_output(files, place)
-    with putting_right(place):
+    paths, state = staging.place, staging.state
+    restore_output(files, paths)
+    with putting_right(paths):
         for attempt in range(1, state.attempt + 1):
-            before = Staging(place, RunState(files, place.state, attempt))
+            before = Staging(paths, RunState(files, paths.state, attempt))
             for path in (before.records, before.release, before.manifest):
                 files.delete(path)
         finished: dict[str, str] = {}
         number = 1
-        while (one := state.finished_round(number)) is not None:
-            directory = f"{place.rounds}/round={number}"
-            if not files.exists(f"{directory}/{one.path}"):
+        while (round_ := state.finished_round(number)) is not None:
+            directory = f"{paths.rounds}/round={number}"
+            if not files.exists(f"{directory}/{round_.path}"):
                 # A process that was thought dead noted it down after all had been tidied up.
                 state.forget_round(number)
                 break
-            finished[f"round={number}"] = one.path
+            finished[f"round={number}"] = round_.path
             number += 1
-        for directory in files.children(place.kept):
+        for directory in files.children(paths.kept):
             if state.kept(directory.rpartition("/")[2]) is None:
                 files.delete(directory)
-        for directory in files.children(place.rounds):
-            kept = finished.get(directory.rpartition("/")[2])
-            if kept is None:
+        for directory in files.children(paths.rounds):
+            finished_attempt = finished.get(directory.rpartition("/")[2])
+            if finished_attempt is None:
                 files.delete(directory)
                 continue
             for attempt_directory in files.children(directory):
-                if attempt_directory.rpartition("/")[2] != kept:
+                if attempt_directory.rpartition("/")[2] != finished_attempt:
                     files.delete(attempt_directory)
         files.make_directory(staging.manifest)
 
 
-def _close(files: Files, place: Place, state: RunState | None, *, keep: bool) -> None:
+def _close(files: Files, paths: StagingPaths, state: RunState | None, *, keep: bool) -> None:
     """Remove the staging directories, or what cannot be of use to another attempt."""
-    with _undisturbed(place.private):
-        if newest_attempt(files, place.state) and (state is None or not state.is_newest):
+    with _undisturbed(paths.private):
+        if newest_attempt(files, paths.state) and (state is None or not state.is_newest):
             # It belongs to another process.
             return
         finished = state.rounds_finished if keep and state is not None else 0
-        shared = len(files.children(place.kept)) if keep else 0
+        shared = len(files.children(paths.kept)) if keep else 0
         if state is None or not finished + shared:
-            _delete(files, place)
+            _delete(files, paths)
             return
-        staging = Staging(place, state)
+        staging = Staging(paths, state)
         for path in (staging.records, staging.release, staging.manifest):
             files.delete(path)
         state.end()
         _LOGGER.warning(
             "%s is kept, with raw records: %d finished %s%s. Continue with --resume --run-id %s, "
             "or remove it with anonspark clean",
-            place.private,
+            paths.private,
             finished or shared,
             "round" if finished else "step",
             "s" if (finished or shared) > 1 else "",
-            place.run_id,
+            paths.run_id,
         )
-        restore_output(files, place)
+        restore_output(files, paths)
 
 
 @contextmanager

@@ -55,9 +55,9 @@ def parquet_file(rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> byt
 
 def _table_of(rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> pa.Table:
     def value(row: Mapping[str, object], field: pa.Field) -> object:
-        found = redact_values(row.get(field.name))
-        is_big = pa.types.is_decimal(field.type) and isinstance(found, int)
-        return Decimal(found) if is_big else found
+        redacted = redact_values(row.get(field.name))
+        is_big = pa.types.is_decimal(field.type) and isinstance(redacted, int)
+        return Decimal(redacted) if is_big else redacted
 
     columns = [pa.array([value(row, field) for row in rows], field.type) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)

@@ -29,7 +29,7 @@ from anonspark.layers.partition.distribution import (
     pack_by_task,
     received_tables,
 )
-from anonspark.layers.publish.division import Division
+from anonspark.layers.publish.file_assignment import Division
 from anonspark.layers.publish.staging import Staging
 from anonspark.release.derived_manifest import columns_section
 from anonspark.staged.dictionaries import put_together, without_dictionaries
@@ -47,7 +47,7 @@ def published_columns(configuration: Configuration, generalizer: Generalizer) ->
         column.name: published_column(index) for index, column in enumerate(generalizer.columns())
     }
     as_is = enumerate(configuration.published_as_is)
-    staged |= {name: payload_column(place) for place, name in as_is}
+    staged |= {name: payload_column(index) for index, name in as_is}
     staged |= dict.fromkeys(configuration.output.pseudonyms.values(), UNIT)
     return {name: staged[name] for name in names}
 
@@ -108,30 +108,30 @@ class _InOrder:
 
     def __call__(self, batches: Batches) -> Batches:
         received = list(received_tables(batches))
-        tables = [one for one in received if PAYLOAD_HASH in one.column_names]
+        tables = [table for table in received if PAYLOAD_HASH in table.column_names]
         if not tables:
             return
         records = put_together(tables)
-        labels = [one for one in received if PAYLOAD_HASH not in one.column_names]
+        labels = [table for table in received if PAYLOAD_HASH not in table.column_names]
         classes = pa.concat_tables([*labels, *filter(None, [self.suppressed])]).combine_chunks()
         names, hashes = (records.column(name).to_numpy() for name in (CLASS_ID, PAYLOAD_HASH))
         order, starts = _ordered(names, hashes)
-        known = classes.column(CLASS_ID).to_numpy()
-        owners = np.repeat(_places_of(names[order[starts[:-1]]], known), np.diff(starts))
+        class_ids = classes.column(CLASS_ID).to_numpy()
+        owners = np.repeat(_places_of(names[order[starts[:-1]]], class_ids), np.diff(starts))
         # Arrow takes by small places twice as fast.
         order, owners = order.astype(np.int32), owners.astype(np.int32)
         step = max(self.most_bytes * len(records) // self._bytes(records, classes, owners), 1)
         for start in range(0, len(records), step):
-            own = without_dictionaries(records.take(pa.array(order[start : start + step])))
+            part = without_dictionaries(records.take(pa.array(order[start : start + step])))
             if self.key is not None:
-                own = _with_pseudonyms(own, self.key)
+                part = _with_pseudonyms(part, self.key)
             common = classes.take(pa.array(owners[start : start + step]))
             arrays = [
-                (common if is_published(staged) else own).column(staged)
+                (common if is_published(staged) else part).column(staged)
                 for staged in self.columns.values()
             ]
-            taken = pa.Table.from_arrays(arrays, list(self.columns))
-            yield from taken.combine_chunks().to_batches()
+            columns = pa.Table.from_arrays(arrays, list(self.columns))
+            yield from columns.combine_chunks().to_batches()
 
     def _bytes(self, records: pa.Table, classes: pa.Table, owners: Integers) -> int:
         """Return what the records take as they are published, before they are compressed."""
@@ -152,20 +152,19 @@ def _ordered(names: Integers, hashes: Integers) -> tuple[Integers, Integers]:
     sizes = np.diff(begins, append=len(names))[by_name]
     ends = np.cumsum(sizes)
     order = np.arange(len(names)) + np.repeat(begins[by_name] - ends + sizes, sizes)
-    own = names[begins[by_name]]
-    starts = np.append((ends - sizes)[np.append(True, own[1:] != own[:-1])], len(names))
+    runs = names[begins[by_name]]
+    starts = np.append((ends - sizes)[np.append(True, runs[1:] != runs[:-1])], len(names))
     sort_groups(np.empty((len(names), 0), np.int64), hashes.copy(), order, starts)
     return order, starts
 
 
 def _with_pseudonyms(records: pa.Table, key: bytes) -> pa.Table:
     """Return records with pseudonyms in place of what identifies people."""
-    place = records.schema.get_field_index(UNIT)
     pseudonyms = pseudonyms_of(records.column(UNIT).to_numpy(), key)
-    return records.set_column(place, UNIT, pseudonyms)
+    return records.set_column(records.schema.get_field_index(UNIT), UNIT, pseudonyms)
 
 
-def _places_of(names: Integers, known: Integers) -> Integers:
+def _places_of(names: Integers, ids: Integers) -> Integers:
     """Return where names stand among those known.
 
     Raises
@@ -173,11 +172,11 @@ def _places_of(names: Integers, known: Integers) -> Integers:
     ValueError
         If one is not known.
     """
-    order = np.argsort(known)
-    places: Integers = order[np.searchsorted(known, names, sorter=order).clip(max=len(known) - 1)]
-    if not np.array_equal(known[places], names):
+    order = np.argsort(ids)
+    indices: Integers = order[np.searchsorted(ids, names, sorter=order).clip(max=len(ids) - 1)]
+    if not np.array_equal(ids[indices], names):
         raise ValueError("the class of a record was not sent to the record's file")
-    return places
+    return indices
 
 
 def write_records(

@@ -196,7 +196,7 @@ def coding_fingerprint(document: Mapping[str, Any]) -> str:
 
 
 def agreed_digests(document: Mapping[str, Any]) -> dict[str, str]:
-    """Return the SHA-256 of the hierarchy files of a coding, by attribute. None of no coding."""
+    """Return the SHA-256 of the hierarchy files of a coding, by attribute."""
     return {
         attribute["name"]: attribute["hierarchy"]["sha256"]
         for attribute in document.get("attributes", [])

@@ -11,13 +11,13 @@ from anonspark.config.privacy import PrivacyOptions
 _DEFAULTS = {name: field.default for name, field in Attribute.model_fields.items()}
 
 # A coding tells a file of a hierarchy by its hash, a manifest by its path.
-_TOLD_OTHERWISE = {"hierarchy", "order", "order_entries", "order_fingerprint"}
+_DESCRIBED_OTHERWISE = {"hierarchy", "order", "order_entries", "order_fingerprint"}
 
 
 def not_as_coded(
-    configured: Mapping[str, Any], document: Mapping[str, Any], beside: Collection[str | None] = ()
+    configured: Mapping[str, Any], document: Mapping[str, Any], extra: Collection[str | None] = ()
 ) -> list[str]:
-    """Return the keys of a configuration that say something else than its coding.
+    """Return the keys whose values differ from the agreed coding.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def not_as_coded(
         The section ``configuration`` of a manifest, sound in form.
     document : mapping
         Of its coding (:attr:`anonspark.sharing.coding.agreement.Coding.document`).
-    beside : collection of str
+    extra : collection of str
         Attributes that no coding lists, besides the identifiers of a holder.
 
     Returns
@@ -34,33 +34,33 @@ def not_as_coded(
         Without those of ``privacy``, which :func:`is_at_least` compares.
     """
     agreed = {attribute["name"]: attribute for attribute in document["attributes"]}
-    own = {
+    listed = {
         name: attribute
         for name, attribute in configured["attributes"].items()
-        if attribute["role"] != "identifier" and name not in beside
+        if attribute["role"] != "identifier" and name not in extra
     }
-    found = [] if list(own) == list(agreed) else ["attributes"]
-    found += [
+    keys = [] if list(listed) == list(agreed) else ["attributes"]
+    keys += [
         f"attributes.{name}"
-        for name, one in own.items()
-        if name in agreed and not _is_as_agreed(one, agreed[name])
+        for name, attribute in listed.items()
+        if name in agreed and not _is_as_agreed(attribute, agreed[name])
     ]
     output = configured["output"]
-    for key, said, expected in (
+    for key, stated, expected in (
         ("missing", configured.get("missing", "drop"), document.get("missing")),
         ("output.style", output["style"], document.get("style")),
         ("output.pseudonyms", bool(output.get("pseudonyms")), False),
     ):
-        if said != expected:
-            found.append(key)
-    return found
+        if stated != expected:
+            keys.append(key)
+    return keys
 
 
 def _is_as_agreed(attribute: Mapping[str, Any], agreed: Mapping[str, Any]) -> bool:
     same = all(
         value == agreed.get(key, _DEFAULTS.get(key))
         for key, value in attribute.items()
-        if key not in _TOLD_OTHERWISE
+        if key not in _DESCRIBED_OTHERWISE
     )
     order = agreed.get("order")
     if attribute.get("order") is not None or order is None:
@@ -74,6 +74,6 @@ def _is_as_agreed(attribute: Mapping[str, Any], agreed: Mapping[str, Any]) -> bo
 def is_at_least(asked: PrivacyOptions, least: PrivacyOptions) -> bool:
     """Return whether what is asked for is at least what a coding asks for."""
     return asked.k >= least.k and all(
-        any(criterion.is_as_strict_as(one) for criterion in asked.criteria)
-        for one in least.criteria
+        any(criterion.is_as_strict_as(required) for criterion in asked.criteria)
+        for required in least.criteria
     )

@@ -9,11 +9,11 @@ from pydantic import ValidationError
 
 from anonspark.config.attributes import Attribute
 from anonspark.config.coding import CodingKey
-from anonspark.config.copying import copy_document
 from anonspark.config.models import DEFAULT_MODEL
+from anonspark.config.plain_copy import copy_document
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import found, key_path, validated
-from anonspark.config.reading import TextReader, beside, read_named_text
+from anonspark.config.reading import TextReader, read_named_text, sibling
 from anonspark.config.section import Section
 from anonspark.config.yaml_reading import read_document
 from anonspark.core.hierarchies.files import hierarchy_digest
@@ -56,10 +56,10 @@ def merge_coding(document: dict[str, Any], read: TextReader, problems: list[str]
 
 
 def _load(path: str, read: TextReader, problems: list[str]) -> Coding | None:
-    """Read a coding with its hierarchy files. None where something is wrong."""
+    """Read a coding with its hierarchy files, or return None if there are problems."""
 
-    def read_named(place: str) -> str:
-        return read_named_text(place, read)
+    def read_named(named: str) -> str:
+        return read_named_text(named, read)
 
     wrong: list[str] = []
     try:
@@ -80,34 +80,34 @@ def _load(path: str, read: TextReader, problems: list[str]) -> Coding | None:
         attributes[name] = attribute
         if not isinstance(attribute.hierarchy, str):
             continue
-        place = beside(path, attribute.hierarchy)
-        attributes[name] = attribute.model_copy(update={"hierarchy": place})
+        hierarchy = sibling(path, attribute.hierarchy)
+        attributes[name] = attribute.model_copy(update={"hierarchy": hierarchy})
         try:
-            digests[name] = hierarchy_digest(read_named(place))
+            digests[name] = hierarchy_digest(read_named(hierarchy))
         except (OSError, ValueError) as error:
             why = "no such file" if isinstance(error, FileNotFoundError) else "it cannot be read"
             wrong.append(
-                f"{key_path(('attributes', name, 'hierarchy'))}: {place}: {why}. Expected a CSV "
-                "file in UTF-8, named relative to the coding. Check the path"
+                f"{key_path(('attributes', name, 'hierarchy'))}: {hierarchy}: {why}. Expected a "
+                "CSV file in UTF-8, named relative to the coding. Check the path"
             )
     problems += [f"coding: {path}: {problem}" for problem in wrong]
     return None if wrong else Coding(file, attributes, digests)
 
 
 def _merge_attributes(document: dict[str, Any], coding: Coding, problems: list[str]) -> None:
-    """Take the attributes from the coding. Beside them the holder lists its identifiers."""
-    own = document.get("attributes")
+    """Take the attributes from the coding, and the identifiers from the holder."""
+    identifiers = document.get("attributes")
     merged: dict[str, Any] = {
-        name: one.model_dump(mode="json", exclude_defaults=True)
-        for name, one in coding.attributes.items()
+        name: attribute.model_dump(mode="json", exclude_defaults=True)
+        for name, attribute in coding.attributes.items()
     }
-    if own is not None and not isinstance(own, Mapping):
+    if identifiers is not None and not isinstance(identifiers, Mapping):
         problems.append(
-            f"attributes: found {found(own)}. Expected a mapping of identifiers next to a coding, "
-            "or nothing. Remove it"
+            f"attributes: found {found(identifiers)}. Expected a mapping of identifiers next to a "
+            "coding, or nothing. Remove it"
         )
-        own = None
-    for name, written in (own or {}).items():
+        identifiers = None
+    for name, written in (identifiers or {}).items():
         try:
             attribute = Attribute.model_validate(written)
         except ValidationError:
@@ -152,15 +152,15 @@ def _merge_form(document: dict[str, Any], coding: CodingFile, problems: list[str
 
 def _merge_privacy(document: dict[str, Any], least: PrivacyOptions, problems: list[str]) -> None:
     """Ask for what the coding asks for at least."""
-    own = document.get("privacy")
-    if own is None:
-        own = {}
-    if not isinstance(own, dict):
+    privacy = document.get("privacy")
+    if privacy is None:
+        privacy = {}
+    if not isinstance(privacy, dict):
         return  # reported with everything else
-    own = {"k": least.k, **own}
-    document["privacy"] = own
+    privacy = {"k": least.k, **privacy}
+    document["privacy"] = privacy
     try:
-        asked = PrivacyOptions.model_validate(own)
+        asked = PrivacyOptions.model_validate(privacy)
     except ValidationError:
         return
     if asked.k < least.k:
@@ -172,14 +172,14 @@ def _merge_privacy(document: dict[str, Any], least: PrivacyOptions, problems: li
     for key, section in least.sections():
         criterion = section.criterion()
         same = [
-            one
-            for one in asked.criteria
-            if (one.attribute, one.kind) == (criterion.attribute, criterion.kind)
+            other
+            for other in asked.criteria
+            if (other.attribute, other.kind) == (criterion.attribute, criterion.kind)
         ]
         if not same:
             listed = document["privacy"].setdefault(key, [])
             listed.append(section.model_dump(mode="json", exclude_defaults=True))
-        elif not any(one.is_as_strict_as(criterion) for one in same):
+        elif not any(other.is_as_strict_as(criterion) for other in same):
             problems.append(
                 f"privacy.{key}: found {same[0].describe()} for attribute {same[0].attribute!r}, "
                 f"but the coding asks for {criterion.describe()}. Expected at least that. "

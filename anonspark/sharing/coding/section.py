@@ -7,18 +7,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from anonspark.config.privacy import PrivacyOptions
-from anonspark.release.sections import Statement
 from anonspark.sharing.coding.agreement import (
     CodingFile,
     agreed_digests,
     coding_fingerprint,
-    coding_privacy,
 )
-from anonspark.sharing.coding.comparing import is_at_least, not_as_coded
 from anonspark.sharing.coding.merging import merge_coding
 
-__all__ = ["agreed_digests", "comparisons", "form_problems", "merge_coding"]
+__all__ = ["agreed_digests", "form_problems", "merge_coding"]
 
 
 def form_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -31,25 +27,14 @@ def form_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
         yield "coding.fingerprint: expected that of coding.document"
     # The contents of files stand for the files.
     attributes = {
-        str(one.get("name")): {
+        str(attribute.get("name")): {
             key: "-" if key == "hierarchy" and "sha256" in value else value
-            for key, value in one.items()
+            for key, value in attribute.items()
             if key != "name"
         }
-        for one in document["attributes"]
+        for attribute in document["attributes"]
     }
     try:
         CodingFile.model_validate({**document, "attributes": attributes})
     except ValidationError:
         yield "coding.document: expected what anonspark writes there"
-
-
-def comparisons(manifest: Mapping[str, Any], privacy: PrivacyOptions) -> Iterator[Statement]:
-    """Compare what was configured with what was agreed on."""
-    coding, configured = manifest["coding"], manifest["configuration"]
-    named = (configured.get("coding") or {}).get("fingerprint", coding["fingerprint"])
-    yield Statement("configuration.coding.fingerprint", named, coding["fingerprint"])
-    found = not_as_coded(configured, coding["document"], (manifest.get("holder_column"),))
-    yield Statement("configuration (keys unlike the coding)", found, [])
-    enough = is_at_least(privacy, coding_privacy(coding["document"]))
-    yield Statement("configuration.privacy (at least that of the coding)", enough, True)

@@ -76,10 +76,10 @@ def form_of(parts: Sequence[Part], holder_column: str | None) -> Form:
     columns = list(first.published["columns"])
     quasi_identifier_columns = first.quasi_identifier_columns
     quasi_identifiers = [dict(identifier) for identifier in first.quasi_identifiers]
-    for position, one in enumerate(quasi_identifiers):
+    for position, identifier in enumerate(quasi_identifiers):
         if len({part.manifest.quasi_identifiers[position]["type"] for part in parts}) > 1:
             # Only integers may differ, in their width, which no label shows.
-            one["type"] = "int64"
+            identifier["type"] = "int64"
     holders: tuple[str, ...] = ()
     if holder_column is not None:
         holders = _holders(parts, holder_column, columns, attributes)

@@ -9,11 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from anonspark.config.privacy import PrivacyOptions
 from anonspark.engine.files import Files
 from anonspark.engine.raw_columns import type_name
 from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
-from anonspark.sharing.coding.comparing import not_as_coded
+from anonspark.sharing.coding.agreement import coding_privacy
+from anonspark.sharing.coding.comparing import is_at_least, not_as_coded
 from anonspark.sharing.pairs.relation import People, relation_of
 from anonspark.verification.opening import OpenedRelease
 
@@ -148,7 +150,11 @@ def _require_as_coded(part: Part) -> None:
     GuaranteeError
     """
     manifest = part.manifest
-    found = not_as_coded(manifest.configuration, manifest.coding["document"])
+    configured, document = manifest.configuration, manifest.coding["document"]
+    found = not_as_coded(configured, document)
+    privacy = PrivacyOptions.model_validate(configured["privacy"])
+    if not is_at_least(privacy, coding_privacy(document)):
+        found.append("privacy")
     if found:
         raise GuaranteeError(
             f"{part.path}/{MANIFEST}: its configuration is not that of its coding "

@@ -9,9 +9,6 @@ from pydantic import ValidationError
 
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import key_path
-from anonspark.release.sections import Statement
-from anonspark.sharing.coding.agreement import coding_privacy
-from anonspark.sharing.coding.comparing import is_at_least
 
 
 def form_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -27,28 +24,6 @@ def form_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
             _privacy_of(part)
         except ValidationError:
             yield f"{key_path(('parts', place, 'privacy'))}: expected what anonspark writes there"
-
-
-def comparisons(manifest: Mapping[str, Any], privacy: PrivacyOptions) -> Iterator[Statement]:
-    """Compare what a union says of itself with its parts."""
-    parts, holder = manifest["parts"], "holder_column"
-    agreed = coding_privacy(manifest["coding"]["document"])
-    yield Statement("configuration.privacy", privacy == agreed, True)
-    for place, part in enumerate(parts):
-        key = f"parts[{place}].privacy (at least that of the coding)"
-        own = _privacy_of(part)
-        yield Statement(key, is_at_least(own, agreed), True)
-        # Without a class of k records there is nothing that a holder could have published.
-        key = f"parts[{place}].rows (at least k)"
-        yield Statement(key, part["rows"] >= own.k, True)
-    for key in ("run_id", "output_fingerprint"):
-        different = len({part[key] for part in parts})
-        yield Statement(f"parts (different {key})", different, len(parts))
-    rows = sum(part["rows"] for part in parts)
-    yield Statement("published.rows", manifest["published"]["rows"], rows)
-    holders = len({part["holder"] for part in parts if part["holder"] is not None})
-    expected = 0 if manifest[holder] is None else len(parts)
-    yield Statement("parts (different holders)", holders, expected)
 
 
 def _privacy_of(part: Mapping[str, Any]) -> PrivacyOptions:

@@ -27,7 +27,7 @@ from anonspark.layers.partition.distribution import (
     pack_by_task,
     received_tables,
 )
-from anonspark.layers.publish.division import Division, MoreThan, files_for
+from anonspark.layers.publish.file_assignment import Division, MoreThan, files_for
 from anonspark.layers.publish.staging import Staging
 from anonspark.staged.dictionaries import put_together, with_dictionaries, without_dictionaries
 from anonspark.staged.records import bytes_of
@@ -80,7 +80,7 @@ class _Hash:
         for batch in batches:
             if batch.num_rows:
                 table = with_dictionaries(pa.Table.from_batches([batch]))
-                name = content_hash([table.column(one) for one in self.by], self.key)
+                name = content_hash([table.column(column) for column in self.by], self.key)
                 content = content_hash(table.columns, self.key)
                 yield table.append_column(_NAME, pa.array(name)).append_column(
                     _CONTENT, pa.array(content)
@@ -114,7 +114,7 @@ class _Pack:
 
     def _addressed(self, batches: Batches) -> Iterator[Addressed]:
         for table in self.hash.tables(batches):
-            names, contents = (table.column(one).to_numpy() for one in (_NAME, _CONTENT))
+            names, contents = (table.column(name).to_numpy() for name in (_NAME, _CONTENT))
             shared = np.isin(contents, np.array(self.equal, np.int64))
             alone = np.flatnonzero(~shared)
             if len(alone):
@@ -129,9 +129,9 @@ class _Pack:
         table: pa.Table,
         names: Integers,
         contents: Integers,
-        places: Integers,
+        indices: Integers,
     ) -> Addressed:
-        order = places[np.lexsort((contents[places], names[places]))]
+        order = indices[np.lexsort((contents[indices], names[indices]))]
         starts = _starts(names[order], contents[order])
         copies = np.diff(starts, append=len(order))
         number = self.division.files
@@ -171,7 +171,7 @@ class _InOrder:
             return
         records = put_together(tables)
         names, contents, copies, files = (
-            records.column(one).to_numpy() for one in (_NAME, _CONTENT, _COPIES, _FILE)
+            records.column(name).to_numpy() for name in (_NAME, _CONTENT, _COPIES, _FILE)
         )
         order = np.lexsort((contents, names))
         # Rows that stand for equal records came from several batches; all others are records.
@@ -182,10 +182,10 @@ class _InOrder:
         records = records.select([published_column(index) for index in range(len(self.schema))])
         records = records.take(pa.array(order)).combine_chunks()
         step = max(self.most_bytes * len(records) // max(bytes_of(records), 1), 1)
-        places = np.repeat(np.arange(len(records)), repeats)
-        for start in range(0, len(places), step):
-            own = records.take(pa.array(places[start : start + step]))
-            named = without_dictionaries(own).rename_columns(self.schema.names)
+        indices = np.repeat(np.arange(len(records)), repeats)
+        for start in range(0, len(indices), step):
+            part = records.take(pa.array(indices[start : start + step]))
+            named = without_dictionaries(part).rename_columns(self.schema.names)
             yield from named.combine_chunks().to_batches()
 
 
@@ -241,10 +241,6 @@ def write_union(
     staging : Staging
         Of the release.
 
-    Returns
-    -------
-    list of PublishedFile
-
     Notes
     -----
     One job with one shuffle of all records. Where a class may be too large for a file, one with a
@@ -259,10 +255,10 @@ def write_union(
     large: tuple[int, ...] = ()
     equal: tuple[int, ...] = ()
     if files > 1 and extent.largest > most:
-        large = tuple(_many(_each(numbered, hashed).select([_NAME]), most)[_NAME].to_pylist())
+        large = tuple(_frequent(_each(numbered, hashed).select([_NAME]), most)[_NAME].to_pylist())
     if large:
-        found = _each(numbered, hashed).map_batches(_Among(large), _HASHES).select([_CONTENT])
-        equal = tuple(_many(found, most)[_CONTENT].to_pylist())
+        contents = _each(numbered, hashed).map_batches(_Among(large), _HASHES).select([_CONTENT])
+        equal = tuple(_frequent(contents, most)[_CONTENT].to_pylist())
     division = Division(files, most, large, {})
     # What is packed is put together, so that records are handed over only as such.
     pack = _Pack(hashed, division, equal)
@@ -278,10 +274,10 @@ def _each(tables: Sequence[Table], hashed: _Hash) -> Table:
 
 
 def _together(tables: Sequence[Table]) -> Table:
-    return reduce(lambda one, other: one.union(other), tables)
+    return reduce(lambda first, second: first.union(second), tables)
 
 
-def _many(hashes: Table, most: int) -> pa.Table:
-    """Return the hashes of which there are more than so many, which are few."""
+def _frequent(hashes: Table, most: int) -> pa.Table:
+    """Return the hashes that occur more than ``most`` times. They are few."""
     counted = hashes.aggregate(hashes.schema.names, count=_RECORDS)
     return counted.map_batches(MoreThan(_RECORDS, most), counted.schema).collect()

@@ -26,7 +26,7 @@ from anonspark.sharing.ledger.chain import (
     not_read,
     read_chain,
 )
-from anonspark.sharing.ledger.creating import create_whole, text_of
+from anonspark.sharing.ledger.exclusive_files import create_whole, text_of
 
 Neighbors = Literal["add_remove", "replace"]
 
@@ -136,7 +136,7 @@ class Budget:
         return self.path.rpartition("/")[2]
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return the fields as JSON values."""
         return {
             "limit": str(self.limit),
             "neighbors": self.neighbors,
@@ -156,7 +156,7 @@ class Budget:
         """Return what may still be spent."""
         return self.limit - self.spent
 
-    def loss(self, wanted: Limit, epsilon: Fraction) -> Fraction:
+    def loss(self, limit: Limit, epsilon: Fraction) -> Fraction:
         """Return a loss in terms of this budget: replacing a record is removing and adding one.
 
         Raises
@@ -164,27 +164,27 @@ class Budget:
         ConfigurationError
             If another limit or unit is asked for.
         """
-        self.require_same(wanted)
-        if wanted.unit != self.unit:
-            raise self._other("selection.person", in_words(wanted.unit), in_words(self.unit))
-        if wanted.neighbors == self.neighbors:
+        self.require_same(limit)
+        if limit.unit != self.unit:
+            raise self._other("selection.person", in_words(limit.unit), in_words(self.unit))
+        if limit.neighbors == self.neighbors:
             return epsilon
         return epsilon / 2 if self.neighbors == "add_remove" else epsilon * 2
 
-    def require_same(self, wanted: Limit) -> None:
+    def require_same(self, limit: Limit) -> None:
         """Check that no other limit is asked for.
 
         Raises
         ------
         ConfigurationError
         """
-        if wanted.limit is not None and wanted.limit != self.limit:
-            raise self._other("ledger.limit", in_decimals(wanted.limit), in_decimals(self.limit))
+        if limit.limit is not None and limit.limit != self.limit:
+            raise self._other("ledger.limit", in_decimals(limit.limit), in_decimals(self.limit))
 
-    def _other(self, key: str, mine: str, own: str) -> ConfigurationError:
+    def _other(self, key: str, value: str, expected: str) -> ConfigurationError:
         return ConfigurationError(
-            f"{key}: found {mine}. The ledger at {self.path} has {own}. Expected the same, because "
-            "it was fixed when the ledger was made. Correct it"
+            f"{key}: found {value}. The ledger at {self.path} has {expected}. Expected the same, "
+            "because it was fixed when the ledger was made. Correct it"
         )
 
     def require_left(self, loss: Fraction) -> None:
@@ -210,7 +210,7 @@ def in_words(unit: Unit) -> str:
 
 
 def read_budget(files: Files, path: str) -> Budget | None:
-    """Read a budget and check its chain. None where there is none.
+    """Read a budget and check its chain. Return None if there is no budget.
 
     Parameters
     ----------
@@ -229,10 +229,10 @@ def read_budget(files: Files, path: str) -> Budget | None:
     require_ours(files, "ledger.path", path, "private")
     head = f"{path}/{_LIMIT}"
     if not files.exists(head):
-        found = files.children(path)
+        children = files.children(path)
         # Another process may have made both meanwhile.
         if not files.exists(head):
-            if any(_ENTRY.fullmatch(one.rpartition("/")[2]) for one in found):
+            if any(_ENTRY.fullmatch(child.rpartition("/")[2]) for child in children):
                 raise _broken(
                     f"{head} is missing, and entries are there. Bring it back from a copy"
                 )
@@ -246,7 +246,7 @@ def read_budget(files: Files, path: str) -> Budget | None:
     except (*CHANGED, ZeroDivisionError) as error:
         raise _broken(f"{head} is not as anonspark writes it. Bring it back from a copy") from error
     try:
-        links, digests = read_chain(files, (head, text), path, lambda number: _place(path, number))
+        links, digests = read_chain(files, (head, text), path, lambda number: _path(path, number))
     except DataError as error:
         raise GuaranteeError(f"{error}. Nothing was drawn or published") from error
     spent = Fraction(0)
@@ -267,7 +267,7 @@ def _broken(text: str) -> GuaranteeError:
 
 
 def _spent_after(link: Link, spent: Fraction) -> Fraction | None:
-    """Return what is spent with an entry. None where it does not add up."""
+    """Return the sum that is spent with an entry, or None if it does not add up."""
     content = link.content
     try:
         loss = Fraction(0 if content["kind"] == RELEASE else content["epsilon"])
@@ -277,7 +277,7 @@ def _spent_after(link: Link, spent: Fraction) -> Fraction | None:
     return sums[1] if loss >= 0 and sums == (spent, spent + loss) else None
 
 
-def _place(path: str, number: int) -> str:
+def _path(path: str, number: int) -> str:
     return f"{path}/{number:06d}.json"
 
 
@@ -290,7 +290,7 @@ def budgets_below(files: Files, path: str) -> list[str]:
         f"{path}/{name}"
         for name in names
         if DATASET.fullmatch(name)
-        and (files.exists(f"{path}/{name}/{_LIMIT}") or files.exists(_place(f"{path}/{name}", 1)))
+        and (files.exists(f"{path}/{name}/{_LIMIT}") or files.exists(_path(f"{path}/{name}", 1)))
     ]
 
 
@@ -311,10 +311,6 @@ def charge(
     content : mapping
         Other recorded facts.
 
-    Returns
-    -------
-    Entry
-
     Raises
     ------
     ConfigurationError
@@ -332,8 +328,8 @@ def charge(
         budget = open_budget(files, path, limit)
         loss = budget.loss(limit, epsilon)
         budget.require_left(loss)
-        own = {**content, "neighbors": budget.neighbors, "unit": budget.unit, "epsilon": str(loss)}
-        entry = _append(files, budget, own, budget.spent + loss)
+        new = {**content, "neighbors": budget.neighbors, "unit": budget.unit, "epsilon": str(loss)}
+        entry = _append(files, budget, new, budget.spent + loss)
         if entry is not None:
             return entry
 
@@ -351,10 +347,6 @@ def list_release(files: Files, path: str, limit: Limit, content: Mapping[str, An
     content : mapping
         The recorded facts. The same release has the same ``run_id`` and ``release``.
 
-    Returns
-    -------
-    Entry
-
     Raises
     ------
     ConfigurationError
@@ -370,8 +362,8 @@ def list_release(files: Files, path: str, limit: Limit, content: Mapping[str, An
         for entry in budget.entries:
             if all(name in entry.content and entry.content[name] == content[name] for name in same):
                 return entry
-        own = {**content, "kind": RELEASE}
-        written = _append(files, budget, own, budget.spent)
+        listed = {**content, "kind": RELEASE}
+        written = _append(files, budget, listed, budget.spent)
         if written is not None:
             return written
 
@@ -387,8 +379,8 @@ def require_affordable(files: Files, path: str, limit: Limit, epsilon: Fraction)
     budget = read_budget(files, path)
     if budget is None:
         require_limit(path, limit)
-        made = Budget(path, Fraction(limit.limit or 0), limit.neighbors, limit.unit, [], [])
-        made.require_left(epsilon)
+        empty = Budget(path, Fraction(limit.limit or 0), limit.neighbors, limit.unit, [], [])
+        empty.require_left(epsilon)
     else:
         budget.require_left(budget.loss(limit, epsilon))
     return budget
@@ -436,11 +428,11 @@ def require_limit(path: str, limit: Limit) -> None:
 def _append(
     files: Files, budget: Budget, content: Mapping[str, Any], spent: Fraction
 ) -> Entry | None:
-    """Write the next entry. None where another process was faster."""
+    """Write the next entry, or return None if another process was faster."""
     sums = {"spent_before": str(budget.spent), "spent_after": str(spent)}
-    own = {**content, **sums, "version": __version__}
+    new = {**content, **sums, "version": __version__}
     try:
-        link, _ = append_link(files, _place(budget.path, len(budget.digests)), budget.digests, own)
+        link, _ = append_link(files, _path(budget.path, len(budget.digests)), budget.digests, new)
     except FileExistsError:
         return None
     except OSError as error:

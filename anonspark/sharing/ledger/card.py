@@ -16,11 +16,11 @@ from anonspark.sharing.ledger.releases import LedgerRelease
 _WORST = 10
 
 
-def check_blocks(found: LedgerCheck) -> Iterator[Table | Text]:
+def check_blocks(check: LedgerCheck) -> Iterator[Table | Text]:
     """Return what a check of a ledger looked at, and the worst coalitions."""
-    yield Text(f"{found.releases:,} releases count. Events and files were checked")
-    yield from coalition_tables(found.coalitions)
-    if not found.coalitions:
+    yield Text(f"{check.releases:,} releases count. Events and files were checked")
+    yield from coalition_tables(check.coalitions)
+    if not check.coalitions:
         yield Text("Joint check: no coalition has two releases, or collusion.k is 1")
 
 
@@ -78,11 +78,11 @@ def release_blocks(releases: Sequence[LedgerRelease], today: date) -> Iterator[T
         yield Text("Nothing was given so far")
 
 
-def budget_blocks(found: Budget) -> Iterator[Table | Text]:
+def budget_blocks(budget: Budget) -> Iterator[Table | Text]:
     """Return what was published of a data set, and what was spent."""
-    spent, limit, left = (in_decimals(one) for one in (found.spent, found.limit, found.left))
+    spent, limit, left = map(in_decimals, (budget.spent, budget.limit, budget.left))
     rows: list[list[Cell]] = []
-    for entry in found.entries:
+    for entry in budget.entries:
         content = entry.content
         epsilon = content.get("epsilon")
         # Releases have none.
@@ -91,6 +91,6 @@ def budget_blocks(found: Budget) -> Iterator[Table | Text]:
         day = str(content["time"])[:10]
         rows.append([entry.number, day, *texts, loss, in_decimals(entry.spent_after)])
     columns = ("entry", "day", "kind", "run", "mechanism", "epsilon", "spent")
-    yield Table(f"{found.name}: {spent} of {limit} spent, {left} left", columns, rows)
-    how = "added or removed" if found.neighbors == "add_remove" else "replaced by another"
-    yield Text(f"For {in_words(found.unit)}, {how}")
+    yield Table(f"{budget.name}: {spent} of {limit} spent, {left} left", columns, rows)
+    how = "added or removed" if budget.neighbors == "add_remove" else "replaced by another"
+    yield Text(f"For {in_words(budget.unit)}, {how}")

@@ -12,7 +12,7 @@ from typing import Any
 
 from anonspark.engine.files import Files
 from anonspark.errors import DataError
-from anonspark.sharing.ledger.creating import create_whole, digest_of, text_of
+from anonspark.sharing.ledger.exclusive_files import create_whole, digest_of, text_of
 
 CHANGED = (ValueError, TypeError, KeyError, RecursionError)
 """Errors of reading a file that is not as it was written."""
@@ -93,12 +93,12 @@ def read_chain(
     before, text = head
     digests = [digest_of(text)]
     links: list[Link] = []
-    told_of = deque(_files_of(files, directory, before))
-    while told_of:
+    remaining = deque(_files_of(files, directory, before))
+    while remaining:
         number = len(links) + 1
         path = path_of(number)
-        if told_of[0] == path:
-            told_of.popleft()
+        if remaining[0] == path:
+            remaining.popleft()
         elif not files.exists(path):
             raise DataError(
                 f"ledger: {path} is missing, and later ones are there. Nothing can be added behind "
@@ -109,7 +109,7 @@ def read_chain(
             content = json.loads(text)
             signature = content.pop(_SIGNATURE)
             signed = _signed(text, signature)
-            own = (content["number"], content["previous"])
+            stated = (content["number"], content["previous"])
             _ = content["time"]
         except OSError as error:
             raise DataError(f"ledger: {not_read(path)}") from error
@@ -123,7 +123,7 @@ def read_chain(
                 f"ledger: {path} has another signature than its content gives: it was changed. "
                 "Bring the file back from a copy"
             )
-        if own != (number, digests[-1]):
+        if stated != (number, digests[-1]):
             raise DataError(
                 f"ledger: {path} does not follow from the file before it, {before}: one of the two "
                 "was changed. Bring both back from a copy"
@@ -166,8 +166,8 @@ def _files_of(files: Files, directory: str, head: str) -> list[str]:
             f"ledger: {directory}/{strange[0]} was not put there by anonspark. Remove it, or move "
             "it elsewhere"
         )
-    found = [name for name in names if name != head and not name.startswith(".")]
-    return [f"{directory}/{one}" for one in sorted(found, key=lambda one: (len(one), one))]
+    entries = [name for name in names if name != head and not name.startswith(".")]
+    return [f"{directory}/{name}" for name in sorted(entries, key=lambda name: (len(name), name))]
 
 
 def append_link(
@@ -194,10 +194,10 @@ def append_link(
     FileExistsError
         If another process has written one of this number.
     """
-    own = {"number": len(digests), "previous": digests[-1], "time": now(), **content}
-    text = text_of({**own, _SIGNATURE: sign(text_of(own))})
+    document = {"number": len(digests), "previous": digests[-1], "time": now(), **content}
+    text = text_of({**document, _SIGNATURE: sign(text_of(document))})
     create_whole(files, path, text)
-    return Link(len(digests), path, own), digest_of(text)
+    return Link(len(digests), path, document), digest_of(text)
 
 
 def now() -> str:

@@ -13,11 +13,11 @@ from anonspark.release.manifest import read_manifest
 from anonspark.sharing.ledger.coalitions import list_coalitions
 from anonspark.sharing.ledger.joint_classes import Demand, MembersOf, Signatures
 from anonspark.sharing.ledger.ledger import Ledger
-from anonspark.sharing.ledger.members import CLASS, RECORDS, kept, members_schema
+from anonspark.sharing.ledger.members import CLASS, RECORDS, members_schema, read_kept
 from anonspark.sharing.ledger.releases import LedgerRelease
 from anonspark.sharing.ledger.stored_files import wrong_files
 
-_FOUND = "found"
+_COUNTED = "found"
 
 
 @dataclass
@@ -46,11 +46,11 @@ class LedgerCheck:
 
 def demand_of(ledger: Ledger, k: int | None = None) -> Demand:
     """Return what the newest plan demanded of joint classes, with another k if one is given."""
-    newest = max(ledger.counted, key=lambda one: one.number, default=None)
+    newest = max(ledger.counted, key=lambda release: release.number, default=None)
     if newest is None:
         return Demand(k or 1, {})
     collusion = newest.content["collusion"]
-    diversity = {one["attribute"]: one["l"] for one in collusion["l_diversity"]}
+    diversity = {criterion["attribute"]: criterion["l"] for criterion in collusion["l_diversity"]}
     return Demand(k or collusion["k"], diversity)
 
 
@@ -64,25 +64,25 @@ def required_coalitions(
     ConfigurationError
         If a named recipient has nothing, or they are too many.
     """
-    known = {one.recipient for one in ledger.counted}
-    public = {one.recipient for one in ledger.counted if one.public}
+    names = {release.recipient for release in ledger.counted}
+    public = {release.recipient for release in ledger.counted if release.public}
     if chosen is not None:
-        strangers = sorted(set(chosen) - known)
+        strangers = sorted(set(chosen) - names)
         if strangers:
             raise ConfigurationError(
                 f"--coalition: nothing that counts was given to {', '.join(strangers)}. Expected "
-                f"some of {', '.join(sorted(known)) or 'no one'}. Correct it"
+                f"some of {', '.join(sorted(names)) or 'no one'}. Correct it"
             )
         return [tuple(sorted({*chosen, *public}))]
-    newest = max(ledger.counted, key=lambda one: one.number, default=None)
+    newest = max(ledger.counted, key=lambda release: release.number, default=None)
     together = [] if newest is None else newest.content["collusion"]["together"]
-    return list_coalitions(known, public=public, together=together, size=size, of_plan=known)
+    return list_coalitions(names, public=public, together=together, size=size, of_plan=names)
 
 
 def members_of(engine: Engine, ledger: Ledger, release: LedgerRelease) -> MembersOf:
     """Return who is in which class of a release of a ledger. Lazy."""
     columns = members_schema(len(release.sensitive)).names
-    table = kept(engine, ledger.layout.members(release.name), columns)
+    table = read_kept(engine, ledger.layout.members(release.name), columns)
     return MembersOf(release.name, release.recipient, table, release.sensitive)
 
 
@@ -112,29 +112,29 @@ def check_ledger(
     Reads all files of the ledger for their hashes on the driver. Two shuffles of the classes of
     each release, then as :meth:`anonspark.sharing.ledger.joint_classes.Signatures.check`.
     """
-    found = LedgerCheck(wrong_files(ledger), len(ledger.counted))
-    for release in () if found.problems else ledger.counted:
+    result = LedgerCheck(wrong_files(ledger), len(ledger.counted))
+    for release in () if result.problems else ledger.counted:
         wrong = _other_counts(engine, ledger, release)
         if not wrong and with_files:
             wrong = _other_release(engine, ledger, release)
-        found.problems += wrong
-    if found.problems or not ledger.counted:
-        return found
+        result.problems += wrong
+    if result.problems or not ledger.counted:
+        return result
     signatures = Signatures.of(
-        [members_of(engine, ledger, one) for one in ledger.counted],
+        [members_of(engine, ledger, release) for release in ledger.counted],
         list(demand.diversity),
         repeated=bool(ledger.record),
     )
     try:
         for coalition in coalitions:
-            found.coalitions += signatures.check(coalition, demand)
+            result.coalitions += signatures.check(coalition, demand)
     finally:
         signatures.release()
-    found.problems += [told_of_breach(row) for row in found.coalitions if not row["holds"]]
-    return found
+    result.problems += [describe_breach(row) for row in result.coalitions if not row["holds"]]
+    return result
 
 
-def told_of_breach(row: Mapping[str, Any]) -> str:
+def describe_breach(row: Mapping[str, Any]) -> str:
     """Describe in a line what does not hold for a coalition."""
     named = ", ".join(row["recipients"])
     if row["attribute"] is None:
@@ -152,11 +152,11 @@ def told_of_breach(row: Mapping[str, Any]) -> str:
 
 def _other_counts(engine: Engine, ledger: Ledger, release: LedgerRelease) -> list[str]:
     """Compare the number of members of each class with its class table."""
-    members = kept(engine, ledger.layout.members(release.name), [SUBJECT, CLASS])
-    counted = members.aggregate([CLASS], count=_FOUND)
-    classes = kept(engine, ledger.layout.classes(release.name), [CLASS, RECORDS])
-    both = counted.union(classes.select({CLASS: CLASS, _FOUND: RECORDS}))
-    pairs = both.aggregate([CLASS, _FOUND], count="tables")
+    members = read_kept(engine, ledger.layout.members(release.name), [SUBJECT, CLASS])
+    counted = members.aggregate([CLASS], count=_COUNTED)
+    classes = read_kept(engine, ledger.layout.classes(release.name), [CLASS, RECORDS])
+    both = counted.union(classes.select({CLASS: CLASS, _COUNTED: RECORDS}))
+    pairs = both.aggregate([CLASS, _COUNTED], count="tables")
     other = sum(
         row["number"]
         for row in pairs.aggregate(["tables"], count="number").collect().to_pylist()
@@ -178,16 +178,16 @@ def _other_release(engine: Engine, ledger: Ledger, release: LedgerRelease) -> li
             f"ledger: release {release.name} is not at {path} any more. If its recipient has it "
             "still, bring it back there, else withdraw it"
         ]
-    found = read_manifest(ledger.files, path)
-    manifest = found.document
-    others = [one for one in ledger.counted if one.content["path"] == path]
-    if found.run_id in {one.content["run_id"] for one in others} - {release.content["run_id"]}:
+    latest = read_manifest(ledger.files, path)
+    manifest = latest.document
+    others = [peer for peer in ledger.counted if peer.content["path"] == path]
+    if latest.run_id in {peer.content["run_id"] for peer in others} - {release.content["run_id"]}:
         # A later release took its place.
         return []
     names = list(release.content["published_columns"])
     data = engine.published(f"{path}/data", str(release.content["format"])).select(names)
     published = data.with_hashes({CLASS: names}).aggregate([CLASS], count=RECORDS)
-    classes = kept(engine, ledger.layout.classes(release.name), [CLASS, RECORDS])
+    classes = read_kept(engine, ledger.layout.classes(release.name), [CLASS, RECORDS])
     pairs = published.union(classes).aggregate([CLASS, RECORDS], count="tables")
     odd = [
         row["tables"]

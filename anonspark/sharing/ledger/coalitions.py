@@ -57,7 +57,7 @@ def list_coalitions(
     if size is None or len(units) <= size:
         return [tuple(sorted({*everybody, *(name for unit in units for name in unit)}))]
     # Of open data in the plan everybody gets something new.
-    asked = units if everybody & set(of_plan) else [one for one in units if set(one) & set(of_plan)]
+    asked = units if everybody & set(of_plan) else [unit for unit in units if {*unit} & {*of_plan}]
     number = comb(len(units), size) - comb(len(units) - len(asked), size)
     if number > MOST_COALITIONS:
         raise ConfigurationError(

@@ -13,7 +13,7 @@ from anonspark.engine.files import Files, sync_local
 from anonspark.errors import DataError, PublishingError
 from anonspark.ownership import fault_at, write_aside
 from anonspark.sharing.ledger.chain import Link, append_link, read_chain
-from anonspark.sharing.ledger.creating import text_of
+from anonspark.sharing.ledger.exclusive_files import text_of
 from anonspark.sharing.ledger.key import Key
 from anonspark.sharing.ledger.layout import Layout
 
@@ -65,7 +65,7 @@ def remember(key: Key, digests: Sequence[str], *, older: bool = False) -> None:
 
 
 def remembered(key: Key) -> tuple[int, str] | None:
-    """Return number and SHA-256 of the last event that is remembered, None where none is.
+    """Return number and SHA-256 of the last event that is remembered, or None.
 
     Raises
     ------
@@ -91,14 +91,14 @@ def remembered(key: Key) -> tuple[int, str] | None:
 
 
 def require_newest(
-    key: Key, known: tuple[int, str] | None, digests: Sequence[str], path: str
+    key: Key, last: tuple[int, str] | None, digests: Sequence[str], path: str
 ) -> None:
     """Check that a ledger has the event that is remembered as its last one.
 
     Parameters
     ----------
     key : Key
-    known : tuple of int and str, or None
+    last : tuple of int and str, or None
         Of :func:`remembered`, which was asked before the events were listed.
     digests : sequence of str
         SHA-256 of the head and of each event.
@@ -109,15 +109,15 @@ def require_newest(
     ------
     DataError
     """
-    if known is None:
+    if last is None:
         raise DataError(
             f"ledger: {path_of(key)} is missing, so nothing next to the key shows which event of "
             f"{path} is the last one. Bring it back from a copy, or name the key next to which it "
             f"lies. {_ACCEPT}"
         )
-    if known[1] != dict(enumerate(digests)).get(known[0]):
+    if last[1] != dict(enumerate(digests)).get(last[0]):
         raise DataError(
-            f"ledger: {path} is older than it was, or another: event {known[0]}, which is "
+            f"ledger: {path} is older than it was, or another: event {last[0]}, which is "
             f"remembered next to {key.path}, is not among its {len(digests) - 1}. Bring the newest "
             f"copy back. If there is none, what was given since does not count any more. {_ACCEPT}"
         )
@@ -181,10 +181,10 @@ class Events:
         newest = None if as_newest else key
         sign = None if key is None else key.sign
         # First, for another process may add events, and remember them, meanwhile.
-        known = None if newest is None else remembered(newest)
+        last = None if newest is None else remembered(newest)
         links, digests = read_chain(files, (layout.head, head), layout.events, layout.event, sign)
         if newest is not None:
-            require_newest(newest, known, digests, layout.events)
+            require_newest(newest, last, digests, layout.events)
         for link in links:
             if link.content.get("type") not in TYPES:
                 raise DataError(

@@ -54,13 +54,13 @@ class Demand:
     diversity: Mapping[str, int]
 
 
-def _class_of(place: int) -> str:
-    return f"class_{place}"
+def _class_of(position: int) -> str:
+    return f"class_{position}"
 
 
-def value_column(place: int, attribute: str) -> str:
+def value_column(position: int, attribute: str) -> str:
     """Return the column of the values of a sensitive attribute in one of several releases."""
-    return f"value_{place}_{attribute}"
+    return f"value_{position}_{attribute}"
 
 
 @dataclass(frozen=True)
@@ -108,18 +108,18 @@ class Signatures:
         ]
         schema = pa.schema([(SUBJECT, pa.binary()), *((name, pa.int64()) for name in columns)])
         wide = None
-        for number, one in enumerate(releases):
-            named = {CLASS: _class_of(number)} | {
-                sensitive_column(one.sensitive.index(name)): value_column(number, name)
+        for position, side in enumerate(releases):
+            named = {CLASS: _class_of(position)} | {
+                sensitive_column(side.sensitive.index(name)): value_column(position, name)
                 for name in attributes
-                if name in one.sensitive
+                if name in side.sensitive
             }
-            own = one.members.select([SUBJECT, *named]).map_batches(_Widen(named, schema), schema)
-            wide = own if wide is None else wide.union(own)
+            part = side.members.select([SUBJECT, *named]).map_batches(_Widen(named, schema), schema)
+            wide = part if wide is None else wide.union(part)
         if wide is None:
             raise ValueError("joint classes of no release")
-        known = wide.aggregate([SUBJECT], most=columns).persist()
-        return cls(releases, known, tuple(attributes), repeated)
+        signatures = wide.aggregate([SUBJECT], most=columns).persist()
+        return cls(releases, signatures, tuple(attributes), repeated)
 
     def release(self) -> None:
         """Free what is kept on the cluster."""
@@ -147,14 +147,14 @@ class Signatures:
         One shuffle of the signatures, and one of two columns for each attribute and release that
         publishes it. Figures alone are collected.
         """
-        places = [i for i, one in enumerate(self.releases) if one.recipient in coalition]
+        positions = [i for i, side in enumerate(self.releases) if side.recipient in coalition]
         result: dict[str, object] = {
             "recipients": list(coalition),
-            "releases": [self.releases[place].release for place in places],
+            "releases": [self.releases[position].release for position in positions],
         }
-        if len(places) < 2:
+        if len(positions) < 2:
             return []
-        columns = [_class_of(place) for place in places]
+        columns = [_class_of(position) for position in positions]
         sizes = self._sizes(columns)
         total = {
             "persons": sum(size * number for size, number in sizes.items()),
@@ -171,7 +171,7 @@ class Signatures:
             | {"holds": total["persons_below"] == 0}
         ]
         for attribute, required in demand.diversity.items():
-            smallest, below = self._diversity(attribute, places, columns, required)
+            smallest, below = self._diversity(attribute, positions, columns, required)
             if smallest is not None:
                 rows.append(
                     result
@@ -184,41 +184,41 @@ class Signatures:
         """Return the number of joint classes of each size."""
         if self.repeated:
             schema = pa.schema([(PERSON, pa.int64()), *((name, pa.int64()) for name in columns)])
-            tell = TellPeople(schema)
-            found = self.table.select([SUBJECT, *columns]).map_batches(tell, schema)
-            groups = found.aggregate([*columns, PERSON]).aggregate(columns, count=_PERSONS)
+            number_people = NumberPeople(schema)
+            people = self.table.select([SUBJECT, *columns]).map_batches(number_people, schema)
+            groups = people.aggregate([*columns, PERSON]).aggregate(columns, count=_PERSONS)
         else:
             groups = self.table.aggregate(columns, count=_PERSONS)
         numbers = groups.map_batches(_Present(list(columns), (_PERSONS,)), _NUMBERS)
-        found = numbers.aggregate([_PERSONS], count=_CLASSES).collect()
-        return dict(zip(found[_PERSONS].to_pylist(), found[_CLASSES].to_pylist(), strict=True))
+        counts = numbers.aggregate([_PERSONS], count=_CLASSES).collect()
+        return dict(zip(counts[_PERSONS].to_pylist(), counts[_CLASSES].to_pylist(), strict=True))
 
     def _diversity(
-        self, attribute: str, places: Sequence[int], columns: Sequence[str], required: int
+        self, attribute: str, positions: Sequence[int], columns: Sequence[str], required: int
     ) -> tuple[int | None, int]:
         """Return the fewest values of a joint class, and the persons of those with too few."""
-        given = [one for one in places if attribute in self.releases[one].sensitive]
-        if not given:
+        publishing = [i for i in positions if attribute in self.releases[i].sensitive]
+        if not publishing:
             return None, 0
         # A joint class is in a release as a whole or not at all; each release has its own values.
         schema = pa.schema(
-            [*((name, pa.int64()) for name in (*columns, _PLACE)), *_VALUES_AND_PERSONS]
+            [*((name, pa.int64()) for name in (*columns, _POSITION)), *_VALUES_AND_PERSONS]
         )
         counted = None
-        for place in given:
-            each = self.table.aggregate([*columns, value_column(place, attribute)], count=_PERSONS)
+        for index in publishing:
+            each = self.table.aggregate([*columns, value_column(index, attribute)], count=_PERSONS)
             groups = each.aggregate(columns, count=_VALUES, sums=[_PERSONS])
-            own = groups.map_batches(_InRelease(place, list(columns), schema), schema)
-            counted = own if counted is None else counted.union(own)
+            part = groups.map_batches(_InRelease(index, list(columns), schema), schema)
+            counted = part if counted is None else counted.union(part)
         if counted is None:
             raise ValueError("no release has the attribute")
         fewest = counted.aggregate(columns, least=[_VALUES], most=[_PERSONS])
         numbers = fewest.map_batches(
             _Present(list(columns), (_VALUES, _PERSONS)), _VALUES_AND_PERSONS
         )
-        found = numbers.aggregate([_VALUES], sums=[_PERSONS]).collect().to_pylist()
-        below = sum(row[_PERSONS] for row in found if row[_VALUES] < required)
-        return min((row[_VALUES] for row in found), default=None), below
+        counts = numbers.aggregate([_VALUES], sums=[_PERSONS]).collect().to_pylist()
+        below = sum(row[_PERSONS] for row in counts if row[_VALUES] < required)
+        return min((row[_VALUES] for row in counts), default=None), below
 
 
 def people_of(subjects: pa.Array) -> pa.Array:
@@ -228,8 +228,8 @@ def people_of(subjects: pa.Array) -> pa.Array:
 
 
 @dataclass(frozen=True)
-class TellPeople:
-    """Yields whom records are about, in place of their keys.
+class NumberPeople:
+    """Replaces the keys of records by numbers of the people they are about.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ PERSON = "person"
 """64-bit name of a person, of the first bytes of the key."""
 
 _BYTES = 8
-_PLACE = "place"
+_POSITION = "place"
 _NUMBERS = pa.schema([(_PERSONS, pa.int64())])
 _VALUES_AND_PERSONS = pa.schema([(_VALUES, pa.int64()), (_PERSONS, pa.int64())])
 
@@ -269,10 +269,10 @@ class _Widen:
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            own = {new: batch.column(name) for name, new in self.named.items()}
-            own[SUBJECT] = batch.column(SUBJECT)
+            renamed = {new: batch.column(name) for name, new in self.named.items()}
+            renamed[SUBJECT] = batch.column(SUBJECT)
             columns = [
-                own[field.name] if field.name in own else pa.nulls(len(batch), field.type)
+                renamed[field.name] if field.name in renamed else pa.nulls(len(batch), field.type)
                 for field in self.schema
             ]
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
@@ -282,16 +282,16 @@ class _Widen:
 class _InRelease:
     """Yields the joint classes that are in one release, and its place."""
 
-    place: int
+    position: int
     columns: list[str]
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            kept = batch.filter(batch.column(_class_of(self.place)).is_valid())
-            own = {_PLACE: pa.array(np.full(len(kept), self.place, np.int64))}
+            rows = batch.filter(batch.column(_class_of(self.position)).is_valid())
+            new = {_POSITION: pa.array(np.full(len(rows), self.position, np.int64))}
             arrays = [
-                own[field.name] if field.name in own else kept.column(field.name).cast(field.type)
+                new[field.name] if field.name in new else rows.column(field.name).cast(field.type)
                 for field in self.schema
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
@@ -306,11 +306,11 @@ class _Present:
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            there = np.zeros(len(batch), bool)
+            present = np.zeros(len(batch), bool)
             for name in self.classes:
-                there |= batch.column(name).is_valid().to_numpy(zero_copy_only=False)
-            kept = batch.select(list(self.numbers)).filter(pa.array(there))
+                present |= batch.column(name).is_valid().to_numpy(zero_copy_only=False)
+            rows = batch.select(list(self.numbers)).filter(pa.array(present))
             schema = pa.schema([(name, pa.int64()) for name in self.numbers])
             yield pa.RecordBatch.from_arrays(
-                [column.cast(pa.int64()) for column in kept.columns], schema=schema
+                [column.cast(pa.int64()) for column in rows.columns], schema=schema
             )

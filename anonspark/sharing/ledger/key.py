@@ -77,11 +77,11 @@ def read_key(path: str, key: str = "ledger.key_file") -> Key:
         If it cannot be read, is short, or is not of its owner alone.
     """
     try:
-        place = Path(path).absolute()
-        fault = fault_at(place, "private")
+        absolute = Path(path).absolute()
+        fault = fault_at(absolute, "private")
         if fault is not None:
             raise ConfigurationError(f"{key}: {path} {fault}")
-        with place.open("rb") as file:
+        with absolute.open("rb") as file:
             content = file.read(_LARGEST)
     except OSError as error:
         raise ConfigurationError(
@@ -96,7 +96,7 @@ def read_key(path: str, key: str = "ledger.key_file") -> Key:
         )
     if len(content) > _MOST_OF_BLAKE:
         content = hashlib.blake2b(content).digest()
-    return Key(content, str(place))
+    return Key(content, str(absolute))
 
 
 def make_key(path: str) -> Key:

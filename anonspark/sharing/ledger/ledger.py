@@ -12,7 +12,6 @@ from typing import Any
 from anonspark.engine.files import Files, require_ours
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.sharing.ledger.chain import Link, now
-from anonspark.sharing.ledger.creating import digest_of, text_of
 from anonspark.sharing.ledger.events import (
     BASE,
     CREATED,
@@ -24,6 +23,7 @@ from anonspark.sharing.ledger.events import (
     remember,
     remembered,
 )
+from anonspark.sharing.ledger.exclusive_files import digest_of, text_of
 from anonspark.sharing.ledger.key import Key, read_key
 from anonspark.sharing.ledger.layout import FORMAT, Layout
 from anonspark.sharing.ledger.lock import locked
@@ -61,24 +61,24 @@ class Ledger:
     @property
     def unfinished(self) -> set[str]:
         """Directories of what was prepared and not planned: its process is at work, or dead."""
-        found: set[str] = set()
+        directories: set[str] = set()
         for event in self.events.events:
             if event.type == PREPARED:
-                found |= set(event.content["directories"])
+                directories |= set(event.content["directories"])
             elif event.type == PLANNED:
-                found -= set(self.layout.of_release(event.content["release"]))
+                directories -= set(self.layout.of_release(event.content["release"]))
             elif event.type == BASE:
-                found.discard(self.layout.of_base(event.content["generation"]))
-        return found
+                directories.discard(self.layout.of_base(event.content["generation"]))
+        return directories
 
     @property
     def counted(self) -> list[LedgerRelease]:
-        """The releases that recipients have."""
+        """Return the releases that recipients have."""
         return [release for release in self.releases.values() if release.counts]
 
     @property
     def subject_types(self) -> list[str] | None:
-        """Families of the types of the subject's columns. None where no plan has come so far."""
+        """Return the type families of the subject's columns, or None before the first plan."""
         planned = (event.content for event in self.events.events if event.type == PLANNED)
         return next((list(content["subject_types"]) for content in planned), None)
 
@@ -90,7 +90,7 @@ class Ledger:
 
     @property
     def last_base(self) -> Link | None:
-        """The event of the newest base partition, None where there is none."""
+        """Return the event of the newest base partition, or None if there is none."""
         return next((event for event in reversed(self.events.events) if event.type == BASE), None)
 
     def generation_before(self, run_id: str) -> int:
@@ -171,9 +171,10 @@ def _require_unused(files: Files, layout: Layout, draft: str, key: Key) -> None:
             "a key for each ledger. Name another file, in which a new key is written"
         )
     lock = layout.lock.rpartition("/")[2]
-    own = (draft, lock, f".{lock}.")
+    drafts = (draft, lock, f".{lock}.")
     if any(
-        one.kind != "directory" and not one.path.startswith(own) for one in files.tree(layout.path)
+        file.kind != "directory" and not file.path.startswith(drafts)
+        for file in files.tree(layout.path)
     ):
         what = "a ledger" if files.exists(layout.head) else "something else"
         raise ConfigurationError(
@@ -190,17 +191,15 @@ def _begun(
     What is remembered with the key names the head by its digest, and no event. None where there is
     no such head.
     """
-    place = next(
-        (one for one in (layout.head, f"{layout.path}/{draft}") if files.exists(one)), None
-    )
-    if place is None or files.exists(layout.event(1)):
+    head_path = next(filter(files.exists, (layout.head, f"{layout.path}/{draft}")), None)
+    if head_path is None or files.exists(layout.event(1)):
         return None
-    text = files.read_text(place)
+    text = files.read_text(head_path)
     if remembered(key) != (0, digest_of(text)):
         return None
     head = json.loads(text)
-    own = {name: head[name] for name in ("subject", "record") if name in head}
-    return text if own == identity else None
+    columns = {name: head[name] for name in ("subject", "record") if name in head}
+    return text if columns == identity else None
 
 
 def open_ledger(
@@ -251,9 +250,9 @@ def find_ledger(
     layout = Layout(files.qualified(path).rstrip("/"))
     require_ours(files, "ledger.path", layout.path, "private")
     if not files.exists(layout.head):
-        found = "something else" if files.exists(layout.path) else "nothing"
+        kind = "something else" if files.exists(layout.path) else "nothing"
         raise ConfigurationError(
-            f"ledger.path: found {found} at {layout.path}. Expected a ledger. Check the path, or "
+            f"ledger.path: found {kind} at {layout.path}. Expected a ledger. Check the path, or "
             "make one with anonspark ledger init"
         )
     head = _read_head(files, layout)
@@ -332,20 +331,20 @@ def withdraw_releases(
     layout, _ = find_ledger(files, path, key)
     with locked(files, layout, "withdraw"):
         ledger = open_ledger(files, path, key)
-        known = ledger.releases
+        by_name = ledger.releases
         for release in releases:
-            if release not in known:
-                counted = ", ".join(one.name for one in ledger.counted) or "none"
+            if release not in by_name:
+                counted = ", ".join(other.name for other in ledger.counted) or "none"
                 raise ConfigurationError(
                     f"RELEASE: the ledger has no {release!r}. Those that count are: {counted}"
                 )
-            if known[release].state != "published":
+            if by_name[release].state != "published":
                 raise ConfigurationError(
-                    f"RELEASE: {release!r} is {known[release].state}. Expected one that is "
+                    f"RELEASE: {release!r} is {by_name[release].state}. Expected one that is "
                     "published"
                 )
         for release in dict.fromkeys(releases):
-            recipient = known[release].recipient
+            recipient = by_name[release].recipient
             ledger.events.append(
                 WITHDRAWN,
                 {"release": release, "recipient": recipient, "reason": reason, "by": by},

@@ -29,16 +29,11 @@ def require_listable(context: RunContext) -> None:
     options = _options(context)
     limit = _limit(options)
     require_apart_from_table(context.files, context.configuration, "ledger.path", options.path)
-    open_budget(context.files, _place(context, options), limit).require_same(limit)
+    open_budget(context.files, _path_of(context, options), limit).require_same(limit)
 
 
 def list_staged(context: RunContext, release: Release) -> None:
     """Write down a release that is proven and is published next.
-
-    Parameters
-    ----------
-    context : RunContext
-    release : Release
 
     Raises
     ------
@@ -63,7 +58,7 @@ def list_staged(context: RunContext, release: Release) -> None:
         **({} if key is None else {"signer": key_name(key)}),
         **_criteria(configuration.privacy),
     }
-    list_release(context.files, _place(context, options), _limit(options), content)
+    list_release(context.files, _path_of(context, options), _limit(options), content)
 
 
 def _criteria(privacy: PrivacyOptions) -> dict[str, object]:
@@ -81,5 +76,5 @@ def _limit(options: BudgetOptions) -> Limit:
     return Limit(options.most, "add_remove", RECORD)
 
 
-def _place(context: RunContext, options: BudgetOptions) -> str:
+def _path_of(context: RunContext, options: BudgetOptions) -> str:
     return context.files.qualified(options.place)

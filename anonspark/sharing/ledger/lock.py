@@ -13,7 +13,7 @@ from typing import Any
 from anonspark.engine.files import Files
 from anonspark.engine.processes import process_identity
 from anonspark.errors import PublishingError
-from anonspark.sharing.ledger.creating import create_whole
+from anonspark.sharing.ledger.exclusive_files import create_whole
 from anonspark.sharing.ledger.layout import Layout
 
 
@@ -34,7 +34,7 @@ def locked(files: Files, layout: Layout, run_id: str) -> Iterator[None]:
         If another process holds it. That of a process of this machine that has ended is taken
         over.
     """
-    own = {
+    content = {
         "run_id": run_id,
         "host": socket.gethostname(),
         "process": process_identity(os.getpid()),
@@ -44,24 +44,24 @@ def locked(files: Files, layout: Layout, run_id: str) -> Iterator[None]:
         files.delete(layout.lock)
     try:
         # As a whole: half a lock of a killed process would be no one's.
-        create_whole(files, layout.lock, json.dumps(own))
+        create_whole(files, layout.lock, json.dumps(content))
     except FileExistsError as error:
-        found = read_lock(files, layout) or {}
+        holder = read_lock(files, layout) or {}
         raise PublishingError(
-            f"ledger: run {found.get('run_id', 'of an unknown id')} on host "
-            f"{found.get('host', 'unknown')} has held {layout.lock} since "
-            f"{found.get('time', 'an unknown time')}. Wait until it has ended. If it was killed, "
+            f"ledger: run {holder.get('run_id', 'of an unknown id')} on host "
+            f"{holder.get('host', 'unknown')} has held {layout.lock} since "
+            f"{holder.get('time', 'an unknown time')}. Wait until it has ended. If it was killed, "
             "see to it that it does not go on, then say anonspark ledger unlock"
         ) from error
     try:
         yield
     finally:
-        if read_lock(files, layout) == own:
+        if read_lock(files, layout) == content:
             files.delete(layout.lock)
 
 
 def read_lock(files: Files, layout: Layout) -> Mapping[str, Any] | None:
-    """Return the holder of the lock, empty if unknown. None where no process holds it."""
+    """Return the holder of the lock, empty if unknown, or None if no process holds it."""
     if not files.exists(layout.lock):
         return None
     try:

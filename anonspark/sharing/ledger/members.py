@@ -35,7 +35,7 @@ def members_schema(sensitive: int) -> pa.Schema:
 
 
 @dataclass(frozen=True)
-class Kept:
+class ReleaseFiles:
     """The files of one release in a ledger.
 
     Parameters
@@ -50,7 +50,7 @@ class Kept:
     @property
     def fingerprint(self) -> str:
         """SHA-256 over the hashes of all files."""
-        listed = [[one.path, one.sha256] for one in (*self.members, *self.classes)]
+        listed = [[file.path, file.sha256] for file in (*self.members, *self.classes)]
         return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
 
 
@@ -63,10 +63,6 @@ def keep(engine: Engine, table: Table, directory: str) -> list[PublishedFile]:
     table : Table
     directory : str
         Must not be there, but for what a process left that was killed.
-
-    Returns
-    -------
-    list of PublishedFile
     """
     files = engine.files
     files.delete(directory)
@@ -78,6 +74,6 @@ def keep(engine: Engine, table: Table, directory: str) -> list[PublishedFile]:
     return written
 
 
-def kept(engine: Engine, directory: str, columns: Sequence[str]) -> Table:
+def read_kept(engine: Engine, directory: str, columns: Sequence[str]) -> Table:
     """Return columns of a table that :func:`keep` wrote. Lazy."""
     return engine.published(f"{directory}/data", _FORMAT).select(list(columns))

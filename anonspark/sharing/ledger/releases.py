@@ -71,16 +71,16 @@ def releases_of(events: Iterable[Link]) -> dict[str, LedgerRelease]:
     events : iterable of Link
         Of a chain that holds.
     """
-    found: dict[str, LedgerRelease] = {}
+    releases: dict[str, LedgerRelease] = {}
     for event in events:
         name = event.content.get("release")
         if event.type == PLANNED and name is not None:
             # One that failed may be planned again under the same run id.
-            found.pop(name, None)
-            found[name] = LedgerRelease(
+            releases.pop(name, None)
+            releases[name] = LedgerRelease(
                 name, event.content["recipient"], event.number, event.time, "planned", event.content
             )
-        elif event.type in _ENDS and name in found:
+        elif event.type in _ENDS and name in releases:
             withdrawn = event.content if event.type == WITHDRAWN else {}
-            found[name] = replace(found[name], state=_ENDS[event.type], withdrawn=withdrawn)
-    return found
+            releases[name] = replace(releases[name], state=_ENDS[event.type], withdrawn=withdrawn)
+    return releases

@@ -61,24 +61,24 @@ def wrong_files(ledger: Ledger, *, needed: bool = False) -> list[str]:
     files, layout = ledger.files, ledger.layout
     listed = listed_files(ledger)
     above = {str(parent) for path in listed for parent in PurePosixPath(path).parents}
-    unfinished = tuple(f"{one}/" for one in ledger.unfinished)
-    problems, there = [], set()
+    unfinished = tuple(f"{directory}/" for directory in ledger.unfinished)
+    problems, present = [], set()
     for entry in files.tree(layout.path):
-        path, place = entry.path, f"{layout.path}/{entry.path}"
-        there.add(path)
-        known = path in above or f"{path}/".startswith(unfinished) or _OTHERS.fullmatch(path)
+        path, address = entry.path, f"{layout.path}/{entry.path}"
+        present.add(path)
+        expected = path in above or f"{path}/".startswith(unfinished) or _OTHERS.fullmatch(path)
         if path in listed and entry.kind == "file":
             digest, needs = listed[path]
-            if (needs or not needed) and files.sha256(place) != digest:
-                problems.append(f"ledger: {place} was changed. Bring it back from a copy")
-        elif entry.kind not in ("file", "directory") or not known:
+            if (needs or not needed) and files.sha256(address) != digest:
+                problems.append(f"ledger: {address} was changed. Bring it back from a copy")
+        elif entry.kind not in ("file", "directory") or not expected:
             problems.append(
-                f"ledger: {place} is of no event: it was not put there by anonspark, and you "
+                f"ledger: {address} is of no event: it was not put there by anonspark, and you "
                 "remove it. Or an older ledger was put back, and you bring the newest one back"
             )
     problems += [
         f"ledger: {layout.path}/{path} is missing. Bring it back from a copy"
-        for path in sorted(set(listed) - there)
+        for path in sorted(set(listed) - present)
     ]
     return problems
 

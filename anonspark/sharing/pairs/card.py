@@ -26,18 +26,18 @@ _TITLES: Mapping[str, str] = {
 }
 
 
-def joint_card(found: JointVerification) -> Card:
+def joint_card(joint: JointVerification) -> Card:
     """Return what every two of several releases show."""
     figures: list[tuple[str, Cell]] = [
-        (f"{one.release}, smallest class", one.published.smallest) for one in found.releases
+        (f"{side.release}, smallest class", side.published.smallest) for side in joint.releases
     ]
     return Card(
         "Releases together",
-        verdict(found, 0, "All criteria hold, of each release and of every two together"),
-        found.holds,
-        [("releases", len(found.releases)), *figures],
-        [_pair_table(pair) for pair in found.pairs],
-        notes_of(found),
+        verdict(joint, 0, "All criteria hold, of each release and of every two together"),
+        joint.holds,
+        [("releases", len(joint.releases)), *figures],
+        [_pair_table(pair) for pair in joint.pairs],
+        notes_of(joint),
     )
 
 

@@ -106,10 +106,6 @@ class TwoReleases:
 def read_cells(first: ReadRelease, second: ReadRelease) -> TwoReleases:
     """Collect the cells of two releases.
 
-    Parameters
-    ----------
-    first, second : ReadRelease
-
     Raises
     ------
     DataError
@@ -127,10 +123,10 @@ def read_cells(first: ReadRelease, second: ReadRelease) -> TwoReleases:
     sensitive = [
         name for name in payload if name in first.claim.sensitive or name in second.claim.sensitive
     ]
-    both = [_collect(one, payload, schema) for one in (first, second)]
-    hashes = np.unique(np.concatenate([own.column(_PAYLOAD).to_numpy() for _, own in both]))
+    both = [_collect(release, payload, schema) for release in (first, second)]
+    hashes = np.unique(np.concatenate([counted.column(_PAYLOAD).to_numpy() for _, counted in both]))
     columns = _values(first, second, payload, sensitive, schema, hashes)
-    bounds = [_most_left_out(one.claim, columns, len(hashes)) for one in (first, second)]
+    bounds = [_most_left_out(release.claim, columns, len(hashes)) for release in (first, second)]
     cells = [
         _cells(classes, counted, hashes, bound)
         for (classes, counted), bound in zip(both, bounds, strict=True)
@@ -141,11 +137,11 @@ def read_cells(first: ReadRelease, second: ReadRelease) -> TwoReleases:
 
 def _payload(first: ReadRelease, second: ReadRelease) -> tuple[str, ...]:
     """Return the columns that both publish as they are."""
-    types = [{field.name: field.type for field in one.data.schema} for one in (first, second)]
+    types = [{field.name: field.type for field in side.data.schema} for side in (first, second)]
     names = [
         name
         for name in types[0]
-        if name in types[1] and all(name in one.claim.as_they_came for one in (first, second))
+        if name in types[1] and all(name in side.claim.as_they_came for side in (first, second))
     ]
     problems = [
         f"{second.name}: column {name!r} has type {type_name(types[1][name])}, and "
@@ -173,14 +169,14 @@ def _collect(
     counted = keyed.select({_KEY: "key", _PAYLOAD: _PAYLOAD}).aggregate(
         [_KEY, _PAYLOAD], count="records"
     )
-    found = counted.collect(MOST_CELLS + 1)
-    if found.num_rows > MOST_CELLS:
+    collected = counted.collect(MOST_CELLS + 1)
+    if collected.num_rows > MOST_CELLS:
         raise DataError(
             f"{release.name}: more than {MOST_CELLS:,} pairs of a class and the values that are "
             "published as they are. The files alone are attacked up to that many: let a ledger "
             "check releases of this size"
         )
-    return classes, found
+    return classes, collected
 
 
 def _values(
@@ -195,19 +191,19 @@ def _values(
     if not sensitive:
         return {}
     columns = {f"value_{index}": name for index, name in enumerate(sensitive)}
-    found = pa.concat_tables(
-        _hashed(one, payload, schema)
+    rows = pa.concat_tables(
+        _hashed(release, payload, schema)
         .select({_PAYLOAD: _PAYLOAD, **columns})
         .aggregate([_PAYLOAD, *columns], count="records")
         .collect()
-        for one in (first, second)
+        for release in (first, second)
     )
-    _, places = np.unique(found.column(_PAYLOAD).to_numpy(), return_index=True)
-    if len(places) != len(hashes):
+    _, indices = np.unique(rows.column(_PAYLOAD).to_numpy(), return_index=True)
+    if len(indices) != len(hashes):
         raise DataError("verify --with: a release changed while it was read. Verify it again")
     return {
-        name: found.column(own).take(pa.array(places)).combine_chunks()
-        for own, name in columns.items()
+        name: rows.column(alias).take(pa.array(indices)).combine_chunks()
+        for alias, name in columns.items()
     }
 
 
@@ -225,14 +221,14 @@ def _most_left_out(claim: Claim, columns: dict[str, pa.Array], payloads: int) ->
         left_out = claim.left_out.values.filter(pc.field("attribute") == name)
         if not left_out.num_rows:
             continue
-        values, own = told_values(left_out, column.type), column
+        values, keys = told_values(left_out, column.type), column
         if is_text(column.type):
             # Spellings that differ in blanks are bounded together.
-            values, own = pc.utf8_trim_whitespace(values), pc.utf8_trim_whitespace(own)
+            values, keys = pc.utf8_trim_whitespace(values), pc.utf8_trim_whitespace(keys)
         totals = pa.table([values, left_out["records"]], ["value", "records"])
         totals = totals.group_by("value").aggregate([("records", "sum")])
-        places = pc.index_in(own, value_set=totals["value"].combine_chunks())
-        records = totals["records_sum"].take(places).fill_null(0).to_numpy()
+        indices = pc.index_in(keys, value_set=totals["value"].combine_chunks())
+        records = totals["records_sum"].take(indices).fill_null(0).to_numpy()
         most = np.minimum(most, records)
     return most
 
@@ -241,10 +237,10 @@ def _cells(classes: pa.Table, counted: pa.Table, hashes: Integers, left_out: Int
     """Return cells in the order of classes and payloads, by their numbers."""
     keys = classes.column("key").to_numpy()
     order = np.argsort(keys, kind="stable")
-    wanted = counted.column(_KEY).to_numpy()
-    places = np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)
-    numbers = order[places]
-    if not np.array_equal(keys[numbers], wanted):
+    sought = counted.column(_KEY).to_numpy()
+    ranks = np.minimum(np.searchsorted(keys, sought, sorter=order), len(keys) - 1)
+    numbers = order[ranks]
+    if not np.array_equal(keys[numbers], sought):
         raise DataError("verify --with: a release changed while it was read. Verify it again")
     payloads = np.searchsorted(hashes, counted.column(_PAYLOAD).to_numpy())
     records = counted.column("records").to_numpy().astype(np.int64)

@@ -93,33 +93,33 @@ def compatible_pairs(
     """
     for release in releases:
         require_readable(release.attributes)
-    one, other = cells.cells
-    counts = one.classes.num_rows, other.classes.num_rows
+    left, right = cells.cells
+    counts = left.classes.num_rows, right.classes.num_rows
     regions = _common_regions(releases, cells.cells, hierarchies)
     low, high = (np.ascontiguousarray(ends[: counts[0]]) for ends in regions[:2])
     tree = build_region_tree(low, high)
-    starts = np.concatenate([one.starts, other.starts[1:] + one.starts[-1]])
-    payloads = np.concatenate([one.payloads, other.payloads])
+    starts = np.concatenate([left.starts, right.starts[1:] + left.starts[-1]])
+    payloads = np.concatenate([left.payloads, right.payloads])
     fixed = (*regions, *tree)
     none = np.empty(0, np.int32)
-    pairs = found = 0
+    pairs = hits = 0
     for first in range(counts[0], sum(counts), _CLASSES_AT_ONCE):
         last = min(first + _CLASSES_AT_ONCE, sum(counts))
         more = match_payloads(*fixed, first, last, starts, payloads, none, none)
-        pairs, found = pairs + more[0], found + more[1]
+        pairs, hits = pairs + more[0], hits + more[1]
         if pairs > _MOST_VISITED:
             raise _too_many(f"more than {_MOST_VISITED:,} pairs of classes that may share a person")
-    if found > MOST_PAIRS:
-        raise _too_many(f"{found:,} pairs of classes with the values that both publish as they are")
-    own, others = np.empty(found, np.int32), np.empty(found, np.int32)
-    match_payloads(*fixed, counts[0], sum(counts), starts, payloads, own, others)
-    others -= np.int32(one.starts[-1])
-    return CompatiblePairs(pairs, own, others)
+    if hits > MOST_PAIRS:
+        raise _too_many(f"{hits:,} pairs of classes with the values that both publish as they are")
+    firsts, seconds = np.empty(hits, np.int32), np.empty(hits, np.int32)
+    match_payloads(*fixed, counts[0], sum(counts), starts, payloads, firsts, seconds)
+    seconds -= np.int32(left.starts[-1])
+    return CompatiblePairs(pairs, firsts, seconds)
 
 
-def _too_many(found: str) -> DataError:
+def _too_many(pairs: str) -> DataError:
     return DataError(
-        f"verify --with: found {found}. The files alone are attacked up to {MOST_PAIRS:,}: let a "
+        f"verify --with: found {pairs}. The files alone are attacked up to {MOST_PAIRS:,}: let a "
         "ledger check releases of this size (anonspark ledger check)"
     )
 
@@ -152,34 +152,35 @@ def _coded(
 ) -> tuple[list[Runs], Integers]:
     """Return the sets of codes of an attribute, of the classes of both releases."""
     attributes = [
-        next(one for one in release.attributes if one.name == name) for release in releases
+        next(field for field in release.attributes if field.name == name) for release in releases
     ]
-    places, kind = _comparison(name, attributes, releases)
+    form, kind = _comparison(name, attributes, releases)
     regions: list[Any] = []
     numbers = []
-    own_leaves: Leaves | None = None
+    first_leaves: Leaves | None = None
     for release, cell, leaves_of, attribute in zip(
         releases, cells, hierarchies, attributes, strict=True
     ):
         leaves = None if attribute.rule else leaves_of.get(name)
-        own_leaves = own_leaves or leaves
+        first_leaves = first_leaves or leaves
         # Ends are rounded as the values are.
-        rounded = places == "float" and attribute.rule is not None
+        rounded = form == "float" and attribute.rule is not None
         read_as = replace(attribute, kind="float") if rounded else attribute
         columns = class_columns(
             cell.classes, release.attributes, release.attributes.index(attribute)
         )
-        found, which = read_regions(columns, read_as, leaves)
+        parsed, which = read_regions(columns, read_as, leaves)
         numbers.append(which + len(regions))
-        if places in ("code", "beginning"):
-            regions += [_as_code(one, attribute, by_length=places == "code") for one in found]
-        elif places is not None:
+        if form in ("code", "beginning"):
+            regions += [_as_code(region, attribute, by_length=form == "code") for region in parsed]
+        elif form is not None:
             regions += [
-                read_values(one, kind) if isinstance(one, CategoryRegion) else one for one in found
+                read_values(region, kind) if isinstance(region, CategoryRegion) else region
+                for region in parsed
             ]
         else:
-            regions += found
-    _, sets = sets_of_codes(regions, places, own_leaves)
+            regions += parsed
+    _, sets = sets_of_codes(regions, form, first_leaves)
     return sets, np.concatenate(numbers)
 
 

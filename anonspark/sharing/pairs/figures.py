@@ -52,14 +52,14 @@ class Bounds:
     rounds: int
 
 
-def bound_unknowns(one: Margin, other: Margin, of_one: _Indices, of_other: _Indices) -> Bounds:
+def bound_unknowns(left: Margin, right: Margin, of_left: _Indices, of_right: _Indices) -> Bounds:
     """Bound the numbers of people that two tables of sums leave possible.
 
     Parameters
     ----------
-    one, other : Margin
+    left, right : Margin
         Of the two releases.
-    of_one, of_other : int32 ndarray of shape (unknowns,)
+    of_left, of_right : int32 ndarray of shape (unknowns,)
         The cell of each unknown on both sides. No two unknowns agree in both.
 
     Returns
@@ -77,10 +77,10 @@ def bound_unknowns(one: Margin, other: Margin, of_one: _Indices, of_other: _Indi
     O(unknowns) time a round and 40 bytes an unknown at once. All of a round comes from the values
     of the round before, so that no order is of account. Sums are exact up to 2^53 records.
     """
-    upper = np.minimum(one.records[of_one], other.records[of_other])
+    upper = np.minimum(left.records[of_left], right.records[of_right])
     lower = np.zeros_like(upper)
     rounds = 0
-    sides = ((one, of_one), (other, of_other))
+    sides = ((left, of_left), (right, of_right))
     for margin, cells in sides:
         most = _sums(cells, upper, margin)
         _require_solution(bool((most[margin.known] >= margin.records[margin.known]).all()))
@@ -216,12 +216,6 @@ def bound_pairs(
 ) -> tuple[BoundedPairs, int]:
     """Bound the people of every pair of classes.
 
-    Parameters
-    ----------
-    cells : TwoReleases
-    compatible : CompatiblePairs
-    relation : Relation
-
     Returns
     -------
     BoundedPairs
@@ -245,7 +239,7 @@ def bound_pairs(
         for cell, absent in zip(cells.cells, absences, strict=True)
     ]
     keep = bounds.upper > 0
-    first, second = (number[of_own[keep]] for number, of_own in zip(numbers, unknowns, strict=True))
+    first, second = (number[cell[keep]] for number, cell in zip(numbers, unknowns, strict=True))
     payloads = np.concatenate([cells.cells[0].payloads, absences[0].payloads])[unknowns[0][keep]]
     lower, upper = bounds.lower[keep], bounds.upper[keep]
     changes = np.ones(len(first), bool)
@@ -253,10 +247,10 @@ def bound_pairs(
     starts = np.flatnonzero(changes)
     fewest, most, distinct = {}, {}, {}
     for name, values in cells.values.items():
-        own = values[payloads]
-        fewest[name] = _reduced(np.minimum, own, starts)
-        most[name] = _reduced(np.maximum, own, starts)
-        distinct[name] = _distinct(own, np.cumsum(changes) - 1, len(starts))
+        row_values = values[payloads]
+        fewest[name] = _reduced(np.minimum, row_values, starts)
+        most[name] = _reduced(np.maximum, row_values, starts)
+        distinct[name] = _distinct(row_values, np.cumsum(changes) - 1, len(starts))
     pairs = BoundedPairs(
         first[starts],
         second[starts],
@@ -279,14 +273,14 @@ def _certainly_absent(
     people of a payload are in a release than it has records of it. Whose records they are, and
     who was left out, is of no account.
     """
-    found = []
-    for place, numbers in ((1, compatible.second), (0, compatible.first)):
-        own, other = cells[place], cells[1 - place]
-        most = np.bincount(numbers, upper[: len(numbers)], len(own.records)).astype(np.int64)
-        alone = np.maximum(own.records - most, 0)
-        by_payload = np.bincount(own.payloads, alone, len(own.totals)).astype(np.int64)
-        found.append(int(np.maximum(by_payload, own.totals - other.totals).sum()))
-    return found[0], found[1]
+    absent = []
+    for index, numbers in ((1, compatible.second), (0, compatible.first)):
+        side, other = cells[index], cells[1 - index]
+        most = np.bincount(numbers, upper[: len(numbers)], len(side.records)).astype(np.int64)
+        alone = np.maximum(side.records - most, 0)
+        by_payload = np.bincount(side.payloads, alone, len(side.totals)).astype(np.int64)
+        absent.append(int(np.maximum(by_payload, side.totals - other.totals).sum()))
+    return absent[0], absent[1]
 
 
 def figures_of_pairs(
@@ -315,10 +309,10 @@ def figures_of_pairs(
     proven, few = bounded.lower > 0, bounded.upper < k
     breaches = proven & few
     disclosed, required = np.zeros(len(proven), bool), np.zeros(len(proven), bool)
-    for name, wanted in diversity.items():
-        too_few = proven & (bounded.distinct[name] < wanted.least)
+    for name, criterion in diversity.items():
+        too_few = proven & (bounded.distinct[name] < criterion.least)
         disclosed |= too_few
-        if wanted.required:
+        if criterion.required:
             required |= too_few
     absent_people = [None if 0 < people < k else people for people in bounded.absent]
     return PairFigures(
@@ -363,27 +357,27 @@ def _absences(cells: TwoReleases, relation: Relation) -> list[_Absence]:
     DataError
         If a release has more records of a payload than can be.
     """
-    found = []
+    absences = []
     contradicted = np.zeros(len(cells.cells[0].totals), bool)
-    for place, inside in ((0, "first inside second"), (1, "second inside first")):
-        own, other = cells.cells[place], cells.cells[1 - place]
-        surplus = other.totals - own.totals
-        known = False
+    for index, inside in ((0, "first inside second"), (1, "second inside first")):
+        side, other = cells.cells[index], cells.cells[1 - index]
+        surplus = other.totals - side.totals
+        exact = False
         if relation == "unknown":
             records = np.zeros_like(surplus)
         elif relation == inside:
             # Who was left out is not in the release, either: nothing tells the two apart.
             records = surplus + other.left_out
-            known = not other.left_out.any()
+            exact = not other.left_out.any()
         else:
-            records = own.left_out
+            records = side.left_out
         if relation != "unknown":
             contradicted |= (surplus > records) | (records < 0)
         payloads = np.flatnonzero(records > 0)
-        found.append(_Absence(payloads, records[payloads], known))
+        absences.append(_Absence(payloads, records[payloads], exact))
     if contradicted.any():
         raise _not_so(relation, int(contradicted.sum()), len(contradicted))
-    return found
+    return absences
 
 
 def _not_so(relation: Relation, payloads: int, of: int) -> DataError:
@@ -408,14 +402,14 @@ def _with_absences(
 ) -> tuple[CellNumbers, CellNumbers]:
     """Return the unknowns: pairs of cells, and cells whose people may be absent."""
     unknowns = [[compatible.first], [compatible.second]]
-    for place in (0, 1):
-        absence, own, other = absences[place], cells[place], cells[1 - place]
-        number = np.full(len(own.totals), -1)
-        number[absence.payloads] = len(own.records) + np.arange(len(absence.payloads))
+    for index in (0, 1):
+        absence, side, other = absences[index], cells[index], cells[1 - index]
+        number = np.full(len(side.totals), -1)
+        number[absence.payloads] = len(side.records) + np.arange(len(absence.payloads))
         of_absence = number[other.payloads]
-        whole = np.flatnonzero(of_absence >= 0)
-        unknowns[place].append(of_absence[whole].astype(np.int32))
-        unknowns[1 - place].append(whole.astype(np.int32))
+        matched = np.flatnonzero(of_absence >= 0)
+        unknowns[index].append(of_absence[matched].astype(np.int32))
+        unknowns[1 - index].append(matched.astype(np.int32))
     first, second = (np.concatenate(unknown) for unknown in unknowns)
     return first, second
 
@@ -430,7 +424,7 @@ def _reduced(how: np.ufunc, values: Integers, starts: Integers) -> Integers:
 def _distinct(values: Integers, pairs: Integers, count: int) -> Integers:
     """Return how many different values each pair has."""
     order = np.lexsort((values, pairs))
-    own, of = values[order], pairs[order]
-    is_new = np.ones(len(own), bool)
-    is_new[1:] = (own[1:] != own[:-1]) | (of[1:] != of[:-1])
-    return np.bincount(of[is_new], minlength=count)
+    values, pairs = values[order], pairs[order]
+    is_new = np.ones(len(values), bool)
+    is_new[1:] = (values[1:] != values[:-1]) | (pairs[1:] != pairs[:-1])
+    return np.bincount(pairs[is_new], minlength=count)

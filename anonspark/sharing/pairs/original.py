@@ -102,13 +102,13 @@ def count_pair_candidates(
         subject="original",
     )
     d = len(first.attributes)
-    places = prepared.places[:d], prepared.places[d:]
+    positions = prepared.places[:d], prepared.places[d:]
     searches = [
         build_search(
-            cell.classes, release.attributes, PreparedTable(prepared.records, of_own), leaves
+            cell.classes, release.attributes, PreparedTable(prepared.records, columns), leaves
         )
-        for release, cell, of_own, leaves in zip(
-            releases, cells.cells, places, hierarchies, strict=True
+        for release, cell, columns, leaves in zip(
+            releases, cells.cells, positions, hierarchies, strict=True
         )
     ]
     counts = [cell.classes.num_rows for cell in cells.cells]
@@ -132,8 +132,8 @@ def count_pair_candidates(
         k,
         schema,
     )
-    found = prepared.records.map_batches(task, schema).aggregate([], sums=names).collect()
-    sums = {name: found[name][0].as_py() or 0 for name in names} if found.num_rows else {}
+    totals = prepared.records.map_batches(task, schema).aggregate([], sums=names).collect()
+    sums = {name: totals[name][0].as_py() or 0 for name in names} if totals.num_rows else {}
     unreadable = {
         attribute: sums.get(f"unreadable_{index}", 0)
         for index, attribute in reversed(list(enumerate(attributes)))
@@ -165,24 +165,24 @@ class _LookUp:
                 points, *self.first.regions, more_points, *self.second.regions,
                 self.pairs, self.figures, self.values,
             )  # fmt: skip
-            found = candidates > 0
+            matched = candidates > 0
             sums[0] += batch.num_rows
-            sums[1] += found.sum()
-            sums[2] += (found & (candidates < self.k)).sum()
-            one_left = found[:, np.newaxis] & (only >= 0)
+            sums[1] += matched.sum()
+            sums[2] += (matched & (candidates < self.k)).sum()
+            one_left = matched[:, np.newaxis] & (only >= 0)
             sums[3] += one_left.any(axis=1).sum()
             sums[4] += one_left[:, self.required].any(axis=1).sum()
             sums[5:] += np.concatenate([unreadable.sum(axis=0), more_unreadable.sum(axis=0)])
-        yield pa.record_batch([pa.array([one]) for one in sums], schema=self.schema)
+        yield pa.record_batch([pa.array([total]) for total in sums], schema=self.schema)
 
     def _second_points(self, batch: pa.RecordBatch, d: int, others: int) -> tuple[Codes, Flags]:
         names = [f"{prefix}value_{index}" for index in range(others) for prefix in ("", "missing_")]
-        own = [
+        columns = [
             batch.column(f"{prefix}value_{d + index}")
             for index in range(others)
             for prefix in ("", "missing_")
         ]
-        return self.second.points(pa.RecordBatch.from_arrays(own, names=names))
+        return self.second.points(pa.RecordBatch.from_arrays(columns, names=names))
 
 
 _MOST_LABELS = 1_000_000
@@ -255,8 +255,8 @@ def _type_of_labels(name: str, releases: Sequence[OpenedRelease]) -> pa.DataType
             if not pa.types.is_nested(types[column]):
                 return types[column]
             return pa.string()
-        found = release.data.select({"label": column}).aggregate(["label"], count="records")
-        table = found.collect(_MOST_LABELS + 1)
+        counted = release.data.select({"label": column}).aggregate(["label"], count="records")
+        table = counted.collect(_MOST_LABELS + 1)
         if table.num_rows > _MOST_LABELS:
             raise DataError(
                 f"{release.path}: column {name!r} has more than {_MOST_LABELS:,} different labels. "

@@ -80,25 +80,25 @@ def relation_of(first: People, second: People, said: Statement | None) -> Relati
 
 
 def _stated_relation(first: Manifest, second: Manifest) -> Relation | None:
-    """Return what two manifests say, None where that is nothing."""
-    one, other = first.recipient, second.recipient
-    if not one and not other:
+    """Return the relation that two manifests show, or None if they show none."""
+    left, right = first.recipient, second.recipient
+    if not left and not right:
         return "same people" if _made_of_the_same(first, second) else None
-    source = one.get("source_fingerprint")
-    if not source or source != other.get("source_fingerprint"):
+    source = left.get("source_fingerprint")
+    if not source or source != right.get("source_fingerprint"):
         return None
     # One plan withholds the same people from all who ask for the same; another one others.
-    one_plan = one.get("run_id") is not None and one.get("run_id") == other.get("run_id")
-    whole = [one_plan or section.get("rows_withheld") == 0 for section in (one, other)]
-    if (one.get("where") or {}) == (other.get("where") or {}):
+    one_plan = left.get("run_id") is not None and left.get("run_id") == right.get("run_id")
+    complete = [one_plan or section.get("rows_withheld") == 0 for section in (left, right)]
+    if (left.get("where") or {}) == (right.get("where") or {}):
         counts = [
             (section.get("rows_requested"), section.get("rows_withheld"), _published(manifest))
-            for section, manifest in ((one, first), (other, second))
+            for section, manifest in ((left, first), (right, second))
         ]
-        return "same people" if counts[0] == counts[1] and all(whole) else None
-    if not one.get("where") and whole[0]:
+        return "same people" if counts[0] == counts[1] and all(complete) else None
+    if not left.get("where") and complete[0]:
         return "second inside first"
-    return "first inside second" if not other.get("where") and whole[1] else None
+    return "first inside second" if not right.get("where") and complete[1] else None
 
 
 def _published(manifest: Manifest) -> object:
@@ -115,16 +115,16 @@ def _made_of_the_same(first: Manifest, second: Manifest) -> bool:
     and on the seed: two equal ones prove that the records are equal in these attributes, and the
     address that they are not equal by chance. Two different ones prove nothing.
     """
-    fingerprints = [one.document["fingerprints"].get("input") for one in (first, second)]
-    places = [_place(one.input) for one in (first, second)]
+    fingerprints = [manifest.document["fingerprints"].get("input") for manifest in (first, second)]
+    paths = [_path_of(manifest.input) for manifest in (first, second)]
     return bool(
         fingerprints[0]
         and fingerprints[0] == fingerprints[1]
-        and places[0] is not None
-        and places[0] == places[1]
+        and paths[0] is not None
+        and paths[0] == paths[1]
         and set(first.attributes) == set(second.attributes)
     )
 
 
-def _place(described: Mapping[str, Any]) -> object:
+def _path_of(described: Mapping[str, Any]) -> object:
     return described.get("path")

@@ -25,9 +25,9 @@ from anonspark.pipeline.preparing import prepare
 from anonspark.pipeline.rounds import StagedRounds, run_rounds
 from anonspark.pipeline.tasks import generalizer_of, task_of
 from anonspark.progress import Progress
-from anonspark.sharing.ledger.joint_classes import PERSON, TellPeople
-from anonspark.sharing.recipients.freezing import PATTERN, column_of
+from anonspark.sharing.ledger.joint_classes import PERSON, NumberPeople
 from anonspark.sharing.recipients.frozen_source import FrozenSource, OpenFrozen
+from anonspark.sharing.recipients.source_snapshot import PATTERN, column_of
 from anonspark.staged.records import BYTES, PACKED, Packer, Records, unpack_batches
 
 _PART = "part"
@@ -66,7 +66,7 @@ def strata_of(
         for row in hashed.aggregate([PATTERN, "value"]).collect().to_pylist():
             values[row[PATTERN]].setdefault(name, set()).add(row["value"])
     return {
-        pattern: Stratum(number, {name: frozenset(own) for name, own in values[pattern].items()})
+        pattern: Stratum(number, {name: frozenset(seen) for name, seen in values[pattern].items()})
         for pattern, number in counts.items()
         if pattern
     }
@@ -75,17 +75,17 @@ def strata_of(
 def _few_people(frozen: FrozenSource, number: int, patterns: Iterable[int]) -> dict[int, set[int]]:
     """Return the people of each stratum that has too few. Of others as many as are enough."""
     schema = pa.schema([(PATTERN, pa.int64()), (PERSON, pa.int64())])
-    people = frozen.fresh(SUBJECT, PATTERN).map_batches(TellPeople(schema), schema)
+    people = frozen.fresh(SUBJECT, PATTERN).map_batches(NumberPeople(schema), schema)
     people = people.aggregate([PATTERN, PERSON]).persist()
     try:
         counted = people.aggregate([PATTERN], count="people").collect().to_pylist()
         few = frozenset(row[PATTERN] for row in counted if row["people"] < number)
-        found = people.select([PATTERN, PERSON]).map_batches(_OfPatterns(few), schema).collect()
+        members = people.select([PATTERN, PERSON]).map_batches(_OfPatterns(few), schema).collect()
     finally:
         people.unpersist()
     people_of: dict[int, set[int]] = {pattern: set(range(number)) for pattern in patterns}
     people_of |= {pattern: set() for pattern in few}
-    for row in found.to_pylist():
+    for row in members.to_pylist():
         people_of[row[PATTERN]].add(row[PERSON])
     return people_of
 
@@ -97,9 +97,9 @@ class _OfPatterns:
     patterns: frozenset[int]
 
     def __call__(self, batches: Batches) -> Batches:
-        wanted = pa.array(sorted(self.patterns), pa.int64())
+        patterns = pa.array(sorted(self.patterns), pa.int64())
         for batch in batches:
-            yield batch.filter(pc.is_in(batch.column(PATTERN), value_set=wanted))
+            yield batch.filter(pc.is_in(batch.column(PATTERN), value_set=patterns))
 
 
 @dataclass(frozen=True)
@@ -199,8 +199,8 @@ class PartitionMaker:
         generalizer = generalizer_of(self.configuration, snapshot.quasi_identifiers)
         task = task_of(self.configuration, generalizer, snapshot.criteria)
         model = create_model(self.configuration.model, task)
-        own = replace(snapshot, records=records, rows=rows)
-        rounds = self.run(model, own, generalizer, f"stratum-{pattern}")
+        stratum = replace(snapshot, records=records, rows=rows)
+        rounds = self.run(model, stratum, generalizer, f"stratum-{pattern}")
         name = NameAtoms(self.generation, pattern)
         return rounds.finished.map_batches(name, ATOMS, [CLASS_ID, SUBJECT])
 
@@ -219,14 +219,14 @@ class PartitionMaker:
         name : str
             Of a directory for the rounds.
         """
-        place = replace(self.staging.place, private=f"{self.staging.records}/{name}")
-        self.engine.files.make_private_directory(place.state)
+        location = replace(self.staging.place, private=f"{self.staging.records}/{name}")
+        self.engine.files.make_private_directory(location.state)
         return run_rounds(
             model,
             snapshot,
             snapshot.criteria,
             generalizer.columns(),
-            staging=Staging(place, RunState.claim(self.engine.files, place.state)),
+            staging=Staging(location, RunState.claim(self.engine.files, location.state)),
             files=self.engine.files,
             progress=self.progress,
         )
@@ -242,12 +242,12 @@ class _Divide:
         packer = Packer()
         for _, records in unpack_batches(packed):
             patterns = records.column(PATTERN).to_numpy()
-            now = np.array([self.becomes.get(one, 0) for one in patterns.tolist()], np.int64)
+            now = np.array([self.becomes.get(bits, 0) for bits in patterns.tolist()], np.int64)
             if ATOM in records.column_names:
                 now[records.column(ATOM).is_valid().to_numpy()] = 0
             for pattern in np.unique(now[now != 0]).tolist():
-                own = records.filter(pa.array(now == pattern))
-                batch = pa.RecordBatch.from_pydict(packer.pack(own.combine_chunks()))
+                part = records.filter(pa.array(now == pattern))
+                batch = pa.RecordBatch.from_pydict(packer.pack(part.combine_chunks()))
                 yield batch.append_column(_PART, pa.repeat(str(pattern), len(batch)))
 
 
@@ -276,11 +276,11 @@ class NameAtoms:
                 patterns = np.full(len(batch), self.pattern, np.int64)
             atoms = np.empty(len(batch), np.int64)
             for pattern in np.unique(patterns).tolist():
-                own = patterns == pattern
-                names, places = np.unique(classes[own], return_inverse=True)
+                mask = patterns == pattern
+                names, indices = np.unique(classes[mask], return_inverse=True)
                 # Mixed twice: a sum of the two would be that of another generation and pattern.
                 salt = root_path(np.uint64(pattern), self.generation)
-                called = [child_path(name, salt) for name in names.view(np.uint64)]
-                atoms[own] = np.array(called, np.uint64).view(np.int64)[places]
+                paths = [child_path(name, salt) for name in names.view(np.uint64)]
+                atoms[mask] = np.array(paths, np.uint64).view(np.int64)[indices]
             arrays = [batch.column(SUBJECT), pa.array(atoms), pa.array(patterns)]
             yield pa.RecordBatch.from_arrays(arrays, schema=ATOMS)

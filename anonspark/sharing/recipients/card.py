@@ -14,18 +14,18 @@ from anonspark.sharing.recipients.dry_run import PlanLook
 _COLUMNS = ("rows", "withheld", "classes", "gcp", "gcp the other way")
 
 
-def distribution_blocks(found: Distribution | PlanLook) -> Iterator[Card | Table | Text]:
+def distribution_blocks(result: Distribution | PlanLook) -> Iterator[Card | Table | Text]:
     """Return what each recipient gets, or would get, and what they know together."""
-    if isinstance(found, PlanLook):
-        yield from _look_blocks(found)
+    if isinstance(result, PlanLook):
+        yield from _look_blocks(result)
         return
-    summaries = {name: release.summary for name, release in found.releases.items()}
+    summaries = {name: release.summary for name, release in result.releases.items()}
     others: dict[str, Mapping[str, Any]] = {
-        "withheld": found.withheld,
-        "gcp the other way": found.other_strategy,
+        "withheld": result.withheld,
+        "gcp the other way": result.other_strategy,
     }
-    yield distribution_card(summaries, found.coalitions, others)
-    for name, release in found.releases.items():
+    yield distribution_card(summaries, result.coalitions, others)
+    for name, release in result.releases.items():
         yield Text(f"{name}: {release.path}")
 
 

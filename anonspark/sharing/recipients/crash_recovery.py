@@ -58,17 +58,17 @@ def require_known_releases(files: Files, plan: Plan, ledger: Ledger) -> None:
     DataError
     """
     known = {(release.recipient, release.content["run_id"]) for release in ledger.releases.values()}
-    for one in plan.recipients:
-        path = one.configuration.output.path.rstrip("/")
+    for recipient in plan.recipients:
+        path = recipient.configuration.output.path.rstrip("/")
         if not files.exists(f"{path}/{MANIFEST}"):
             continue
         manifest = read_manifest(files, path)
-        recipient = (manifest.document.get("recipient") or {}).get("name")
-        if recipient == one.name and (recipient, manifest.run_id) not in known:
+        name = (manifest.document.get("recipient") or {}).get("name")
+        if name == recipient.name and (name, manifest.run_id) not in known:
             raise DataError(
-                f"ledger: {ledger.layout.path} does not know the release of {one.name} at {path}: "
-                "it is an older ledger, and you bring the newest one back. Or the release was made "
-                "without this ledger, which does not count it, and you move it elsewhere"
+                f"ledger: {ledger.layout.path} does not know the release of {recipient.name} at "
+                f"{path}: it is an older ledger, and you bring the newest one back. Or the release "
+                "was made without this ledger, which does not count it, and you move it elsewhere"
             )
 
 
@@ -86,5 +86,5 @@ def is_published(files: Files, release: LedgerRelease) -> bool:
 
 
 def _can_go_on(files: Files, release: LedgerRelease, staging_path: str | None) -> bool:
-    places = find_stagings(files, str(release.content["path"]), staging_path)
-    return any(place.run_id == release.content["run_id"] for place in places)
+    stagings = find_stagings(files, str(release.content["path"]), staging_path)
+    return any(staging.run_id == release.content["run_id"] for staging in stagings)

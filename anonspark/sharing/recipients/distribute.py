@@ -42,8 +42,7 @@ from anonspark.sharing.ledger.key import Key, read_key
 from anonspark.sharing.ledger.layout import release_name
 from anonspark.sharing.ledger.ledger import Ledger, find_ledger, open_ledger
 from anonspark.sharing.ledger.lock import locked
-from anonspark.sharing.ledger.members import Kept, keep
-from anonspark.sharing.ledger.members import kept as read_kept
+from anonspark.sharing.ledger.members import ReleaseFiles, keep, read_kept
 from anonspark.sharing.ledger.stored_files import require_files
 from anonspark.sharing.recipients.crash_recovery import is_published, require_known_releases, settle
 from anonspark.sharing.recipients.frozen_source import FrozenSource, rows_of, source_fingerprint
@@ -57,9 +56,9 @@ from anonspark.sharing.recipients.members import StagedMembers, require_presence
 from anonspark.sharing.recipients.nested import NestedMaker
 from anonspark.sharing.recipients.other_strategy import OtherStrategy
 from anonspark.sharing.recipients.plan import Plan, Recipient
-from anonspark.sharing.recipients.preparation import prepare_making
+from anonspark.sharing.recipients.preparation import prepare_source
 from anonspark.sharing.recipients.source import read_source, require_places, require_rows
-from anonspark.sharing.recipients.strategy import Independent, Making, Strategy
+from anonspark.sharing.recipients.strategy import Independent, ReleaseSource, Strategy
 
 _FROZEN = "frozen"
 
@@ -90,7 +89,7 @@ class Distribution(Redacted):
     withheld: dict[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return the fields as JSON values."""
         releases = {
             name: {"path": release.path, "summary": release.summary}
             for name, release in self.releases.items()
@@ -105,7 +104,7 @@ class Distribution(Redacted):
 
 
 @dataclass(frozen=True)
-class _Made:
+class _Prepared:
     """A release that is ready, or published by an earlier attempt.
 
     Parameters
@@ -113,23 +112,23 @@ class _Made:
     name : str
         The release's name in the ledger.
     recipient : Recipient
-    making : Making
+    source : ReleaseSource
     members : MembersOf or None
         None where the members of classes are not needed.
     staged : StagedRelease or None
         None where it is published.
     kept : StagedMembers or None
         None where the ledger has its members.
-    release : Release
+    published : Release
     """
 
     name: str
     recipient: Recipient
-    making: Making
+    source: ReleaseSource
     members: MembersOf | None
     staged: StagedRelease | None
     kept: StagedMembers | None
-    release: Release
+    published: Release
 
 
 def distribute(
@@ -206,14 +205,14 @@ def _key_of(plan: Plan, run_id: str) -> Key:
 
 def _require_subject(plan: Plan, head: Mapping[str, Any]) -> None:
     """Check that plan and ledger identify people, and records, by the same columns."""
-    for key, names, known in (
+    for key, names, in_ledger in (
         ("subject", plan.file.subject, head["subject"]),
         ("record", plan.file.record, head.get("record", [])),
     ):
-        if list(names) != known:
+        if list(names) != in_ledger:
             raise ConfigurationError(
                 f"{key}: found {', '.join(names) or 'none'}. The ledger has "
-                f"{', '.join(known) or 'none'}. Expected the same columns in the same order. "
+                f"{', '.join(in_ledger) or 'none'}. Expected the same columns in the same order. "
                 "Correct it"
             )
 
@@ -221,13 +220,13 @@ def _require_subject(plan: Plan, head: Mapping[str, Any]) -> None:
 @contextmanager
 def _about(recipient: Recipient) -> Iterator[None]:
     """Name the release of errors."""
-    where = f"recipients.{recipient.name}"
+    key = f"recipients.{recipient.name}"
     try:
         yield
     except (ConfigurationError, DataError) as error:
-        raise type(error)(*(f"{where}: {problem}" for problem in error.problems)) from error
+        raise type(error)(*(f"{key}: {problem}" for problem in error.problems)) from error
     except GuaranteeError as error:
-        raise GuaranteeError(f"{where}: {error}") from error
+        raise GuaranteeError(f"{key}: {error}") from error
 
 
 @dataclass
@@ -261,20 +260,20 @@ class _Carrying:
             strata = frozen.strata()
         require_rows(self.plan, [rows_of(strata, bit) for bit in range(len(self.plan.recipients))])
         strategy = self._strategy(frozen, strata)
-        made = [
-            self._make(index, recipient, strategy.making(index))
+        prepared = [
+            self._make(index, recipient, strategy.source(index))
             for index, recipient in enumerate(self.plan.recipients)
         ]
         with self.progress.stage("joint check"):
-            checks = self._check(made, coalitions)
+            checks = self._check(prepared, coalitions)
         if self.plan.file.evaluate.compare_strategies:
             other = OtherStrategy(
                 self.engine, self.plan, self.staging, self.progress, self.key, self.run_id
             )
             self.other = other.losses(frozen, strata)
-        self._plan_in_ledger(made, strategy, checks)
-        withheld = {one.recipient.name: one.making.rows_withheld for one in made}
-        return Distribution(self.run_id, self._publish(made), checks, self.other, withheld)
+        self._plan_in_ledger(prepared, strategy, checks)
+        withheld = {release.recipient.name: release.source.rows_withheld for release in prepared}
+        return Distribution(self.run_id, self._publish(prepared), checks, self.other, withheld)
 
     def _read_source(self, table: Table | None) -> FrozenSource:
         """Return the frozen source, that of an earlier attempt if there is one."""
@@ -291,11 +290,11 @@ class _Carrying:
         return frozen
 
     def _require_subject_types(self) -> None:
-        known = None if self.ledger is None else self.ledger.subject_types
-        if known is not None and known != self.subject_types:
+        types = None if self.ledger is None else self.ledger.subject_types
+        if types is not None and types != self.subject_types:
             raise DataError(
                 f"subject: found columns of type {', '.join(self.subject_types)}. In the ledger "
-                f"they are {', '.join(known)}, whose values have other texts, so no person would "
+                f"they are {', '.join(types)}, whose values have other texts, so no person would "
                 "be recognized. Bring the columns to the types of before"
             )
 
@@ -313,12 +312,12 @@ class _Carrying:
         )
         return maker.make(frozen, strata)
 
-    def _make(self, place: int, recipient: Recipient, making: Making) -> _Made:
+    def _make(self, index: int, recipient: Recipient, source: ReleaseSource) -> _Prepared:
         """Make a release and have it ready, unless an earlier attempt has published it."""
         configuration = recipient.configuration
         name = release_name(recipient.name, self.run_id)
         before = released_before(self.engine, configuration, self.run_id)
-        request = self._request(recipient, making)
+        request = self._request(recipient, source)
         inner = InnerProgress(run_id=self.run_id, outer=self.progress)
         context = RunContext(
             self.engine,
@@ -332,32 +331,34 @@ class _Carrying:
         if before is not None:
             forget_staging(context)
             members = self._members_before(name) if self._asks_for_members else None
-            return _Made(name, recipient, making, members, None, None, before)
-        number = f"{place + 1} of {len(self.plan.recipients)}"
-        with self.progress.stage(f"release {number}: {recipient.name}", rows=making.rows_requested):
+            return _Prepared(name, recipient, source, members, None, None, before)
+        number = f"{index + 1} of {len(self.plan.recipients)}"
+        with self.progress.stage(f"release {number}: {recipient.name}", rows=source.rows_requested):
             directory = f"{self.staging.records}/{recipient.name}"
             with _about(recipient):
-                snapshot = prepare_making(self.engine, configuration, directory, making)
-                staged = self._staged(context, snapshot, making)
+                snapshot = prepare_source(self.engine, configuration, directory, source)
+                staged = self._staged(context, snapshot, source)
             require_presence(staged, recipient, self.frozen)
             if not self._asks_for_members:
-                return _Made(name, recipient, making, None, staged, None, staged.release)
-            kept = self._keep_members(staged, recipient, name)
-        members = kept.members(self.engine)
-        return _Made(name, recipient, making, members, staged, kept, staged.release)
+                return _Prepared(name, recipient, source, None, staged, None, staged.release)
+            staged_members = self._keep_members(staged, recipient, name)
+        members = staged_members.members(self.engine)
+        return _Prepared(name, recipient, source, members, staged, staged_members, staged.release)
 
     @property
     def _asks_for_members(self) -> bool:
         """Return whether a ledger or the joint check has to know who is in which class."""
         return self.ledger is not None or requires_check(self.plan)
 
-    def _staged(self, context: RunContext, snapshot: Snapshot, making: Making) -> StagedRelease:
+    def _staged(
+        self, context: RunContext, snapshot: Snapshot, source: ReleaseSource
+    ) -> StagedRelease:
         return self.stack.enter_context(
             staged_release(
                 context,
                 snapshot=snapshot,
                 resume=self.resume,
-                make_model=making.make_model,
+                make_model=source.make_model,
             )
         )
 
@@ -367,7 +368,7 @@ class _Carrying:
         path = f"{self.staging.place.kept}/members-{recipient.name}"
         self.staging.state.forget(f"members-{recipient.name}")
         self.engine.files.delete(path)
-        kept = stage_members(
+        staged_members = stage_members(
             staged.rounds,
             recipient.configuration,
             staged.form.columns,
@@ -375,8 +376,8 @@ class _Carrying:
             path,
             (name, recipient.name),
         )
-        self.staging.state.keep(f"members-{recipient.name}", json.dumps(kept.as_dict()))
-        return kept
+        self.staging.state.keep(f"members-{recipient.name}", json.dumps(staged_members.as_dict()))
+        return staged_members
 
     def _members_before(self, name: str) -> MembersOf:
         """Return the members of a release that an earlier attempt has published."""
@@ -392,13 +393,13 @@ class _Carrying:
         path = f"{self.staging.place.kept}/members-{recipient}"
         return StagedMembers.again(json.loads(text), name, recipient, path).members(self.engine)
 
-    def _request(self, recipient: Recipient, making: Making) -> Request:
-        asked, demand = recipient.request, self.plan.demand
+    def _request(self, recipient: Recipient, source: ReleaseSource) -> Request:
+        request, demand = recipient.request, self.plan.demand
         content = {
             "name": recipient.name,
-            "purpose": asked.purpose,
-            "approved": asked.approved,
-            "until": asked.until,
+            "purpose": request.purpose,
+            "approved": request.approved,
+            "until": request.until,
             "run_id": self.run_id,
             "strategy": self.plan.file.strategy,
             "collusion": {
@@ -414,20 +415,19 @@ class _Carrying:
             "source_fingerprint": self.source,
         }
         return Request(
-            content, making.rows_requested, making.rows_withheld, self.ledger is not None
+            content, source.rows_requested, source.rows_withheld, self.ledger is not None
         )
 
     def _check(
-        self, made: Sequence[_Made], coalitions: Sequence[Sequence[str]]
+        self, prepared: Sequence[_Prepared], coalitions: Sequence[Sequence[str]]
     ) -> list[dict[str, Any]]:
         """Check all coalitions. What does not hold is written down before it is refused."""
-        own = {one.name for one in made}
-        earlier = [
-            one for one in (self.ledger.counted if self.ledger else []) if one.name not in own
-        ]
-        before = [members_of(self.engine, self.ledger, one) for one in earlier if self.ledger]
-        own_members = [one.members for one in made if one.members is not None]
-        checks = check_jointly([*before, *own_members], self.plan, coalitions)
+        members = [release.members for release in prepared if release.members is not None]
+        if self.ledger is not None:
+            names = {release.name for release in prepared}
+            earlier = [release for release in self.ledger.counted if release.name not in names]
+            members[:0] = [members_of(self.engine, self.ledger, release) for release in earlier]
+        checks = check_jointly(members, self.plan, coalitions)
         try:
             require_joint_classes(checks)
         except GuaranteeError:
@@ -445,45 +445,45 @@ class _Carrying:
         return checks
 
     def _plan_in_ledger(
-        self, made: Sequence[_Made], strategy: Strategy, checks: Sequence[dict[str, Any]]
+        self, prepared: Sequence[_Prepared], strategy: Strategy, checks: Sequence[dict[str, Any]]
     ) -> None:
         """Write down what is going to be given, before any of it is."""
         if self.ledger is None:
             return
-        known = self.ledger.releases
+        counted = {release.name for release in self.ledger.counted}
         planned = [
-            one
-            for one in made
-            if one.kept is not None and not (one.name in known and known[one.name].counts)
+            release
+            for release in prepared
+            if release.kept is not None and release.name not in counted
         ]
         if not planned:
             return
         with self.progress.stage("write into the ledger"):
             atoms = self._new_atoms(strategy, self.ledger)
-            self._prepare_ledger([one.name for one in planned], atoms, self.ledger)
+            self._prepare_ledger([release.name for release in planned], atoms, self.ledger)
             # First, for nothing that is given may be made of atoms that nobody knows.
             self._keep_atoms(atoms, self.ledger)
-            for one in planned:
-                self.ledger.events.append(PLANNED, self._event(one, checks, self.ledger))
+            for release in planned:
+                self.ledger.events.append(PLANNED, self._event(release, checks, self.ledger))
 
     def _prepare_ledger(self, releases: Sequence[str], atoms: Table | None, ledger: Ledger) -> None:
         """Announce what is going to be written: what a killed process leaves has its event."""
         layout = ledger.layout
-        directories = [one for name in releases for one in layout.of_release(name)]
+        directories = [directory for name in releases for directory in layout.of_release(name)]
         if atoms is not None:
             directories.append(layout.of_base(ledger.generation + 1))
         if not ledger.unfinished.issuperset(directories):
             ledger.events.append(PREPARED, {"run_id": self.run_id, "directories": directories})
 
     def _new_atoms(self, strategy: Strategy, ledger: Ledger) -> Table | None:
-        """Return the base partition, None where an earlier attempt has written the same."""
+        """Return the base partition, or None if an earlier attempt has written the same."""
         if strategy.atoms is None:
             return None
         atoms = strategy.atoms.select([SUBJECT, ATOM])
         last = ledger.last_base
         if last is not None and last.content["run_id"] == self.run_id:
-            known = read_kept(self.engine, ledger.layout.base(ledger.generation), [SUBJECT, ATOM])
-            if not any(a.except_all(b).count() for a, b in ((atoms, known), (known, atoms))):
+            stored = read_kept(self.engine, ledger.layout.base(ledger.generation), [SUBJECT, ATOM])
+            if not any(a.except_all(b).count() for a, b in ((atoms, stored), (stored, atoms))):
                 return None
         return atoms
 
@@ -505,84 +505,88 @@ class _Carrying:
         )
 
     def _event(
-        self, one: _Made, checks: Sequence[dict[str, Any]], ledger: Ledger
+        self, ready: _Prepared, checks: Sequence[dict[str, Any]], ledger: Ledger
     ) -> dict[str, Any]:
-        if one.kept is None or one.staged is None or one.members is None:
+        if ready.kept is None or ready.staged is None or ready.members is None:
             raise ValueError("a release without members is planned")
-        kept = Kept(
-            keep(self.engine, one.members.members, ledger.layout.members(one.name)),
-            keep(self.engine, one.kept.classes(self.engine), ledger.layout.classes(one.name)),
+        files = ReleaseFiles(
+            keep(self.engine, ready.members.members, ledger.layout.members(ready.name)),
+            keep(self.engine, ready.kept.classes(self.engine), ledger.layout.classes(ready.name)),
         )
-        asked, configuration = one.recipient.request, one.recipient.configuration
-        summary = one.release.summary
+        request, configuration = ready.recipient.request, ready.recipient.configuration
+        summary = ready.published.summary
         return {
             "run_id": self.run_id,
-            "recipient": one.recipient.name,
-            "release": one.name,
+            "recipient": ready.recipient.name,
+            "release": ready.name,
             "path": self.engine.files.qualified(configuration.output.path).rstrip("/"),
             "format": configuration.output.format,
-            "approved": asked.approved,
-            "until": asked.until,
-            "purpose": asked.purpose,
-            "public": asked.public,
-            "columns": list(asked.columns),
+            "approved": request.approved,
+            "until": request.until,
+            "purpose": request.purpose,
+            "public": request.public,
+            "columns": list(request.columns),
             "quasi_identifiers": configuration.quasi_identifiers,
-            "published_columns": one.kept.columns,
-            "sensitive": one.kept.sensitive,
+            "published_columns": ready.kept.columns,
+            "sensitive": ready.kept.sensitive,
             "subject_types": self.subject_types,
-            "where": told_conditions(one.recipient.conditions),
+            "where": told_conditions(ready.recipient.conditions),
             "privacy": configuration.public_dict()["privacy"],
             "strategy": self.plan.file.strategy,
             "collusion": self.plan.file.collusion.model_dump(mode="json")
             | {"k": self.plan.demand.k},
             "rows": summary["rows_published"],
-            "rows_requested": one.making.rows_requested,
-            "rows_withheld": one.making.rows_withheld,
+            "rows_requested": ready.source.rows_requested,
+            "rows_withheld": ready.source.rows_withheld,
             "classes": summary["published_classes"],
             "gcp": summary["gcp"],
             **(
-                {"other_strategy_gcp": self.other[one.recipient.name]}
-                if one.recipient.name in self.other
+                {"other_strategy_gcp": self.other[ready.recipient.name]}
+                if ready.recipient.name in self.other
                 else {}
             ),
             "plan_fingerprint": self.plan.fingerprint,
             "configuration_fingerprint": summary["configuration_fingerprint"],
             "source_fingerprint": self.source,
             "output_fingerprint": summary["output_fingerprint"],
-            "members_fingerprint": kept.fingerprint,
+            "members_fingerprint": files.fingerprint,
             "files": {
-                "members": [file.as_dict() for file in kept.members],
-                "classes": [file.as_dict() for file in kept.classes],
+                "members": [file.as_dict() for file in files.members],
+                "classes": [file.as_dict() for file in files.classes],
             },
-            "checks": [row for row in checks if one.recipient.name in row["recipients"]],
+            "checks": [row for row in checks if ready.recipient.name in row["recipients"]],
         }
 
-    def _publish(self, made: Sequence[_Made]) -> dict[str, Release]:
+    def _publish(self, prepared: Sequence[_Prepared]) -> dict[str, Release]:
         """Publish one release after the other."""
         published: dict[str, Release] = {}
         try:
-            for one in made:
-                if one.staged is not None:
-                    with self.progress.stage(f"publish {one.recipient.name}"):
-                        one.staged.publish()
-                        append_figures(one.staged.context, one.release)
-                    self._tell(PUBLISHED, one)
-                published[one.recipient.name] = one.release
+            for release in prepared:
+                if release.staged is not None:
+                    with self.progress.stage(f"publish {release.recipient.name}"):
+                        release.staged.publish()
+                        append_figures(release.staged.context, release.published)
+                    self._record_end(PUBLISHED, release)
+                published[release.recipient.name] = release.published
         except BaseException:
             if not self.resume:
-                for one in made:
-                    if one.recipient.name not in published:
-                        self._tell(FAILED, one)
+                for release in prepared:
+                    if release.recipient.name not in published:
+                        self._record_end(FAILED, release)
             raise
         return published
 
-    def _tell(self, kind: str, one: _Made) -> None:
+    def _record_end(self, kind: str, ready: _Prepared) -> None:
         """Write the end of a planned release into the ledger."""
-        if self.ledger is None or one.name not in self.ledger.releases:
+        if self.ledger is None or ready.name not in self.ledger.releases:
             return
-        release = self.ledger.releases[one.name]
+        release = self.ledger.releases[ready.name]
         if release.state == "planned":
             # What failed may have been published before, as where its figures were not appended.
             kind = PUBLISHED if is_published(self.engine.files, release) else kind
-            content = {"run_id": self.run_id, "recipient": one.recipient.name, "release": one.name}
+            content = {
+                "run_id": self.run_id,
+                "recipient": release.recipient,
+                "release": release.name,
+            }
             self.ledger.events.append(kind, content)

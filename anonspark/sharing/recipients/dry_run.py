@@ -40,18 +40,12 @@ class PlanLook:
     coalitions: list[tuple[str, ...]]
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return the fields as JSON values."""
         return vars(self) | {"coalitions": [list(coalition) for coalition in self.coalitions]}
 
 
 def look_at_plan(engine: Engine, plan: Plan, *, progress: Progress | None = None) -> PlanLook:
     """Check a plan, its source and its ledger. Nothing is anonymized.
-
-    Parameters
-    ----------
-    engine : Engine
-    plan : Plan
-    progress : Progress or None
 
     Raises
     ------

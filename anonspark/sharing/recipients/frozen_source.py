@@ -23,7 +23,7 @@ from anonspark.engine.values.record_input import RecordInput
 from anonspark.engine.values.text_forms import FORMS, Forms
 from anonspark.engine.values.text_reader import Reader, reader_of_texts
 from anonspark.errors import DataError
-from anonspark.sharing.recipients.freezing import PATTERN, FreezeRows, column_of, type_family
+from anonspark.sharing.recipients.source_snapshot import PATTERN, FreezeRows, column_of, type_family
 from anonspark.staged.records import PACKED, PackRecords, Records
 
 MOST_PATTERNS = 100_000
@@ -63,8 +63,8 @@ class FrozenSource:
     def as_dict(self) -> dict[str, object]:
         """Return what :meth:`again` needs, as JSON has it."""
         schema = self.records.schema.serialize().to_pybytes().hex()
-        own = {"columns": self.columns, "subject_types": self.subject_types}
-        return own | {"schema": schema, "version": dict(self.version)}
+        fields = {"columns": self.columns, "subject_types": self.subject_types}
+        return fields | {"schema": schema, "version": dict(self.version)}
 
     @property
     def has_atoms(self) -> bool:
@@ -97,14 +97,14 @@ class FrozenSource:
         """
         rows = self.fresh(PATTERN) if without_atom else self.records.rows(PATTERN)
         patterns = rows.aggregate([PATTERN], count="records")
-        found = patterns.collect(MOST_PATTERNS + 1)
-        if len(found) > MOST_PATTERNS:
+        counts = patterns.collect(MOST_PATTERNS + 1)
+        if len(counts) > MOST_PATTERNS:
             raise DataError(
                 f"recipients: their conditions divide the records into more than {MOST_PATTERNS:,} "
                 "groups that different recipients may have. Expected fewer. Make plans of some "
                 "recipients each"
             )
-        pairs = zip(found[PATTERN].to_pylist(), found["records"].to_pylist(), strict=True)
+        pairs = zip(counts[PATTERN].to_pylist(), counts["records"].to_pylist(), strict=True)
         return dict(pairs)
 
 
@@ -184,12 +184,12 @@ class _CountRepeated:
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            known = batch.column(SUBJECT).is_valid().to_numpy(zero_copy_only=False)
+            has_person = batch.column(SUBJECT).is_valid().to_numpy(zero_copy_only=False)
             records = batch.column("records").to_numpy(zero_copy_only=False)
-            own = np.where(known, np.minimum(records, 2), 0)
-            numbers = np.where(known, 1, records)
+            repeats = np.where(has_person, np.minimum(records, 2), 0)
+            numbers = np.where(has_person, 1, records)
             yield pa.RecordBatch.from_arrays(
-                [pa.array(own, pa.int64()), pa.array(numbers, pa.int64())], schema=_COUNTS
+                [pa.array(repeats, pa.int64()), pa.array(numbers, pa.int64())], schema=_COUNTS
             )
 
 
@@ -215,8 +215,8 @@ def require_subjects(
     One shuffle of the keys.
     """
     counted = frozen.records.rows(SUBJECT).aggregate([SUBJECT], count="records")
-    found = counted.map_batches(_CountRepeated(), _COUNTS).aggregate(["records"], sums=["subjects"])
-    numbers = {row["records"]: row["subjects"] for row in found.collect().to_pylist()}
+    sizes = counted.map_batches(_CountRepeated(), _COUNTS).aggregate(["records"], sums=["subjects"])
+    numbers = {row["records"]: row["subjects"] for row in sizes.collect().to_pylist()}
     keys = ", ".join([*subject, *record])
     if numbers.get(0):
         raise DataError(
@@ -244,8 +244,8 @@ class _WithoutAtom:
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            kept = batch.filter(batch.column(ATOM).is_null()).select(list(self.names))
-            yield pa.RecordBatch.from_arrays(kept.columns, list(self.names))
+            rows = batch.filter(batch.column(ATOM).is_null()).select(list(self.names))
+            yield pa.RecordBatch.from_arrays(rows.columns, list(self.names))
 
 
 @dataclass(frozen=True)
@@ -275,20 +275,20 @@ class _Select:
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             patterns = batch.column(PATTERN).to_numpy(zero_copy_only=False)
-            kept = (patterns != 0) | (self.bit == EVERYBODY)
+            selected = (patterns != 0) | (self.bit == EVERYBODY)
             if self.bit not in (None, EVERYBODY):
-                kept = (patterns >> self.bit & 1).astype(bool)
+                selected = (patterns >> self.bit & 1).astype(bool)
             if self.becomes is not None:
                 now = np.array(
                     [self.becomes.get(pattern, 0) for pattern in patterns.tolist()], np.int64
                 )
-                kept &= now != 0
+                selected &= now != 0
                 if ATOM in batch.schema.names:
                     has_atom = batch.column(ATOM).is_valid().to_numpy(zero_copy_only=False)
-                    kept |= has_atom & (patterns != 0)
-            own = batch if kept.all() else batch.filter(pa.array(kept))
-            columns = dict(zip(self.schema.names, own.columns, strict=False))
-            texts = {name: one for name, one in columns.items() if is_text(one.type)}
+                    selected |= has_atom & (patterns != 0)
+            rows = batch if selected.all() else batch.filter(pa.array(selected))
+            columns = dict(zip(self.schema.names, rows.columns, strict=False))
+            texts = {name: column for name, column in columns.items() if is_text(column.type)}
             if self.late is not None and texts:
                 types = pa.schema(map(self.schema.field, texts))
                 columns |= zip(texts, self.late.typed(pa.record_batch(texts), types), strict=True)
@@ -331,7 +331,7 @@ class OpenFrozen:
             schema.field(column_of(index)).with_name(name)
             for index, name in enumerate(self.frozen.columns)
         ]
-        fields += [schema.field(own).with_name(name) for own, name in companions.items()]
+        fields += [schema.field(column).with_name(name) for column, name in companions.items()]
         opened = FrozenInput(
             self.frozen, self.bit, configuration, (), pa.schema(fields), companions, self.becomes
         )
@@ -353,19 +353,19 @@ class OpenFrozen:
         -----
         One job, two where recipients share the ranges of quasi-identifiers, and so their types.
         """
-        configuration, given = opened.configuration, opened.given
-        names = {name for name in configuration.attributes if name in given.names}
-        names = {name for name in names if is_text(given.field(name).type)}
+        configuration, schema = opened.configuration, opened.given
+        names = {name for name in configuration.attributes if name in schema.names}
+        names = {name for name in names if is_text(schema.field(name).type)}
         shared = names.intersection(
             configuration.quasi_identifiers if self.frozen.has_atoms else ()
         )
-        for source, own in ((opened, names - shared), (replace(opened, bit=None), shared)):
-            if own:
-                texts = source.rows(sorted(own)).map_batches(_InferForms(late), FORMS).collect()
+        for source, columns in ((opened, names - shared), (replace(opened, bit=None), shared)):
+            if columns:
+                texts = source.rows(sorted(columns)).map_batches(_InferForms(late), FORMS).collect()
                 for column in late.schema(Forms.of_texts(texts["forms"].to_pylist())):
-                    given = given.set(given.get_field_index(column.name), column)
-        require_types(given, configuration)
-        return replace(opened, given=given, late=late)
+                    schema = schema.set(schema.get_field_index(column.name), column)
+        require_types(schema, configuration)
+        return replace(opened, given=schema, late=late)
 
 
 @dataclass(frozen=True)
@@ -417,10 +417,10 @@ class FrozenInput(RecordInput):
     def rows(self, names: Sequence[str]) -> Table:
         """Return some columns of the records. Lazy."""
         staged = {name: column_of(index) for index, name in enumerate(self.frozen.columns)}
-        staged |= {name: own for own, name in self.companions.items()}
-        wanted = [name for name in self.given.names if name in names]
-        schema = pa.schema(map(self.given.field, wanted))
+        staged |= {name: column for column, name in self.companions.items()}
+        selected = [name for name in self.given.names if name in names]
+        schema = pa.schema(map(self.given.field, selected))
         select = _Select(schema, self.bit, self.becomes, self.late)
         needed = [PATTERN, *([ATOM] if self.becomes and self.frozen.has_atoms else [])]
-        columns = list(dict.fromkeys([*(staged[name] for name in wanted), *needed]))
+        columns = list(dict.fromkeys([*(staged[name] for name in selected), *needed]))
         return self.frozen.records.map_batches(select, schema, columns)

@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from anonspark.errors import ConfigurationError, GuaranteeError
-from anonspark.sharing.ledger.check import told_of_breach
+from anonspark.sharing.ledger.check import describe_breach
 from anonspark.sharing.ledger.coalitions import list_coalitions
 from anonspark.sharing.ledger.joint_classes import MembersOf, Signatures
 from anonspark.sharing.ledger.releases import LedgerRelease
 from anonspark.sharing.recipients.plan import Plan
 
-MOST_TOLD = 10
+MOST_LISTED = 10
 """Coalitions that a message names at most."""
 
 
@@ -30,21 +30,21 @@ def coalitions_of(plan: Plan, earlier: Sequence[LedgerRelease]) -> list[tuple[st
     ConfigurationError
         If they are too many, or ``together`` names an unknown recipient.
     """
-    known = {*plan.names, *(one.recipient for one in earlier)}
+    names = {*plan.names, *(release.recipient for release in earlier)}
     strangers = [
         f"collusion.together[{index}]: neither the plan nor the ledger knows {name!r}. Expected "
-        f"one of {', '.join(sorted(known))}. Correct it"
+        f"one of {', '.join(sorted(names))}. Correct it"
         for index, group in enumerate(plan.file.collusion.together)
         for name in group
-        if name not in known
+        if name not in names
     ]
     if strangers:
         raise ConfigurationError(*strangers)
-    public = {one.name for one in plan.recipients if one.request.public}
-    public |= {one.recipient for one in earlier if one.public}
+    public = {recipient.name for recipient in plan.recipients if recipient.request.public}
+    public |= {release.recipient for release in earlier if release.public}
     most = plan.file.collusion.recipients
     return list_coalitions(
-        known,
+        names,
         public=public,
         together=plan.file.collusion.together,
         size=None if most == "all" else most,
@@ -103,7 +103,7 @@ def require_joint_classes(rows: Sequence[Mapping[str, Any]]) -> None:
     if not failed:
         return
     worst = sorted(failed, key=lambda row: -row["persons_below"])
-    sentences = [told_of_breach(row) for row in worst[:MOST_TOLD]]
+    sentences = [describe_breach(row) for row in worst[:MOST_LISTED]]
     more = len(failed) - len(sentences)
     rest = f"\n... and {more:,} more" if more else ""
     raise GuaranteeError(

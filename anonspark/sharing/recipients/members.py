@@ -120,31 +120,29 @@ def stage_members(
     for index, name in enumerate(payload):
         records = records.with_hashes({sensitive_column(index): [name]}, key.of_values)
     few = sum(result.rows for result in rounds.results) <= _FEW_CLASSES
-    own = labels.select([CLASS_ID, CLASS])
+    hashes = labels.select([CLASS_ID, CLASS])
     schema = members_schema(len(sensitive))
-    members = records.join(own, [CLASS_ID], small=few).select(schema.names)
+    members = records.join(hashes, [CLASS_ID], small=few).select(schema.names)
     members.stage(f"{path}/members")
     published = [published_column(index) for index in range(len(columns))]
     classes = labels.aggregate([CLASS, *published], sums=[SIZE])
-    own_schema = _class_schema(labels.schema, columns)
-    classes.map_batches(_Rename([CLASS, *published, SIZE], own_schema), own_schema).stage(
+    class_schema = _class_schema(labels.schema, columns)
+    classes.map_batches(_Rename([CLASS, *published, SIZE], class_schema), class_schema).stage(
         f"{path}/classes"
     )
-    return StagedMembers(
-        named[0], named[1], path, sensitive, list(columns), _class_schema(labels.schema, columns)
-    )
+    return StagedMembers(*named, path, sensitive, list(columns), class_schema)
 
 
 def _labels(rounds: StagedRounds, d: int) -> Table:
-    """Return of each group its name, what is published of it, its size, and a hash of that."""
+    """Return the id of each group, its published values, its size, and a hash of the values."""
     published = [published_column(index) for index in range(d)]
     names = [CLASS_ID, *published, SIZE]
     labels = rounds.classes.rows(*names)
     residual = rounds.residual
     if residual is not None and residual.labels is not None:
         sizes = pa.array([residual.rows], pa.int64())
-        own = residual.labels.append_column(SIZE, sizes).select(names).cast(labels.schema)
-        labels = labels.union(labels.engine.table(own))
+        row = residual.labels.append_column(SIZE, sizes).select(names).cast(labels.schema)
+        labels = labels.union(labels.engine.table(row))
     return labels.with_hashes({CLASS: published})
 
 
@@ -152,11 +150,11 @@ def _class_schema(labels: pa.Schema, columns: Sequence[str]) -> pa.Schema:
     """Return the schema of a class table: its hash, the published columns, its records."""
     taken = {CLASS, RECORDS}
     named = [f"{name}_" if name in taken else name for name in columns]
-    own = [
+    fields = [
         labels.field(published_column(index)).with_name(name).with_nullable(True)
         for index, name in enumerate(named)
     ]
-    return pa.schema([(CLASS, pa.int64()), *own, (RECORDS, pa.int64())])
+    return pa.schema([(CLASS, pa.int64()), *fields, (RECORDS, pa.int64())])
 
 
 @dataclass(frozen=True)
@@ -168,23 +166,17 @@ class _Rename:
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            own = [
+            arrays = [
                 batch.column(name).cast(field.type)
                 for name, field in zip(self.names, self.schema, strict=True)
             ]
-            yield pa.RecordBatch.from_arrays(own, schema=self.schema)
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
 def require_presence(
     staged: StagedRelease, recipient: Recipient, frozen: FrozenSource
 ) -> Presence | None:
     """Measure delta-presence of a staged release, the whole source as population.
-
-    Parameters
-    ----------
-    staged : StagedRelease
-    recipient : Recipient
-    frozen : FrozenSource
 
     Returns
     -------
@@ -252,7 +244,7 @@ def clean_plan(files: Files, plan: Plan, run_id: str | None = None) -> list[tupl
     staging_path = plan.base.execution.staging_path
     # The plan's own last: as long as it is there, the run can be gone on with.
     outputs = [*(recipient.configuration.output.path for recipient in plan.recipients), plan.output]
-    found = [
+    removed = [
         (staging.private, remove_staging(files, staging))
         for output in outputs
         for staging in find_stagings(files, output, staging_path)
@@ -263,4 +255,4 @@ def clean_plan(files: Files, plan: Plan, run_id: str | None = None) -> list[tupl
         layout, _ = find_ledger(files, plan.file.ledger.path, key)
         with locked(files, layout, "clean"):
             settle(files, open_ledger(files, plan.file.ledger.path, key), staging_path)
-    return found
+    return removed

@@ -43,13 +43,13 @@ from anonspark.sharing.ledger.check import members_of
 from anonspark.sharing.ledger.joint_classes import Signatures, value_column
 from anonspark.sharing.ledger.key import SUBJECT_BYTES, Key
 from anonspark.sharing.ledger.ledger import Ledger
-from anonspark.sharing.ledger.members import kept
+from anonspark.sharing.ledger.members import read_kept
 from anonspark.sharing.recipients.base_partition import ATOMS, NameAtoms, PartitionMaker, strata_of
-from anonspark.sharing.recipients.freezing import PATTERN, column_of
 from anonspark.sharing.recipients.frozen_source import FrozenSource, OpenFrozen, rows_of
 from anonspark.sharing.recipients.plan import Plan
 from anonspark.sharing.recipients.preparation import too_few_left
-from anonspark.sharing.recipients.strategy import Making
+from anonspark.sharing.recipients.source_snapshot import PATTERN, column_of
+from anonspark.sharing.recipients.strategy import ReleaseSource
 from anonspark.staged.records import PACKED, PackRecords, Records
 
 _COUNTED = "counted"
@@ -67,7 +67,7 @@ def reused_atoms(
     generation: int,
     repeated: bool = False,
 ) -> Table | None:
-    """Return the atoms of a ledger as they are in a new plan. None where it has none.
+    """Return the atoms of a ledger for a new plan, or None if the ledger has none.
 
     Parameters
     ----------
@@ -100,19 +100,19 @@ def reused_atoms(
     """
     if not generation or not ledger.counted:
         return None
-    base = kept(engine, ledger.layout.base(generation), [SUBJECT, ATOM])
+    base = read_kept(engine, ledger.layout.base(generation), [SUBJECT, ATOM])
     signatures = Signatures.of(
-        [members_of(engine, ledger, one) for one in ledger.counted], list(demand.diversity)
+        [members_of(engine, ledger, release) for release in ledger.counted], list(demand.diversity)
     )
     then = {
         value_column(position, name): number
-        for position, one in enumerate(ledger.counted)
+        for position, release in enumerate(ledger.counted)
         for name, number in demand.diversity.items()
-        if name in one.sensitive
+        if name in release.sensitive
     }
-    known = signatures.table.select([SUBJECT, *then])
-    known = known.map_batches(_Mark(_COUNTED), pa.schema([*known.schema, (_COUNTED, pa.int64())]))
-    people = base.join(known, [SUBJECT], small=False)
+    table = signatures.table.select([SUBJECT, *then])
+    table = table.map_batches(_Mark(_COUNTED), pa.schema([*table.schema, (_COUNTED, pa.int64())]))
+    people = base.join(table, [SUBJECT], small=False)
     now = {f"now_{index}": number for index, number in enumerate(demand.diversity.values())}
     columns = [column_of(frozen.columns.index(name)) for name in demand.diversity]
     source = frozen.records.rows(SUBJECT, PATTERN, *columns)
@@ -154,25 +154,25 @@ class _DivideAtoms:
         names, starts = np.unique(atoms, return_index=True)
         stops = np.append(starts[1:], len(atoms))
         new, named = patterns.copy(), atoms.copy()
-        kept_rows = np.ones(len(atoms), bool)
+        stays = np.ones(len(atoms), bool)
         for name, start, stop in zip(names.tolist(), starts.tolist(), stops.tolist(), strict=True):
             if not counted[start:stop].any():
-                kept_rows[start:stop] = False
+                stays[start:stop] = False
                 continue
-            own = patterns[start:stop]
-            if not self._stays(own):
-                new[start:stop] = self._divided(rows.slice(start, stop - start), own)
+            part = patterns[start:stop]
+            if not self._stays(part):
+                new[start:stop] = self._divided(rows.slice(start, stop - start), part)
             named[start:stop] = _names(name, new[start:stop])
         arrays = [rows.column(SUBJECT).combine_chunks(), pa.array(named), pa.array(new)]
-        found = pa.RecordBatch.from_arrays(arrays, schema=ATOMS)
-        yield found if kept_rows.all() else found.filter(pa.array(kept_rows))
+        result = pa.RecordBatch.from_arrays(arrays, schema=ATOMS)
+        yield result if stays.all() else result.filter(pa.array(stays))
 
     def _stays(self, patterns: np.ndarray) -> bool:
         """Return whether an atom is known to stay as it is."""
         if (patterns == OUTSIDE).all():
             return True
-        whole = (patterns == patterns[0]).all() and len(patterns) >= self.demand.k
-        return bool(whole) and not (self.demand.now or self.demand.then or self.repeated)
+        uniform = (patterns == patterns[0]).all() and len(patterns) >= self.demand.k
+        return bool(uniform) and not (self.demand.now or self.demand.then or self.repeated)
 
     def _divided(self, rows: pa.Table, patterns: np.ndarray) -> np.ndarray:
         names: Mapping[str, int] = {**self.demand.then, **self.demand.now}
@@ -186,12 +186,12 @@ class _DivideAtoms:
 
 def _names(atom: int, patterns: np.ndarray) -> np.ndarray:
     """Return the names of the parts of an atom: its own where it is not divided."""
-    found, places = np.unique(patterns, return_inverse=True)
-    if len(found) == 1:
+    distinct, indices = np.unique(patterns, return_inverse=True)
+    if len(distinct) == 1:
         return np.full(len(patterns), atom, np.int64)
     path = np.array([atom], np.int64).view(np.uint64)[0]
-    names = [child_path(path, np.uint64(one)) for one in found.tolist()]
-    return np.array(names, np.uint64).view(np.int64)[places]
+    names = [child_path(path, np.uint64(pattern)) for pattern in distinct.tolist()]
+    return np.array(names, np.uint64).view(np.int64)[indices]
 
 
 _STRATUM = "stratum"
@@ -230,9 +230,9 @@ class AboveBase:
 
     def __call__(self, task: Task) -> Model:
         """Return the model for the quasi-identifiers of a release."""
-        own = [identifier.name for identifier in task.generalizer.quasi_identifiers]
+        names = [identifier.name for identifier in task.generalizer.quasi_identifiers]
         least = dict(self.options.minimum_levels)
-        least = {name: max(self.levels[name], least.get(name, 0)) for name in own}
+        least = {name: max(self.levels[name], least.get(name, 0)) for name in names}
         most = {name: level for name, level in self.options.maximum_levels.items() if name in least}
         changed = {"minimum_levels": least, "maximum_levels": most, "levels": []}
         return FullDomain(self.options.model_copy(update=changed), task)
@@ -280,13 +280,13 @@ def base_levels(
             (payload_column(payload), pa.int64()),
         ]
     )
-    tell = _TellStrata(dict(becomes), schema)
-    packed = snapshot.records.map_batches(_Packed(tell), PACKED)
+    add_stratum = _AddStratum(dict(becomes), schema)
+    packed = snapshot.records.map_batches(_Packed(add_stratum), PACKED)
     path = f"{maker.staging.records}/strata"
     packed.stage(path)
     records = Records(maker.engine.staged([path], PACKED), schema)
     rows = sum(records.packed.select(["rows"]).collect()["rows"].to_pylist())
-    own = replace(snapshot, records=records, rows=rows, quasi_identifiers=quasi_identifiers)
+    divided = replace(snapshot, records=records, rows=rows, quasi_identifiers=quasi_identifiers)
     generalizer = generalizer_of(maker.configuration, quasi_identifiers)
     task = task_of(maker.configuration, generalizer, snapshot.criteria)
     changed = {
@@ -295,7 +295,7 @@ def base_levels(
         "levels": [level | {stratum.name: 0} for level in options.levels],
     }
     model = FullDomain(options.model_copy(update=changed), task)
-    rounds = maker.run(model, own, generalizer, "levels")
+    rounds = maker.run(model, divided, generalizer, "levels")
     names = [CLASS_ID, SUBJECT, payload_column(payload)]
     atoms = rounds.finished.map_batches(NameAtoms(maker.generation), ATOMS, names)
     levels = dict(rounds.results[0].levels or {})
@@ -321,7 +321,7 @@ def _axis(snapshot: Snapshot, patterns: list[str]) -> QuasiIdentifier:
 
 
 @dataclass(frozen=True)
-class _TellStrata:
+class _AddStratum:
     """Yields the records with a recipient and without an atom, with their strata."""
 
     becomes: Mapping[int, int]
@@ -335,9 +335,9 @@ class _TellStrata:
             )
             if ATOM in batch.schema.names:
                 now[batch.column(ATOM).is_valid().to_numpy(zero_copy_only=False)] = 0
-            kept = batch.filter(pa.array(now != 0))
+            rows = batch.filter(pa.array(now != 0))
             strata = pa.array(now[now != 0])
-            arrays = [*kept.columns, strata.cast(pa.string()), strata]
+            arrays = [*rows.columns, strata.cast(pa.string()), strata]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
@@ -345,7 +345,7 @@ class _TellStrata:
 class _Packed:
     """Packs what a function yields."""
 
-    function: _TellStrata
+    function: _AddStratum
 
     def __call__(self, batches: Batches) -> Batches:
         return PackRecords()(self.function(batches))
@@ -376,18 +376,18 @@ class Nested:
 
     grouped: FrozenSource
     requested: Mapping[int, int]
-    given: Mapping[int, int]
+    granted: Mapping[int, int]
     described: tuple[QuasiIdentifier, ...]
     atoms: Table
     make_model: ModelMaker
 
-    def making(self, place: int) -> Making:
-        """Return what a release is made of: the recipient's records and their atoms."""
-        requested = rows_of(self.requested, place)
-        return Making(
-            OpenFrozen(self.grouped, place),
+    def source(self, index: int) -> ReleaseSource:
+        """Return the recipient's records and their atoms as the source of a release."""
+        requested = rows_of(self.requested, index)
+        return ReleaseSource(
+            OpenFrozen(self.grouped, index),
             requested,
-            requested - rows_of(self.given, place),
+            requested - rows_of(self.granted, index),
             self.make_model,
             self.described,
         )
@@ -443,25 +443,25 @@ class NestedMaker:
             snapshot = self._group(frozen, maker)
             described = snapshot.quasi_identifiers
         document = json.loads(self.staging.state.kept(_GROUPED) or "{}")
-        place = f"{self.staging.place.kept}"
-        grouped = FrozenSource.again(self.engine, f"{place}/{_GROUPED}", document)
-        given = {int(pattern): number for pattern, number in document["given"].items()}
+        root = self.staging.place.kept
+        grouped = FrozenSource.again(self.engine, f"{root}/{_GROUPED}", document)
+        granted = {int(pattern): number for pattern, number in document["given"].items()}
         if described is None or isinstance(self.plan.base.model, FullDomainOptions):
             # Of which the base withholds more.
             described = maker.snapshot(grouped).quasi_identifiers
-        atoms = self.engine.staged([f"{place}/{_ATOMS}"], ATOMS)
+        atoms = self.engine.staged([f"{root}/{_ATOMS}"], ATOMS)
         make_model: ModelMaker = MergedAtoms
         options = self.plan.base.model
         if isinstance(options, FullDomainOptions):
             make_model = AboveBase(options, document["levels"])
-        return Nested(grouped, counts, given, described, atoms, make_model)
+        return Nested(grouped, counts, granted, described, atoms, make_model)
 
     def _group(self, frozen: FrozenSource, maker: PartitionMaker) -> Snapshot:
         """Stage the atoms, and the records with their atoms."""
         demand = Soundness(self.plan.demand.k, self.plan.demand.diversity)
         people = {PEOPLE: demand.k} if self.plan.file.record else {}
         of_strata = Soundness(demand.k, {**demand.diversity, **people})
-        place, files = self.staging.place.kept, self.engine.files
+        root, files = self.staging.place.kept, self.engine.files
         reused = self._reused(frozen, demand, maker.generation)
         tagged = frozen
         if reused is not None:
@@ -494,14 +494,14 @@ class NestedMaker:
             for name in (_ATOMS, _GROUPED):
                 # An attempt may have been stopped between the two notes below.
                 self.staging.state.forget(name)
-                files.delete(f"{place}/{name}")
-            atoms.stage(f"{place}/{_ATOMS}")
-            atoms = self.engine.staged([f"{place}/{_ATOMS}"], ATOMS)
-            grouped = _with_atoms(self.engine, frozen, atoms, f"{place}/{_GROUPED}", new=False)
-            given = grouped.strata()
+                files.delete(f"{root}/{name}")
+            atoms.stage(f"{root}/{_ATOMS}")
+            atoms = self.engine.staged([f"{root}/{_ATOMS}"], ATOMS)
+            grouped = _with_atoms(self.engine, frozen, atoms, f"{root}/{_GROUPED}", new=False)
+            granted = grouped.strata()
         self.staging.state.keep(_ATOMS, "")
         self.staging.state.keep(
-            _GROUPED, json.dumps(grouped.as_dict() | {"given": given, "levels": dict(levels)})
+            _GROUPED, json.dumps(grouped.as_dict() | {"given": granted, "levels": dict(levels)})
         )
         return snapshot
 
@@ -551,13 +551,13 @@ def _with_atoms(
     -----
     One shuffle of the source, and one write.
     """
-    own = [name for name in frozen.records.schema.names if name not in (PATTERN, ATOM)]
-    rows = frozen.records.rows(*own, PATTERN).join(
+    names = [name for name in frozen.records.schema.names if name not in (PATTERN, ATOM)]
+    rows = frozen.records.rows(*names, PATTERN).join(
         atoms.select({SUBJECT: SUBJECT, ATOM: ATOM, _NOW: PATTERN}), [SUBJECT], small=False
     )
     schema = pa.schema(
         [
-            *(frozen.records.schema.field(name) for name in own),
+            *(frozen.records.schema.field(name) for name in names),
             (PATTERN, pa.int64()),
             (ATOM, pa.int64()),
         ]
@@ -578,9 +578,9 @@ class _TakePatterns:
         for batch in batches:
             without = batch.column(PATTERN) if self.new else 0
             now = pc.if_else(batch.column(ATOM).is_valid(), batch.column(_NOW), without)
-            own = {PATTERN: now.cast(pa.int64())}
+            changed = {PATTERN: now.cast(pa.int64())}
             arrays = [
-                own[field.name] if field.name in own else batch.column(field.name)
+                changed[field.name] if field.name in changed else batch.column(field.name)
                 for field in self.schema
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)

@@ -20,8 +20,8 @@ from anonspark.sharing.ledger.key import Key
 from anonspark.sharing.recipients.frozen_source import FrozenSource
 from anonspark.sharing.recipients.nested import NestedMaker
 from anonspark.sharing.recipients.plan import NESTED_MODELS, Plan, Recipient
-from anonspark.sharing.recipients.preparation import prepare_making
-from anonspark.sharing.recipients.strategy import Independent, Making, Strategy
+from anonspark.sharing.recipients.preparation import prepare_source
+from anonspark.sharing.recipients.strategy import Independent, ReleaseSource, Strategy
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class OtherStrategy:
     run_id: str
 
     def losses(self, frozen: FrozenSource, strata: Mapping[int, int]) -> dict[str, float | None]:
-        """Return ``gcp`` of each recipient's release, made the other way. None where it cannot be.
+        """Return ``gcp`` of each release under the other strategy, or None if it cannot be made.
 
         Parameters
         ----------
@@ -60,7 +60,7 @@ class OtherStrategy:
         As the plan costs that is carried out, but for publishing and the joint check. Of an
         independent plan once more for each different k of its recipients.
         """
-        found: dict[str, float | None] = {}
+        losses: dict[str, float | None] = {}
         makers: dict[int, Strategy] = {}
         for index, recipient in enumerate(self.plan.recipients):
             # Of an independent plan, each k has a base partition of its own.
@@ -69,17 +69,17 @@ class OtherStrategy:
                 try:
                     if k not in makers:
                         makers[k] = self._strategy(k, frozen, strata)
-                    found[recipient.name] = self._loss(recipient, makers[k].making(index))
+                    losses[recipient.name] = self._loss(recipient, makers[k].source(index))
                 except (ConfigurationError, DataError, GuaranteeError):
-                    found[recipient.name] = None
-        return found
+                    losses[recipient.name] = None
+        return losses
 
     def _strategy(self, k: int, frozen: FrozenSource, strata: Mapping[int, int]) -> Strategy:
         if not k:
             return Independent(frozen, strata)
-        place = replace(self.staging.place, private=f"{self.staging.records}/nested-{k}")
-        self.engine.files.make_private_directory(place.state)
-        staging = Staging(place, RunState.claim(self.engine.files, place.state))
+        location = replace(self.staging.place, private=f"{self.staging.records}/nested-{k}")
+        self.engine.files.make_private_directory(location.state)
+        staging = Staging(location, RunState.claim(self.engine.files, location.state))
         partition = self.plan.partition
         privacy = partition.privacy.model_copy(update={"k": k})
         changed: dict[str, Any] = {"privacy": privacy}
@@ -93,7 +93,7 @@ class OtherStrategy:
         maker = NestedMaker(self.engine, plan, staging, self.progress, self.key, None, self.run_id)
         return maker.make(frozen, strata)
 
-    def _loss(self, recipient: Recipient, making: Making) -> float:
+    def _loss(self, recipient: Recipient, source: ReleaseSource) -> float:
         path = f"{self.staging.records}/other/{recipient.name}"
         output = recipient.configuration.output.model_copy(update={"path": path, "mode": "error"})
         configuration = recipient.configuration.model_copy(update={"output": output, "gates": {}})
@@ -105,9 +105,9 @@ class OtherStrategy:
             InnerProgress(run_id=self.run_id, outer=self.progress),
             "comparison",
         )
-        snapshot = prepare_making(
-            self.engine, configuration, f"{self.staging.records}/other-{recipient.name}", making
+        snapshot = prepare_source(
+            self.engine, configuration, f"{self.staging.records}/other-{recipient.name}", source
         )
         snapshot = replace(snapshot, origin=configuration.input_fingerprint())
-        with staged_release(context, snapshot=snapshot, make_model=making.make_model) as staged:
+        with staged_release(context, snapshot=snapshot, make_model=source.make_model) as staged:
             return float(staged.release.summary["gcp"])

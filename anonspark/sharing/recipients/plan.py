@@ -16,7 +16,7 @@ from anonspark.config.combinations import labels_of_records
 from anonspark.config.models import CuttingOptions
 from anonspark.config.overrides import assign, parse_overrides, written_overrides
 from anonspark.config.problems import did_you_mean, found, key_path, one_of, validated
-from anonspark.config.reading import TextReader, beside, read_local_text
+from anonspark.config.reading import TextReader, read_local_text, sibling
 from anonspark.config.short_forms import write_out
 from anonspark.config.yaml_reading import read_base, read_document
 from anonspark.core.criterion import Criterion
@@ -202,7 +202,7 @@ def _base_document(
     """Return the base as a document, with what the plan sets in it."""
     if isinstance(file.base, str):
         expected = "a mapping with 'input', 'attributes' and 'privacy'"
-        base: dict[str, Any] | None = read_base(beside(path, file.base), expected, read, problems)
+        base: dict[str, Any] | None = read_base(sibling(path, file.base), expected, read, problems)
     else:
         base = deepcopy(dict(file.base))
     if base is None:
@@ -234,7 +234,7 @@ class _Reading:
         self.problems: list[str] = []
 
     def plan(self, only: Sequence[str]) -> Plan | None:
-        """Return the plan, None where something is wrong."""
+        """Return the plan, or None if there are problems."""
         try:
             base = parse_configuration(self.document, (), self.read)
         except SparkNeededError:
@@ -244,7 +244,7 @@ class _Reading:
             return None
         self._check_base(base)
         names = self._chosen(only)
-        recipients = [one for name in names if (one := self._recipient(name, base)) is not None]
+        recipients = list(filter(None, (self._recipient(name, base) for name in names)))
         if self.problems or not recipients:
             return None
         demand = self._demand(base, recipients)
@@ -257,12 +257,12 @@ class _Reading:
         return Plan(self.file, base, source, partition, demand, tuple(recipients))
 
     def _chosen(self, only: Sequence[str]) -> list[str]:
-        known = sorted(self.file.recipients)
+        names = sorted(self.file.recipients)
         for name in only:
-            if name not in known:
-                hint = did_you_mean(name, known, f"Expected {one_of(known)}")
+            if name not in names:
+                hint = did_you_mean(name, names, f"Expected {one_of(names)}")
                 self.problems.append(f"--only: the plan has no recipient {found(name)}. {hint}")
-        return [name for name in known if not only or name in only]
+        return [name for name in names if not only or name in only]
 
     def _check_base(self, base: Configuration) -> None:
         file, attributes = self.file, base.attributes
@@ -310,12 +310,12 @@ class _Reading:
                 "because each of its groups is part of every release. Remove it, or use strategy: "
                 "independent"
             ] * (limit > 0)
-        for index, one in enumerate(file.collusion.l_diversity):
-            if one.attribute not in base.sensitive:
+        for index, criterion in enumerate(file.collusion.l_diversity):
+            if criterion.attribute not in base.sensitive:
                 self.problems.append(
-                    f"collusion.l_diversity[{index}].attribute: {one.attribute!r} is not sensitive "
-                    f"in the base. Expected one of {', '.join(base.sensitive) or 'none there'}. "
-                    "Correct it"
+                    f"collusion.l_diversity[{index}].attribute: {criterion.attribute!r} is not "
+                    "sensitive in the base. Expected one of "
+                    f"{', '.join(base.sensitive) or 'none there'}. Correct it"
                 )
         seen: dict[str, int] = {}
         for index, group in enumerate(file.collusion.together):
@@ -351,7 +351,7 @@ class _Reading:
             model = recipient.configuration.model
             where = "base" if recipient.request.model is None else f"recipients.{recipient.name}"
             # Null may mean suppress.
-            options = [own for own in _LEFT_OUT if getattr(model, own[0], "") in (own[1], None)]
+            options = [row for row in _LEFT_OUT if getattr(model, row[0], "") in (row[1], None)]
             if isinstance(model, CuttingOptions) and model.suppression_limit:
                 options.append(("suppression_limit", str(model.suppression_limit), "0"))
             self.problems += [
@@ -389,8 +389,8 @@ class _Reading:
             if request.presence is not None
         ]
 
-    def _unknown(self, where: str, name: str, known: Sequence[str]) -> None:
-        hint = did_you_mean(name, known, "Add it to the base, or remove it here")
+    def _unknown(self, where: str, name: str, names: Sequence[str]) -> None:
+        hint = did_you_mean(name, names, "Add it to the base, or remove it here")
         self.problems.append(
             f"{where}: found {found(name)}. Expected an attribute of the base. {hint}"
         )
@@ -433,7 +433,7 @@ class _Reading:
     def _conditions(
         self, where: str, request: RequestFile, base: Configuration
     ) -> Iterator[Condition]:
-        for name, one in request.where.items():
+        for name, value in request.where.items():
             at = f"{where}.{key_path(('where', name))}"
             if name not in base.attributes:
                 self._unknown(at, name, list(base.attributes))
@@ -448,24 +448,24 @@ class _Reading:
                     f"{at}: a condition on a sensitive attribute shows it of every person in the "
                     f"release. Add {where}.presence, or drop the condition"
                 )
-            yield Condition(name, one)
+            yield Condition(name, value)
 
     def _configuration(
         self, where: str, name: str, request: RequestFile, base: Configuration
     ) -> Configuration | None:
-        """Return the configuration of a release, None where something is wrong."""
+        """Return the configuration of a release, or None if there are problems."""
         document = self._restricted(request.columns, base)
         for section in _SECTIONS:
-            own = getattr(request, section)
-            if own is not None:
-                document[section] = deepcopy(own)
+            options = getattr(request, section)
+            if options is not None:
+                document[section] = deepcopy(options)
         document["output"] = {
             **deepcopy(self.document["output"]),
             "path": f"{self.file.output.rstrip('/')}/{name}",
             **(request.output or {}),
         }
-        own = deepcopy(request.privacy)
-        document["privacy"] = {"k": base.privacy.k, **own}
+        privacy = deepcopy(request.privacy)
+        document["privacy"] = {"k": base.privacy.k, **privacy}
         if base.privacy.unit:
             document["privacy"]["unit"] = list(base.privacy.unit)
         asked = self._parsed(where, document)
@@ -494,7 +494,7 @@ class _Reading:
         if not missing:
             return asked
         for key, sections in missing.items():
-            listed = own.get(key, [])
+            listed = privacy.get(key, [])
             document["privacy"][key] = [
                 *([listed] if isinstance(listed, dict) else listed),
                 *sections,
@@ -511,14 +511,14 @@ class _Reading:
             if criterion.attribute not in asked.attributes:
                 continue
             same = [
-                one
-                for one in asked.privacy.criteria
-                if (one.attribute, one.kind, one.c)
+                other
+                for other in asked.privacy.criteria
+                if (other.attribute, other.kind, other.c)
                 == (criterion.attribute, criterion.kind, criterion.c)
             ]
             if not same:
                 missing.setdefault(key, []).append(section.model_dump(mode="json"))
-            elif not any(one.is_as_strict_as(criterion) for one in same):
+            elif not any(other.is_as_strict_as(criterion) for other in same):
                 self.problems.append(
                     f"{where}.privacy.{key}: found {same[0].describe()} on attribute "
                     f"{criterion.attribute!r}. The base requires {criterion.describe()}. "
@@ -529,12 +529,12 @@ class _Reading:
     def _restricted(self, columns: Sequence[str], base: Configuration) -> dict[str, Any]:
         """Return the base with only some columns, and those that identify people."""
         document = deepcopy(self.document)
-        wanted = {*columns, *base.privacy.unit}
+        names = {*columns, *base.privacy.unit}
         document["attributes"] = {
-            name: attribute for name, attribute in document["attributes"].items() if name in wanted
+            name: attribute for name, attribute in document["attributes"].items() if name in names
         }
         gates = document.get("gates") or {}
-        absent = [f"attributes.{name}." for name in base.attributes if name not in wanted]
+        absent = [f"attributes.{name}." for name in base.attributes if name not in names]
         document["gates"] = {
             name: gate for name, gate in gates.items() if not name.startswith(tuple(absent))
         }
@@ -546,9 +546,9 @@ class _Reading:
         except SparkNeededError:
             raise
         except ConfigurationError as error:
-            own = ("privacy", *_SECTIONS)
+            sections = ("privacy", *_SECTIONS)
             self.problems += [
-                f"{where}{'.' if problem.startswith(own) else ': '}{problem}"
+                f"{where}{'.' if problem.startswith(sections) else ': '}{problem}"
                 for problem in error.problems
             ]
             return None
@@ -558,7 +558,7 @@ class _Reading:
         smallest = min(recipient.configuration.privacy.k for recipient in recipients)
         k = smallest if collusion.k is None else collusion.k
         if k > smallest:
-            name = min(recipients, key=lambda one: one.configuration.privacy.k).name
+            name = min(recipients, key=lambda release: release.configuration.privacy.k).name
             self.problems.append(
                 f"collusion.k: found {k}, but recipients.{name}.privacy.k is {smallest}. Expected "
                 "at most the smallest k of the recipients. Lower it, or raise theirs"
@@ -569,14 +569,14 @@ class _Reading:
                 "have. Expected at least 2. Raise it, or set privacy.allow_k_1 of the base to true "
                 "if you only compare"
             )
-        diversity = {one.attribute: one.l for one in collusion.l_diversity}
+        diversity = {criterion.attribute: criterion.l for criterion in collusion.l_diversity}
         return Demand(k, diversity)
 
     def _source(self, base: Configuration, recipients: Sequence[Recipient]) -> Configuration | None:
-        """Return the configuration of what all releases are made of together."""
-        wanted = {name for recipient in recipients for name in recipient.request.columns}
-        wanted |= {one.attribute for one in self.file.collusion.l_diversity}
-        document = self._restricted(sorted(wanted), base)
+        """Return the configuration of the source that all releases share."""
+        columns = {name for recipient in recipients for name in recipient.request.columns}
+        columns |= {criterion.attribute for criterion in self.file.collusion.l_diversity}
+        document = self._restricted(sorted(columns), base)
         document["gates"] = {}
         document["privacy"] = {"k": 1, "allow_k_1": True}
         if base.privacy.unit:
@@ -587,9 +587,9 @@ class _Reading:
         self, base: Configuration, recipients: Sequence[Recipient], demand: Demand
     ) -> Configuration | None:
         """Return the configuration of the groups that no release divides."""
-        asked = {name for recipient in recipients for name in recipient.request.columns}
-        wanted = (asked & set(base.quasi_identifiers)) | set(demand.diversity)
-        document = self._restricted(sorted(wanted), base)
+        published = {name for recipient in recipients for name in recipient.request.columns}
+        columns = (published & set(base.quasi_identifiers)) | set(demand.diversity)
+        document = self._restricted(sorted(columns), base)
         document["gates"] = {}
         document["missing"] = "category"
         diversity = [{"attribute": name, "l": number} for name, number in demand.diversity.items()]

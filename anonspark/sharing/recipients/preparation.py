@@ -9,7 +9,7 @@ from anonspark.engine.protocol import Engine
 from anonspark.errors import DataError
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.pipeline.preparing import prepare
-from anonspark.sharing.recipients.strategy import Making
+from anonspark.sharing.recipients.strategy import ReleaseSource
 
 
 def too_few_left(withheld: int, requested: int, k: int, where: str = "") -> DataError:
@@ -21,8 +21,8 @@ def too_few_left(withheld: int, requested: int, k: int, where: str = "") -> Data
     )
 
 
-def prepare_making(
-    engine: Engine, configuration: Configuration, directory: str, making: Making
+def prepare_source(
+    engine: Engine, configuration: Configuration, directory: str, source: ReleaseSource
 ) -> Snapshot:
     """Stage the records of a release, with the ranges that it is made with.
 
@@ -33,7 +33,7 @@ def prepare_making(
         Of the release.
     directory : str
         Private. For raw values.
-    making : Making
+    source : ReleaseSource
 
     Raises
     ------
@@ -44,13 +44,13 @@ def prepare_making(
     -----
     As :func:`anonspark.pipeline.preparing.prepare`, over the private copy of the source.
     """
-    given, k = making.rows_requested - making.rows_withheld, configuration.privacy.k
-    if making.rows_withheld and given < k:
-        raise too_few_left(making.rows_withheld, making.rows_requested, k)
-    snapshot = prepare(engine, configuration, directory, making.open_input)
-    if making.described is None:
+    granted, k = source.rows_requested - source.rows_withheld, configuration.privacy.k
+    if source.rows_withheld and granted < k:
+        raise too_few_left(source.rows_withheld, source.rows_requested, k)
+    snapshot = prepare(engine, configuration, directory, source.open_input)
+    if source.described is None:
         return snapshot
-    of_source = {one.name: one for one in making.described}
+    of_source = {identifier.name: identifier for identifier in source.described}
     described = tuple(
         # Where records without a value are left out, there is none of them.
         replace(of_source[identifier.name], has_missing=identifier.has_missing)

@@ -12,9 +12,9 @@ from anonspark.layers.prepare.hierarchies import read_hierarchies
 from anonspark.layers.prepare.inspection import require_enough_rows
 from anonspark.layers.publish.paths import require_apart, require_target
 from anonspark.sharing.ledger.key import Key
-from anonspark.sharing.recipients.freezing import RowsOf, plan_freezing
 from anonspark.sharing.recipients.frozen_source import FrozenSource, freeze, require_subjects
 from anonspark.sharing.recipients.plan import Plan, Recipient
+from anonspark.sharing.recipients.source_snapshot import RowsOf, plan_freezing
 
 
 def read_source(
@@ -41,16 +41,16 @@ def read_source(
     -----
     One pass over the source that writes Parquet, and a shuffle of the names of people.
     """
-    wanted = plan.source
-    with engine.reading(wanted.input.paths):
+    configuration = plan.source
+    with engine.reading(configuration.input.paths):
         # A table brings its types, whatever the plan says of files.
-        version = engine.input_version(wanted) if table is None else {"format": "parquet"}
-        wanted = wanted.with_input(version)
-        opened = engine.open_source(reader_of_texts(wanted)[0]) if table is None else table
+        version = engine.input_version(configuration) if table is None else {"format": "parquet"}
+        configuration = configuration.with_input(version)
+        opened = engine.open_source(reader_of_texts(configuration)[0]) if table is None else table
         freezing = plan_freezing(
             opened.schema,
-            wanted,
-            read_hierarchies(engine.files, wanted),
+            configuration,
+            read_hierarchies(engine.files, configuration),
             [_rows_of(recipient) for recipient in plan.recipients],
             plan.names,
             plan.file.subject,
@@ -96,27 +96,22 @@ def require_rows(plan: Plan, rows: list[int]) -> None:
 def require_places(files: Files, plan: Plan) -> None:
     """Check that releases, ledger, source and staging lie apart, and that releases lie at ours.
 
-    Parameters
-    ----------
-    files : Files
-    plan : Plan
-
     Raises
     ------
     ConfigurationError
         Naming the key, or the keys of both places.
     """
-    places = {
+    paths = {
         f"recipients.{recipient.name}.output.path": recipient.configuration.output.path
         for recipient in plan.recipients
     }
-    for key, path in {"output": plan.output, **places}.items():
+    for key, path in {"output": plan.output, **paths}.items():
         require_target(files, key, path)
     if plan.file.ledger is not None:
-        places["ledger.path"] = plan.file.ledger.path
+        paths["ledger.path"] = plan.file.ledger.path
     if plan.base.execution.staging_path is not None:
-        places["base.execution.staging_path"] = plan.base.execution.staging_path
+        paths["base.execution.staging_path"] = plan.base.execution.staging_path
     for number, path in enumerate(plan.base.input.paths_of_files):
         if not set(path) & set("*?[{"):
-            places[f"base.input.path[{number}]"] = path
-    require_apart(files, places)
+            paths[f"base.input.path[{number}]"] = path
+    require_apart(files, paths)

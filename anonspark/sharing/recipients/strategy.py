@@ -13,7 +13,7 @@ from anonspark.sharing.recipients.frozen_source import FrozenSource, OpenFrozen,
 
 
 @dataclass(frozen=True)
-class Making:
+class ReleaseSource:
     """The input of a release of a plan.
 
     Parameters
@@ -39,13 +39,13 @@ class Making:
 class Strategy(Protocol):
     """A strategy for the releases of a plan."""
 
-    def making(self, place: int) -> Making:
-        """Return what the release of the recipient at a place of the plan is made of."""
+    def source(self, index: int) -> ReleaseSource:
+        """Return the source of the release of a recipient, by its index in the plan."""
         ...
 
     @property
     def atoms(self) -> Table | None:
-        """Return the members of atoms, for the ledger. None where there are none."""
+        """Return the members of atoms for the ledger, or None if there are none."""
         ...
 
 
@@ -63,9 +63,9 @@ class Independent:
     frozen: FrozenSource
     strata: Mapping[int, int]
 
-    def making(self, place: int) -> Making:
-        """Return what a release is made of: the recipient's records."""
-        return Making(OpenFrozen(self.frozen, place), rows_of(self.strata, place))
+    def source(self, index: int) -> ReleaseSource:
+        """Return the recipient's records as the source of a release."""
+        return ReleaseSource(OpenFrozen(self.frozen, index), rows_of(self.strata, index))
 
     @property
     def atoms(self) -> Table | None:

@@ -95,9 +95,9 @@ def count_tables(
         coded = records.with_hashes({_KEY: records.schema.names}, person.key)
         together = coded.map_batches(_CodePeople(task), _CODED).group([_PERSON], tasks)
         counted = together.map_batches(_CountPeople(task, person.records), _COUNTS)
-    found = counted.aggregate(["cell"], sums=["records"]).collect()
+    counts = counted.aggregate(["cell"], sums=["records"]).collect()
     flat = np.zeros(task.starts[-1], np.int64)
-    flat[found["cell"].to_numpy()] = found["records"].to_numpy()
+    flat[counts["cell"].to_numpy()] = counts["records"].to_numpy()
     classes = len(target.labels)
     return [
         flat[start : start + candidate.rows * classes].reshape(candidate.rows, classes)
@@ -139,16 +139,16 @@ class _Coding:
 
     def rows_and_classes(self, batch: pa.RecordBatch) -> tuple[list[Rows], Rows]:
         """Return the rows of each candidate and the classes, negative ones of who is left out."""
-        own = self.target.rows_of(batch.column(self._number(self.target.name)), self.markers)
-        left_out = own >= self.target.other
+        classes = self.target.rows_of(batch.column(self._number(self.target.name)), self.markers)
+        left_out = classes >= self.target.other
         rows = [
             candidate.rows_of(batch.column(self._number(candidate.name)), self.markers)
             for candidate in self.candidates
         ]
         if self.drop_missing:
-            for one, row in zip(self.candidates, rows, strict=True):
-                left_out |= row == one.missing
-        return rows, np.where(left_out, np.int32(_LEFT_OUT), own)
+            for candidate, row in zip(self.candidates, rows, strict=True):
+                left_out |= row == candidate.missing
+        return rows, np.where(left_out, np.int32(_LEFT_OUT), classes)
 
     def people(self, batch: pa.RecordBatch, column: str) -> pa.Array:
         """Return the texts of persons, nulls of who has none."""
@@ -156,16 +156,16 @@ class _Coding:
         values, _ = read_values(reading, batch.column(self._number(column)))
         return pc.ascii_trim(write(values, whole=True), " ").cast(pa.string())
 
-    def add(self, counts: Integers, rows: Sequence[Rows], own: Rows) -> None:
+    def add(self, counts: Integers, rows: Sequence[Rows], classes: Rows) -> None:
         """Add records to the counts of all cells."""
-        kept = own != _LEFT_OUT
-        if not kept.all():
-            rows, own = [row[kept] for row in rows], own[kept]
-        for start, candidate, found in zip(
+        counted = classes != _LEFT_OUT
+        if not counted.all():
+            rows, classes = [row[counted] for row in rows], classes[counted]
+        for start, candidate, indices in zip(
             self.starts.tolist(), self.candidates, rows, strict=False
         ):
             cells = candidate.rows * self.classes
-            added = np.bincount(found * np.int64(self.classes) + own, minlength=cells)
+            added = np.bincount(indices * np.int64(self.classes) + classes, minlength=cells)
             counts[start : start + cells] += added
 
     def batch_of(self, counts: Integers) -> pa.RecordBatch:
@@ -198,17 +198,17 @@ class _CodePeople:
         if person is None:
             raise ValueError("no one has records")
         for batch in batches:
-            rows, own = self.coding.rows_and_classes(batch)
+            rows, classes = self.coding.rows_and_classes(batch)
             people = self.coding.people(batch, person.column)
-            kept = np.flatnonzero((own != _LEFT_OUT) & np.asarray(people.is_valid()))
-            codes = np.stack([*rows, own], axis=1)[kept].astype(np.int32)
-            ends = np.arange(len(kept) + 1, dtype=np.int32) * np.int32(codes.shape[1] * 4)
+            counted = np.flatnonzero((classes != _LEFT_OUT) & np.asarray(people.is_valid()))
+            codes = np.stack([*rows, classes], axis=1)[counted].astype(np.int32)
+            ends = np.arange(len(counted) + 1, dtype=np.int32) * np.int32(codes.shape[1] * 4)
             buffers = [None, pa.py_buffer(ends), pa.py_buffer(codes.tobytes())]
             yield pa.record_batch(
                 [
-                    people.take(pa.array(kept)),
-                    batch.column(_KEY).take(pa.array(kept)),
-                    pa.Array.from_buffers(pa.binary(), len(kept), buffers),
+                    people.take(pa.array(counted)),
+                    batch.column(_KEY).take(pa.array(counted)),
+                    pa.Array.from_buffers(pa.binary(), len(counted), buffers),
                 ],
                 schema=_CODED,
             )
@@ -244,8 +244,8 @@ def _first_of_each(tables: Sequence[pa.Table], most: int) -> pa.Table:
     people = people[order]
     begins = np.flatnonzero(np.diff(people, prepend=-1))
     sizes = np.diff(begins, append=len(people))
-    places = np.arange(len(people)) - np.repeat(begins, sizes)
-    return table.take(pa.array(order[places < most]))
+    ranks = np.arange(len(people)) - np.repeat(begins, sizes)
+    return table.take(pa.array(order[ranks < most]))
 
 
 def _read_codes(column: pa.ChunkedArray, candidates: int) -> Rows:

@@ -135,9 +135,9 @@ class Domain:
             column = column.dictionary_encode()
         different = column.dictionary
         rows = np.append(self._rows_of_values(different, markers), np.int32(self.missing))
-        places = pc.fill_null(column.indices, pa.scalar(len(different), column.indices.type))
-        found: Rows = rows[places.to_numpy(zero_copy_only=False)]
-        return found
+        indices = pc.fill_null(column.indices, pa.scalar(len(different), column.indices.type))
+        result: Rows = rows[indices.to_numpy(zero_copy_only=False)]
+        return result
 
     def _rows_of_values(self, column: pa.Array, markers: Sequence[str]) -> Rows:
         reading = Reading(self.name, self.name, None, ("", *markers))
@@ -146,13 +146,13 @@ class Domain:
         return np.where(flags(gone), self.missing, rows).astype(np.int32)
 
     def _declared(self, values: pa.Array) -> Integers:
-        found = pc.index_in(_texts_of(values, whole=True), value_set=self._texts)
+        matches = pc.index_in(_texts_of(values, whole=True), value_set=self._texts)
         if pa.types.is_floating(values.type):
             # 17 and 17.0 are both names of it.
-            found = pc.coalesce(found, pc.index_in(_texts_of(values), value_set=self._texts))
-        known = np.asarray(found.is_valid())
-        places = pc.fill_null(found, 0).to_numpy(zero_copy_only=False)
-        return np.where(known, self._rows[places], self.other)
+            matches = pc.coalesce(matches, pc.index_in(_texts_of(values), value_set=self._texts))
+        is_declared = np.asarray(matches.is_valid())
+        positions = pc.fill_null(matches, 0).to_numpy(zero_copy_only=False)
+        return np.where(is_declared, self._rows[positions], self.other)
 
     def _binned(self, values: pa.Array) -> Integers:
         if is_text(values.type):
@@ -166,9 +166,9 @@ class Domain:
         bins = np.where(np.isnan(positions), self.missing, bins)
         return np.where(read, bins, self.other).astype(np.int64)
 
-    def takes(self, found: pa.DataType) -> bool:
+    def takes(self, kind: pa.DataType) -> bool:
         """Return whether values of a type can be read as the domain has it."""
-        return is_number(found) or is_text(found) if self.edges else is_plain(found)
+        return is_number(kind) or is_text(kind) if self.edges else is_plain(kind)
 
 
 def _readable(values: pa.Array) -> pa.Array:
@@ -178,8 +178,8 @@ def _readable(values: pa.Array) -> pa.Array:
     try:
         values.validate(full=True)
     except pa.ArrowInvalid:
-        own = values.cast(pa.large_binary()).to_pylist()
-        texts = [None if one is None else one.decode(errors="replace") for one in own]
+        contents = values.cast(pa.large_binary()).to_pylist()
+        texts = [None if raw is None else raw.decode(errors="replace") for raw in contents]
         return pa.array(texts, values.type)
     return values
 

@@ -1,6 +1,6 @@
 """The two mechanisms: choosing the best attributes, and publishing noisy tables.
 
-Each is private for one record more or less. :func:`loss_of_a_record` turns what is wanted into
+Each is private for one record more or less. :func:`loss_of_a_record` turns what is asked for into
 that.
 """
 
@@ -87,12 +87,12 @@ def choose(
         for table in tables
     ]
     rate = epsilon / count / width_of(score, records_at_most)
-    left, chosen = list(range(len(tables))), []
+    remaining, chosen = list(range(len(tables))), []
     for _ in range(count):
-        place = permute_and_flip(
-            [scores[one] for one in left], rate.numerator, rate.denominator, below
+        pick = permute_and_flip(
+            [scores[index] for index in remaining], rate.numerator, rate.denominator, below
         )
-        chosen.append(left.pop(place))
+        chosen.append(remaining.pop(pick))
     return chosen
 
 
@@ -142,7 +142,7 @@ def with_noise(tables: Sequence[Integers], scale: Fraction, below: Below) -> lis
     return [
         np.array(
             [
-                [one + discrete_laplace(scale.numerator, scale.denominator, below) for one in row]
+                [cell + discrete_laplace(scale.numerator, scale.denominator, below) for cell in row]
                 for row in table.tolist()
             ],
             np.int64,
@@ -161,7 +161,7 @@ class Ranked:
     score : float
     """
 
-    place: int
+    index: int
     score: float
 
 
@@ -170,9 +170,9 @@ def rank(noisy: Sequence[Integers], scale: Fraction, score: Score) -> list[Ranke
     measure = (
         chi_square if score == "chi_square" else _gini if score == "gini" else information_gain
     )
-    scores = [float(measure(cleaned(one, float(scale)))) for one in noisy]
-    order = sorted(range(len(noisy)), key=lambda place: (-scores[place], place))
-    return [Ranked(place, scores[place]) for place in order]
+    scores = [float(measure(cleaned(table, float(scale)))) for table in noisy]
+    order = sorted(range(len(noisy)), key=lambda index: (-scores[index], index))
+    return [Ranked(index, scores[index]) for index in order]
 
 
 def _gini(counts: Integers) -> float:

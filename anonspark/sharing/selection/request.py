@@ -57,7 +57,7 @@ _LARGEST_SCALE = 2**50
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Query:
     """The request.
 
     Parameters
@@ -99,12 +99,12 @@ class Wanted:
 
     def loss_of_a_record(self, epsilon: Fraction) -> Fraction:
         """Return what one record may lose, so that a person or a replaced record loses epsilon."""
-        own = self.settings.selection
-        return loss_of_a_record(epsilon, own.neighbors, own.rows_per_person)
+        options = self.settings.selection
+        return loss_of_a_record(epsilon, options.neighbors, options.rows_per_person)
 
     @property
     def scale(self) -> Fraction | None:
-        """Scale of the noise of published tables. None where none are published."""
+        """Return the scale of the noise of published tables, or None if none are published."""
         if self.settings.selection.mechanism == "tables":
             return scale_of(len(self.candidates), self.of_a_record)
         if self.of_tables:
@@ -114,31 +114,31 @@ class Wanted:
 
     @property
     def width(self) -> int | None:
-        """Width of the interval of scores. None where tables are ranked."""
-        own = self.settings.selection
-        return width_of(own.score, self.records_at_most) if own.mechanism == "top" else None
+        """Return the width of the interval of scores, or None if tables are ranked."""
+        options = self.settings.selection
+        return width_of(options.score, self.records_at_most) if options.mechanism == "top" else None
 
     @property
     def records_at_most(self) -> int | None:
-        """Bound on the records, None where the score of the choice needs none."""
-        own = self.settings.selection
-        needed = own.mechanism == "top" and own.score == "information_gain"
-        return own.records_at_most if needed else None
+        """Return the bound on the records, or None if the score needs no bound."""
+        options = self.settings.selection
+        needed = options.mechanism == "top" and options.score == "information_gain"
+        return options.records_at_most if needed else None
 
     @property
     def limit(self) -> Limit:
         """Return the budget of the configuration."""
-        own = self.settings.selection
-        return Limit(self.settings.ledger.most, own.neighbors, own.unit)
+        options = self.settings.selection
+        return Limit(self.settings.ledger.most, options.neighbors, options.unit)
 
     @property
     def person(self) -> Person | None:
-        """Return whose records are counted, None where every record counts."""
-        own = self.settings.selection
-        if own.person is None:
+        """Return the person whose records are bounded, or None if every record counts."""
+        options = self.settings.selection
+        if options.person is None:
             return None
         seed = self.settings.configuration.execution.seed
-        return Person(own.person, own.rows_per_person, seed)
+        return Person(options.person, options.rows_per_person, seed)
 
     @property
     def cells(self) -> int:
@@ -148,7 +148,7 @@ class Wanted:
     @property
     def domains(self) -> dict[str, str]:
         """Return the SHA-256 that identifies the domain of each attribute."""
-        return {one.name: one.fingerprint() for one in (*self.candidates, self.target)}
+        return {domain.name: domain.fingerprint() for domain in (*self.candidates, self.target)}
 
     def fingerprint(self) -> str:
         """Return a fingerprint, equal for two selections that ask for the same."""
@@ -160,9 +160,9 @@ class Wanted:
         return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def open_wanted(
+def open_query(
     engine: Engine, settings: SelectionSettings, table: Table | None = None
-) -> tuple[Table, Wanted]:
+) -> tuple[Table, Query]:
     """Open the table and return what is asked for of it. Of the data the schema alone is read.
 
     Parameters
@@ -219,23 +219,23 @@ def open_wanted(
                 for name in odd
             )
         )
-    wanted = Wanted(
+    query = Query(
         settings,
         [domains[name] for name in settings.candidates],
         domains[settings.selection.target],
     )
-    if (wanted.scale or 0) > _LARGEST_SCALE:
+    if (query.scale or 0) > _LARGEST_SCALE:
         raise ConfigurationError(
             "selection: the noise of a cell would be of a scale beyond all counts. Expected a "
             "larger epsilon, fewer candidates, or fewer rows_per_person. Correct them"
         )
-    if wanted.charged > _LARGE_EPSILON:
+    if query.charged > _LARGE_EPSILON:
         _LOGGER.warning(
             "selection.epsilon: found %g (with tables_epsilon), which protects little: an answer "
             "may be e^%g times as likely with a person as without. Expected at most %d",
-            *(wanted.charged, wanted.charged, _LARGE_EPSILON),
+            *(query.charged, query.charged, _LARGE_EPSILON),
         )
-    return table, wanted
+    return table, query
 
 
 def _require_used(settings: SelectionSettings, names: Sequence[str]) -> None:
@@ -268,25 +268,25 @@ def _without_inference(configuration: Configuration) -> Configuration:
     ConfigurationError
         If the format may have no types but those.
     """
-    own = configuration.input
-    if own.format.lower() not in _FORMATS:
+    source = configuration.input
+    if source.format.lower() not in _FORMATS:
         raise ConfigurationError(
-            f"input.format: found {own.format!r}, whose columns and types may be derived from all "
-            "records, so that one record would change how the others are counted. Expected one of "
-            f"{', '.join(_FORMATS)}. Write the table as parquet"
+            f"input.format: found {source.format!r}, whose columns and types may be derived from "
+            "all records, so that one record would change how the others are counted. Expected one "
+            f"of {', '.join(_FORMATS)}. Write the table as parquet"
         )
-    if own.format.lower() != "csv":
+    if source.format.lower() != "csv":
         # Nor does a file say of itself what it is.
         return configuration.with_input({})
-    given = {name.lower(): value.lower() for name, value in own.options.items()}
+    lowered = {name.lower(): value.lower() for name, value in source.options.items()}
     for name, expected, why in _OF_ONE_RECORD:
-        value = given.get(name.lower(), "" if expected == "true" else expected)
+        value = lowered.get(name.lower(), "" if expected == "true" else expected)
         if value != expected:
             raise ConfigurationError(
                 f"input.options.{name}: {f'found {value}' if value else 'missing'}. Expected "
                 f"{expected or 'none'}, because {why}, or write the table as parquet"
             )
-    encoding = given.get("encoding", given.get("charset", "utf-8"))
+    encoding = lowered.get("encoding", lowered.get("charset", "utf-8"))
     codec = codec_of(encoding) or "utf-8"
     if not _ENCODINGS.fullmatch(codec) or "\n".encode(codec) != b"\n":
         raise ConfigurationError(
@@ -295,9 +295,9 @@ def _without_inference(configuration: Configuration) -> Configuration:
             "file in UTF-8, or the table as parquet"
         )
     options = {
-        name: option for name, option in own.options.items() if name.lower() not in _OF_VALUES
+        name: option for name, option in source.options.items() if name.lower() not in _OF_VALUES
     }
-    copied = own.model_copy(update={"options": options})
+    copied = source.model_copy(update={"options": options})
     return configuration.model_copy(update={"input": copied}).with_input({})
 
 
@@ -310,10 +310,10 @@ def _require_no_folders(
     ------
     ConfigurationError
     """
-    own = configuration.input
-    if own.format.lower() not in _OF_FILES:
+    source = configuration.input
+    if source.format.lower() not in _OF_FILES:
         return
-    folders = {name.lower() for file in listed_files(files, own.paths) for name in file.folders}
+    folders = {name.lower() for file in listed_files(files, source.paths) for name in file.folders}
     for name in filter(None, names):
         if name.lower() in folders:
             raise ConfigurationError(
@@ -329,11 +329,11 @@ def _hierarchy_paths(settings: SelectionSettings, names: Sequence[str]) -> dict[
     for name in names:
         options = settings.selection.domains.get(name)
         attribute = settings.configuration.attributes.get(name)
-        own = None if attribute is None else attribute.hierarchy
+        hierarchy = None if attribute is None else attribute.hierarchy
         if options is not None and options.hierarchy is not None:
             paths[name] = options.hierarchy
-        elif options is None and isinstance(own, str):
-            paths[name] = own
+        elif options is None and isinstance(hierarchy, str):
+            paths[name] = hierarchy
     return paths
 
 
@@ -345,7 +345,7 @@ def _comes_before(settings: SelectionSettings, name: str) -> bool:
 
 
 def _declared(settings: SelectionSettings, name: str, hierarchy: Hierarchy | None) -> Domain | None:
-    """Return the rows of an attribute's table, None where they are declared nowhere."""
+    """Return the rows of an attribute's table, or None if they are declared nowhere."""
     options = settings.selection.domains.get(name)
     if options is not None and options.values is not None:
         return Domain.of_values(name, options.values)
@@ -369,11 +369,11 @@ def _of_hierarchy(name: str, hierarchy: Hierarchy, options: DomainOptions | None
             f"selection.domains.{name}.level: found {level}. The hierarchy has "
             f"{len(hierarchy.levels)} above its values. Lower it"
         )
-    own = hierarchy.levels[level - 1]
-    starts = [*own.starts, len(hierarchy.leaves)]
+    grouping = hierarchy.levels[level - 1]
+    starts = [*grouping.starts, len(hierarchy.leaves)]
     groups = {
         hierarchy.leaves[index]: label
-        for label, start, stop in zip(own.labels, starts[:-1], starts[1:], strict=True)
+        for label, start, stop in zip(grouping.labels, starts[:-1], starts[1:], strict=True)
         for index in range(start, stop)
     }
     return Domain.of_groups(name, groups)
@@ -428,7 +428,7 @@ def _require_sizes(settings: SelectionSettings, domains: Mapping[str, Domain]) -
             "gini, or mechanism: tables"
         )
     every = [*candidates, *([target] if target else [])]
-    large = [one.name for one in every if one.rows > MOST_ROWS]
+    large = [domain.name for domain in every if domain.rows > MOST_ROWS]
     if large:
         problems.append(
             f"selection.domains: {', '.join(large)} have more than {MOST_ROWS:,} values. Expected "

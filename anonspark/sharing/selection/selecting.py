@@ -39,7 +39,7 @@ from anonspark.sharing.ledger.budget import (
 from anonspark.sharing.selection.counting import count_tables
 from anonspark.sharing.selection.domains import Domain
 from anonspark.sharing.selection.mechanisms import Ranked, choose, draw_cuts, rank, with_noise
-from anonspark.sharing.selection.request import Wanted, open_wanted
+from anonspark.sharing.selection.request import Query, open_query
 from anonspark.sharing.selection.settings import SelectionSettings
 
 _SCORES = pa.schema([("attribute", pa.string()), ("rank", pa.int64()), ("score", pa.float64())])
@@ -85,7 +85,7 @@ class Selection:
     output: str
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return the fields as JSON values."""
         return {**self.content, "output": self.output}
 
 
@@ -103,9 +103,9 @@ def require_places(files: Files, settings: SelectionSettings, *, of_files: bool)
     ------
     ConfigurationError
     """
-    places = {"selection.output": settings.selection.output, "ledger.path": settings.ledger.path}
-    require_apart(files, places)
-    for key, path in places.items() if of_files else ():
+    paths = {"selection.output": settings.selection.output, "ledger.path": settings.ledger.path}
+    require_apart(files, paths)
+    for key, path in paths.items() if of_files else ():
         require_apart_from_input(files, settings.configuration, key, path)
 
 
@@ -153,14 +153,14 @@ def set_aside(files: Files, output: str, run_id: str) -> Iterator[str]:
 
 
 def publish_selection(
-    engine: Engine, wanted: Wanted, places: tuple[str, str], entry: Entry, drawn: Drawn
+    engine: Engine, query: Query, directories: tuple[str, str], entry: Entry, drawn: Drawn
 ) -> Selection:
     """Write everything aside, and give it its place by one rename.
 
     Parameters
     ----------
     engine : Engine
-    wanted : Wanted
+    query : Query
     places : tuple of str
         The directory of :func:`set_aside`, and the output.
     entry : Entry
@@ -171,47 +171,47 @@ def publish_selection(
     ------
     PublishingError
     """
-    above, output = places
+    above, output = directories
     aside = f"{above}/{entry.number}"
-    files, selection = engine.files, wanted.settings.selection
-    names = [wanted.candidates[place].name for place in drawn.chosen]
+    files, selection = engine.files, query.settings.selection
+    names = [query.candidates[index].name for index in drawn.chosen]
     drawn_bins = {
         candidate.name: list(candidate.edges)
         for candidate in drawn.candidates
-        if candidate.name in wanted.of_bins
+        if candidate.name in query.of_bins
     }
     document = {
         "run_id": entry.content["run_id"],
         "attributes": names,
-        "selection": asked_for(wanted.settings),
-        "domains": wanted.domains,
+        "selection": asked_for(query.settings),
+        "domains": query.domains,
         **({"bins": drawn_bins} if drawn_bins else {}),
-        "asked": fingerprint_of_asked(wanted.settings),
-        "settings": wanted.fingerprint(),
-        "epsilon": str(wanted.charged),
-        "epsilon_of_a_record": str(wanted.of_a_record),
-        "scale": None if wanted.scale is None else str(wanted.scale),
-        "width": wanted.width,
+        "asked": fingerprint_of_asked(query.settings),
+        "settings": query.fingerprint(),
+        "epsilon": str(query.charged),
+        "epsilon_of_a_record": str(query.of_a_record),
+        "scale": None if query.scale is None else str(query.scale),
+        "width": query.width,
         "neighbors": selection.neighbors,
         "unit": selection.unit,
-        "guarantee": guarantee(wanted, entry),
-        "ledger": {"dataset": wanted.settings.ledger.dataset, **entry.content},
+        "guarantee": guarantee(query, entry),
+        "ledger": {"dataset": query.settings.ledger.dataset, **entry.content},
         "version": __version__,
         OF_VALUES: [
-            one.name for one in map(wanted.candidates.__getitem__, drawn.noisy) if one.has_values
+            item.name for item in map(query.candidates.__getitem__, drawn.noisy) if item.has_values
         ],
     }
     try:
         files.make_private_directory(aside)
         if drawn.noisy:
-            _write(engine, aside, TABLES, _rows_of(wanted, drawn))
+            _write(engine, aside, TABLES, _rows_of(query, drawn))
         if drawn.ranked:
             scores = [
-                {"attribute": wanted.candidates[one.place].name, "rank": index, "score": one.score}
-                for index, one in enumerate(drawn.ranked, start=1)
+                {"attribute": query.candidates[row.index].name, "rank": index, "score": row.score}
+                for index, row in enumerate(drawn.ranked, start=1)
             ]
             _write(engine, aside, "scores", pa.Table.from_pylist(scores, schema=_SCORES))
-        configured = wanted.settings.configuration.attributes
+        configured = query.settings.configuration.attributes
         roles = {name: configured[name].role for name in names}
         files.write_text(f"{aside}/attributes.yaml", configuration_yaml({"attributes": roles}))
         text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
@@ -222,8 +222,8 @@ def publish_selection(
         files.sync_names(output)
         if not written <= set(files.files_below(output)):
             # Another process took them for what a killed one had left, where a rename copies.
-            place = f"{output}/{SELECTION}"
-            if files.exists(place) and files.read_text(place) == text:
+            path = f"{output}/{SELECTION}"
+            if files.exists(path) and files.read_text(path) == text:
                 files.delete(output)
             raise OSError("another process writes there")
         # With what attempts left that were killed.
@@ -256,34 +256,34 @@ def fingerprint_of_asked(settings: SelectionSettings) -> str:
     return sha256(json.dumps(document, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def guarantee(wanted: Wanted, entry: Entry) -> str:
+def guarantee(query: Query, entry: Entry) -> str:
     """Return what holds of a selection, in one sentence."""
-    selection = wanted.settings.selection
-    who = "one record"
+    selection = query.settings.selection
+    unit = "one record"
     if selection.person is not None:
         most = selection.rows_per_person
-        who = f"one person of at most {most} record{'s' if most > 1 else ''}"
-    what = "added or removed" if selection.neighbors == "add_remove" else "replaced by another"
+        unit = f"one person of at most {most} record{'s' if most > 1 else ''}"
+    change = "added or removed" if selection.neighbors == "add_remove" else "replaced by another"
     spent = in_decimals(entry.spent_after)
     return (
-        f"{in_decimals(wanted.charged)}-differentially private for {who} {what}. Entry "
-        f"{entry.number} of ledger {wanted.settings.ledger.dataset}, {spent} of "
+        f"{in_decimals(query.charged)}-differentially private for {unit} {change}. Entry "
+        f"{entry.number} of ledger {query.settings.ledger.dataset}, {spent} of "
         f"{in_decimals(entry.limit)} spent"
     )
 
 
-def _rows_of(wanted: Wanted, drawn: Drawn) -> pa.Table:
+def _rows_of(query: Query, drawn: Drawn) -> pa.Table:
     rows = [
         {
-            "attribute": drawn.candidates[place].name,
+            "attribute": drawn.candidates[index].name,
             "position": row,
             "value": label,
             "class": name,
             "records": int(table[row, t]),
         }
-        for place, table in drawn.noisy.items()
-        for row, label in enumerate((*drawn.candidates[place].labels, "other", "missing"))
-        for t, name in enumerate(wanted.target.labels)
+        for index, table in drawn.noisy.items()
+        for row, label in enumerate((*drawn.candidates[index].labels, "other", "missing"))
+        for t, name in enumerate(query.target.labels)
     ]
     return pa.Table.from_pylist(rows, schema=TABLE_SCHEMA)
 
@@ -332,9 +332,9 @@ class Prospect:
     left: Fraction | None
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return the fields as JSON values."""
         return {
-            name: str(own) if isinstance(own, Fraction) else own for name, own in vars(self).items()
+            name: str(raw) if isinstance(raw, Fraction) else raw for name, raw in vars(self).items()
         }
 
 
@@ -346,26 +346,26 @@ def look_ahead(engine: Engine, settings: SelectionSettings) -> Prospect:
     ConfigurationError, DataError, GuaranteeError
     """
     require_places(engine.files, settings, of_files=True)
-    _, wanted = open_wanted(engine, settings)
-    selection, loss = settings.selection, wanted.of_a_record
+    _, query = open_query(engine, settings)
+    selection, loss = settings.selection, query.of_a_record
     if selection.mechanism == "tables":
-        resolution = 2**0.5 * float(wanted.scale or 0)
+        resolution = 2**0.5 * float(query.scale or 0)
     else:
         resolution = 2 * _CONFUSED * selection.count / float(loss)
-    place = engine.files.qualified(settings.ledger.place)
-    budget = read_budget(engine.files, place)
+    path = engine.files.qualified(settings.ledger.place)
+    budget = read_budget(engine.files, path)
     if budget is None:
-        require_limit(place, wanted.limit)
+        require_limit(path, query.limit)
     else:
         # Says if another limit or unit is asked for; what is too much is told of, not refused.
-        budget.loss(wanted.limit, wanted.charged)
+        budget.loss(query.limit, query.charged)
     return Prospect(
-        [candidate.name for candidate in wanted.candidates],
-        wanted.cells,
-        wanted.charged,
+        [candidate.name for candidate in query.candidates],
+        query.cells,
+        query.charged,
         loss,
-        wanted.scale,
-        wanted.width,
+        query.scale,
+        query.width,
         resolution,
         None if budget is None else budget.left,
     )
@@ -392,10 +392,6 @@ def select(
     table : Table or None
         The records. None opens what the configuration names.
 
-    Returns
-    -------
-    Selection
-
     Raises
     ------
     ConfigurationError
@@ -418,25 +414,25 @@ def select(
         return before
     require_places(files, settings, of_files=table is None)
     tell("opening the table")
-    opened, wanted = open_wanted(engine, settings, table)
-    place = files.qualified(settings.ledger.place)
-    budget = require_affordable(files, place, wanted.limit, wanted.charged)
+    opened, query = open_query(engine, settings, table)
+    path = files.qualified(settings.ledger.place)
+    budget = require_affordable(files, path, query.limit, query.charged)
     with set_aside(files, output, run_id) as aside:
         content = {
             "run_id": run_id,
             "command": "select",
             "kind": "select",
             "mechanism": selection.mechanism,
-            "settings": wanted.fingerprint(),
+            "settings": query.fingerprint(),
         }
         _warn_of_charges(budget, run_id)
         # Before a record is read, so that nothing that becomes of the records is free, and the
         # entry's time is none of theirs.
-        entry = charge(files, place, wanted.limit, wanted.charged, content)
+        entry = charge(files, path, query.limit, query.charged, content)
         try:
-            tell(f"counting {wanted.cells:,} cells")
-            drawn = _draw(wanted, _count(engine, wanted, opened), below)
-            return publish_selection(engine, wanted, (aside, output), entry, drawn)
+            tell(f"counting {query.cells:,} cells")
+            drawn = _draw(query, _count(engine, query, opened), below)
+            return publish_selection(engine, query, (aside, output), entry, drawn)
         except BaseException:
             _LOGGER.warning(
                 "run %s was charged (entry %s of the ledger) and left no result. The charge stays, "
@@ -447,17 +443,17 @@ def select(
             raise
 
 
-def _count(engine: Engine, wanted: Wanted, table: Table) -> list[Integers]:
+def _count(engine: Engine, query: Query, table: Table) -> list[Integers]:
     """Count the records of every cell, exactly."""
-    configuration = wanted.settings.configuration
+    configuration = query.settings.configuration
     with engine.reading(configuration.input.paths):
         return count_tables(
             table,
-            wanted.candidates,
-            wanted.target,
+            query.candidates,
+            query.target,
             configuration.input.missing_markers,
             drop_missing=configuration.missing == "drop",
-            person=wanted.person,
+            person=query.person,
         )
 
 
@@ -492,9 +488,9 @@ def _before(
         elif holds_copies(files, attempt, output):
             files.delete(output)
             return None
-    place = f"{output}/{SELECTION}"
-    if files.exists(place):
-        done = _told_there(engine, place)
+    path = f"{output}/{SELECTION}"
+    if files.exists(path):
+        done = _read_selection(engine, path)
         if done.get("run_id") == run_id and done.get("asked") == fingerprint_of_asked(settings):
             return Selection(list(done["attributes"]), done, output)
     raise ConfigurationError(
@@ -503,52 +499,52 @@ def _before(
     )
 
 
-def _told_there(engine: Engine, place: str) -> dict[str, Any]:
-    """Return what a selection says of itself. Nothing, where none has written it."""
+def _read_selection(engine: Engine, path: str) -> dict[str, Any]:
+    """Read the document of a selection, or nothing if no selection wrote it."""
     try:
-        document = json.loads(engine.files.read_text(place))
+        document = json.loads(engine.files.read_text(path))
     except (OSError, ValueError):
         return {}
     return document if isinstance(document, dict) else {}
 
 
-def _draw(wanted: Wanted, counts: Sequence[Integers], below: Below) -> Drawn:
+def _draw(query: Query, counts: Sequence[Integers], below: Below) -> Drawn:
     """Draw bins, what is chosen, and the noisy tables that are published, with their ranks."""
-    selection = wanted.settings.selection
-    scale = wanted.scale
-    candidates, counts = _draw_bins(wanted, counts, below)
+    selection = query.settings.selection
+    scale = query.scale
+    candidates, counts = _draw_bins(query, counts, below)
     if selection.mechanism == "tables":
         if scale is None:
             raise ValueError("tables without a scale")
         noisy = with_noise(counts, scale, below)
         ranked = rank(noisy, scale, selection.score)
-        chosen = [one.place for one in ranked[: selection.count]]
+        chosen = [scored.index for scored in ranked[: selection.count]]
         return Drawn(chosen, dict(enumerate(noisy)), ranked, candidates)
     chosen = choose(
         counts,
         selection.count,
-        wanted.of_a_record,
+        query.of_a_record,
         selection.score,
         below,
-        wanted.records_at_most,
+        query.records_at_most,
     )
     if scale is None:
         return Drawn(chosen, {}, [], candidates)
-    noisy = with_noise([counts[place] for place in chosen], scale, below)
+    noisy = with_noise([counts[index] for index in chosen], scale, below)
     return Drawn(chosen, dict(zip(chosen, noisy, strict=True)), [], candidates)
 
 
 def _draw_bins(
-    wanted: Wanted, counts: Sequence[Integers], below: Below
+    query: Query, counts: Sequence[Integers], below: Below
 ) -> tuple[list[Domain], list[Integers]]:
     """Draw the bins at private quantiles, and join the counts of the grid into them."""
     candidates, tables = [], []
-    bins_by_name = wanted.settings.selection.drawn_bins
-    for candidate, table in zip(wanted.candidates, counts, strict=True):
+    bins_by_name = query.settings.selection.drawn_bins
+    for candidate, table in zip(query.candidates, counts, strict=True):
         domain, joined = candidate, table
         if candidate.name in bins_by_name:
             records = table[: candidate.other].sum(axis=1)
-            loss = wanted.loss_of_a_record(wanted.of_bins[candidate.name])
+            loss = query.loss_of_a_record(query.of_bins[candidate.name])
             cuts = draw_cuts(records, bins_by_name[candidate.name].quantiles, loss, below)
             domain, joined = candidate.merged(cuts, table)
         candidates.append(domain)

@@ -20,10 +20,10 @@ from anonspark.config import Configuration, parse_configuration
 from anonspark.config.budget import BudgetOptions, Number, as_fraction
 from anonspark.config.loading import SELECTION, read_configuration
 from anonspark.config.overrides import assign, parse_overrides
-from anonspark.config.places import Places
 from anonspark.config.problems import Finding, found, validated
 from anonspark.config.reading import TextReader, read_local_text
 from anonspark.config.section import NonEmptyText, Section
+from anonspark.config.source_positions import Places
 from anonspark.errors import ConfigurationError, SparkNeededError
 from anonspark.sharing.ledger.budget import RECORD, Unit
 from anonspark.sharing.selection.domains import MOST_ROWS
@@ -119,9 +119,9 @@ class DomainOptions(Section):
     """Its level, whose groups are rows."""
 
     def _problems(self) -> Iterator[Finding]:
-        given = [one for one in ("values", "bins", "hierarchy") if getattr(self, one) is not None]
-        if len(given) != 1:
-            text = f"found {' and '.join(given) or 'none of values, bins and hierarchy'}"
+        keys = [key for key in ("values", "bins", "hierarchy") if getattr(self, key) is not None]
+        if len(keys) != 1:
+            text = f"found {' and '.join(keys) or 'none of values, bins and hierarchy'}"
             yield Finding((), f"{text}. Expected one of these. Correct it")
         if self.level is not None and self.hierarchy is None:
             yield Finding(("level",), "found without hierarchy. Remove it")
@@ -278,12 +278,12 @@ def parse_selection(
     document = dict(mapping)
     for assignment in parse_overrides(overrides, listed):
         assign(document, assignment, listed)
-    own = {name: document.pop(name) for name in (SELECTION,) if name in document}
+    sections = {name: document.pop(name) for name in (SELECTION,) if name in document}
     if document.get("coding") is None:
         document.setdefault("privacy", {"k": 2})
     output = document.get("output")
     document["output"] = {"path": _NOWHERE, **(output if isinstance(output, dict) else {})}
-    file = validated(_File, own, listed)
+    file = validated(_File, sections, listed)
     configuration = None
     try:
         # The seed is the key of the hashes by which records of a person are picked, and no more.

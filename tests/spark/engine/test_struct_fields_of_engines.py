@@ -155,7 +155,7 @@ def test_files_that_lack_fields(spark: SparkSession, tmp_path: Path) -> None:
             "parquet",
             {},
             key="input.path",
-            wanted=WantedColumns(wanted, "null"),
+            selection=WantedColumns(wanted, "null"),
         )
         rows[name] = sorted(map(str, opened.select(names).collect().to_pylist()))
     assert told["local"] == told["spark"]

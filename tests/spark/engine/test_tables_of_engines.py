@@ -130,7 +130,7 @@ def test_types_of_files(by_spark: Reader, tmp_path: Path, data_format: str, writ
             write_table(path, pa.table({"number": [1, 2], "A.b": values}), data_format)
         except pa.ArrowException:  # pyarrow does not write it to this format
             continue
-        found = outcome(by_local, path, data_format, {}, wanted=wanted)
+        found = outcome(by_local, path, data_format, {}, selection=wanted)
         if found[0] != "DataError" and (name, data_format) not in AGAINST_JAVA:
             together[f"A.{name}"] = values
             types += [(one.replace("A.b", f"A.{name}"), kind) for one, kind in found[0][1:]]
@@ -145,7 +145,7 @@ def test_types_of_files(by_spark: Reader, tmp_path: Path, data_format: str, writ
             assert found[0] == "DataError"
             assert "old calendar" in found[1]
         elif (name, data_format) == ("nanoseconds", "parquet"):
-            assert outcome(by_spark, path, data_format, {}, wanted=wanted) == found
+            assert outcome(by_spark, path, data_format, {}, selection=wanted) == found
         elif "'A.b' has the type" in found[1]:
             assert expected[0] == "DataError"
             # Spark says no column's name.
@@ -286,7 +286,7 @@ def test_folders_that_name_markers(by_spark: Reader, tmp_path: Path, written: An
     for value in ("1.5", "999.0", "NA"):
         written(f"t/age={value}/x", a=[5])
     wanted = WantedColumns({"a": True, "age": True}, markers=("999", "NA"))
-    columns, rows = same(by_spark, tmp_path / "t", written.format, options, wanted=wanted)
+    columns, rows = same(by_spark, tmp_path / "t", written.format, options, selection=wanted)
     assert dict(columns)["age"] == "double"
     assert sum("None" in row for row in rows) == 2
 
@@ -312,7 +312,7 @@ def test_whatever_order_files_are_listed_in(
         columns = {name: [place] for name in names[place:] + names[:place]}
         write_table(tmp_path / f"input/{place:02}.{data_format}", pa.table(columns), data_format)
     wanted = WantedColumns(dict.fromkeys(names, True), "error", "input.missing_columns")
-    for asked in ({"wanted": wanted}, {}):
+    for asked in ({"selection": wanted}, {}):
         found = same(by_spark, tmp_path / "input", data_format, {}, **asked)
         assert [name for name, _ in found[0]] == names
 
@@ -332,7 +332,7 @@ def test_files_that_differ(
         for place, columns in enumerate(parts):
             path = tmp_path / name / f"{place}.{data_format}"
             write_table(path, pa.table(columns), data_format)
-        found = same(by_spark, tmp_path / name, data_format, {}, wanted=wanted)
+        found = same(by_spark, tmp_path / name, data_format, {}, selection=wanted)
         refused = name == "types" or (name, missing) == ("lacking", "error")
         assert (found[0] == "DataError") is refused
 
@@ -345,15 +345,15 @@ def test_parts_without_values_fit_every_type(by_spark: Reader, tmp_path: Path) -
     write_table(tmp_path / "t/a.parquet", without)
     write_table(tmp_path / "t/b.parquet", PEOPLE)
     wanted = WantedColumns({"age": True, "ward": True})
-    for asked in ({"wanted": wanted}, {}):
+    for asked in ({"selection": wanted}, {}):
         columns, rows = same(by_spark, tmp_path / "t", "parquet", {}, **asked)
         assert columns == [("age", "int64"), ("Ward", "string"), ("note", "string")]
         assert len(rows) == 4
     write_table(tmp_path / "f/town=0a/a.parquet", PEOPLE)
     write_table(tmp_path / "f/town=b/a.parquet", PEOPLE)
-    assert len(same(by_spark, tmp_path / "f", "parquet", {}, wanted=wanted)[1]) == 4
+    assert len(same(by_spark, tmp_path / "f", "parquet", {}, selection=wanted)[1]) == 4
     write_table(tmp_path / "f/town=c/a.parquet", without)
-    assert len(same(by_spark, tmp_path / "f", "parquet", {}, wanted=wanted)[1]) == 6
+    assert len(same(by_spark, tmp_path / "f", "parquet", {}, selection=wanted)[1]) == 6
 
 
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
@@ -363,13 +363,13 @@ def test_nanoseconds(by_spark: Reader, tmp_path: Path, zone: str | None) -> None
         seen = times.cast(pa.timestamp(unit, zone))
         write_table(tmp_path / f"t/{name}.parquet", pa.table({"age": [1, 2, 3], "seen": seen}))
     wanted = WantedColumns({"age": True, "seen": True})
-    for asked in ({"wanted": wanted}, {}):
+    for asked in ({"selection": wanted}, {}):
         columns, _ = same(by_spark, tmp_path / "t", "parquet", {}, **asked)
         assert "timestamp[us" in columns[1][1]
     # Digits beyond are cut off downwards, whatever values there are: no record decides it.
     seen = pa.array([-1001, 5999, None], pa.int64()).cast(pa.timestamp("ns", zone))
     write_table(tmp_path / "t/a.parquet", pa.table({"age": [1, 2, 3], "seen": seen}))
-    _, rows = same(by_spark, tmp_path / "t", "parquet", {}, wanted=wanted)
+    _, rows = same(by_spark, tmp_path / "t", "parquet", {}, selection=wanted)
     assert "59, 999998" in str(rows)
     assert "0, 5" in str(rows)
 
@@ -379,7 +379,7 @@ def test_nanoseconds_inside_of_others(by_spark: Reader, tmp_path: Path) -> None:
     write_table(tmp_path / "a.parquet", pa.table({"visit (x": visits, "age": [1, 2]}))
     wanted = WantedColumns({"visit (x.a": True})
     for read in (by_local, by_spark):
-        _, message = outcome(read, tmp_path / "a.parquet", "parquet", {}, wanted=wanted)
+        _, message = outcome(read, tmp_path / "a.parquet", "parquet", {}, selection=wanted)
         assert "the column 'visit (x' has the type" in message
         assert 'coerce_timestamps="us"' in message
 
@@ -400,8 +400,8 @@ def test_damaged_files(by_spark: Reader, tmp_path: Path, data_format: str, damag
         }[damage]
     )
     wanted = WantedColumns({"a": True})
-    found = outcome(by_local, tmp_path, data_format, {}, wanted=wanted)
-    expected = outcome(by_spark, tmp_path, data_format, {}, wanted=wanted)
+    found = outcome(by_local, tmp_path, data_format, {}, selection=wanted)
+    expected = outcome(by_spark, tmp_path, data_format, {}, selection=wanted)
     if (data_format, damage) == ("orc", "nothing"):
         assert found == expected
         assert len(found[1]) == 5000

@@ -31,7 +31,12 @@ def outcome(engine: Engine, path: Path, data_format: str, options: Mapping[str, 
     try:
         with engine.reading((str(path),)):
             table = engine.open_table(
-                [str(path)], data_format, options, key="input.path", section="input", wanted=wanted
+                [str(path)],
+                data_format,
+                options,
+                key="input.path",
+                section="input",
+                selection=wanted,
             )
             rows = table.collect()
             chosen = table.select({"b": "zip", "a": "age"}).collect()

@@ -18,7 +18,7 @@ from helpers import command, configuration_file, metrics, summary, write_table
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.parquet_files import encoding_of
 from anonspark.errors import ConfigurationError
-from anonspark.layers.publish import division, writing
+from anonspark.layers.publish import file_assignment, writing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,7 +90,7 @@ def test_files_and_rounds_are_independent(
     """Neither a file nor a place in it tells the round; and another division of the work, by one
     process, makes the same files, byte by byte.
     """
-    monkeypatch.setattr(division, "_FILE_ROWS", 500)
+    monkeypatch.setattr(file_assignment, "_FILE_ROWS", 500)
     table = people(5_000)
     for name, engine, parts, task_rows in (
         ("release", "spark", 6, 400),
@@ -150,7 +150,7 @@ def test_large_classes_are_shared_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Few classes of many records that are equal in everything published; suppressed ones, too."""
-    monkeypatch.setattr(division, "_FILE_ROWS", 500)
+    monkeypatch.setattr(file_assignment, "_FILE_ROWS", 500)
     random = np.random.default_rng(3)
     table = pa.table(
         {

@@ -137,7 +137,7 @@ def test_a_notebook_has_one_line_that_goes(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "IPython", notebook)
     display = SimpleNamespace(HTML=str, display=show)
     monkeypatch.setitem(sys.modules, "IPython.display", display)
-    progress = progress_for(wanted=True)
+    progress = progress_for(shows=True)
     assert isinstance(progress, NotebookProgress)
     with progress.stage("prepare <it>", rows=1000):
         progress.tell("counting")
@@ -145,7 +145,7 @@ def test_a_notebook_has_one_line_that_goes(monkeypatch: pytest.MonkeyPatch) -> N
     assert written[0] == "<span>prepare &lt;it&gt;: 1,000 rows ... 0 s</span>"
     assert "<span>prepare &lt;it&gt;: 1,000 rows: counting ... 0 s</span>" in written
     assert written[-1] == "<span></span>"
-    assert not isinstance(progress_for(wanted=False), NotebookProgress)
+    assert not isinstance(progress_for(shows=False), NotebookProgress)
 
 
 def test_nothing_is_told_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:

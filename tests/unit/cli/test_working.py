@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from anonspark.cli import working
+from anonspark.cli import engine_runner
+from anonspark.cli.engine_runner import EndedError, ended_by_signals, work_in_thread
 from anonspark.cli.logs import LOG, CommandLog
 from anonspark.cli.terminal import ERR
-from anonspark.cli.working import EndedError, ended_by_signals, work_in_thread
 from anonspark.core import extensions
 from anonspark.engine.choice import Work
 from anonspark.engine.local.engine import LocalEngine
@@ -55,19 +55,19 @@ def test_a_signal_in_any_thread_cancels_the_work(
         work_in_thread(work, LocalEngine(), cancelled.set)
     assert ended.value.exit_code == 128 + number
     # The one who cleans up is not disturbed.
-    assert {signal.getsignal(one) for one in working.SIGNALS} == {signal.SIG_IGN}
+    assert {signal.getsignal(one) for one in engine_runner.SIGNALS} == {signal.SIG_IGN}
 
 
 def test_a_signal_while_work_is_handed_over_cancels_it(
     cancelled: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Pool(working.ThreadPoolExecutor):
+    class Pool(engine_runner.ThreadPoolExecutor):
         def submit(self, *arguments: object) -> object:  # type: ignore[override]
             submitted = super().submit(*arguments)  # type: ignore[arg-type]
             signal.raise_signal(signal.SIGTERM)
             return submitted
 
-    monkeypatch.setattr(working, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(engine_runner, "ThreadPoolExecutor", Pool)
 
     def work(_engine: Engine) -> None:
         assert cancelled.wait(PATIENCE)
@@ -91,10 +91,12 @@ def test_who_does_without_pandas(monkeypatch: pytest.MonkeyPatch, ends_process: 
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     before = LOG.set(CommandLog(ERR, ends_process=ends_process))
     try:
-        finders = working.work_with_engine("local", None, None, lambda _engine: [*sys.meta_path])
+        finders = engine_runner.work_with_engine(
+            "local", None, None, lambda _engine: [*sys.meta_path]
+        )
     finally:
         LOG.reset(before)
-    assert any(isinstance(one, working.WithoutPandas) for one in finders) == ends_process
+    assert any(isinstance(one, engine_runner.WithoutPandas) for one in finders) == ends_process
 
 
 @pytest.mark.parametrize(
@@ -103,9 +105,9 @@ def test_who_does_without_pandas(monkeypatch: pytest.MonkeyPatch, ends_process: 
 def test_files_that_fit_into_one_process_are_advised_to_do_without_spark(
     path: str, advised: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(working, "work_with_spark", lambda *_: "done")
+    monkeypatch.setattr(engine_runner, "work_with_spark", lambda *_: "done")
     with caplog.at_level("INFO", logger="anonspark"):
-        done = working.work_with_engine("spark", Work((path,)), None, lambda _engine: "")
+        done = engine_runner.work_with_engine("spark", Work((path,)), None, lambda _engine: "")
     assert done == "done"
     assert [one.message for one in caplog.records if "--engine local" in one.message] == [
         "these files fit into one process, which is mostly faster without Spark. Try --engine "
@@ -115,7 +117,7 @@ def test_files_that_fit_into_one_process_are_advised_to_do_without_spark(
 
 def test_pandas_is_there_for_models_of_other_packages() -> None:
     extensions._points.cache_clear()
-    finder = working.WithoutPandas()
+    finder = engine_runner.WithoutPandas()
     with pytest.raises(ModuleNotFoundError, match="'pandas'"):
         finder.find_spec("pandas")
     finder.find_spec("numpy")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.core.spreads import Runs, joined_runs, spread_out
+from anonspark.core.uniform_mass import Runs, joined_runs, spread_out
 
 WHOLE = st.integers(-20, 20).map(float)
 
@@ -120,7 +120,7 @@ def test_many_runs_are_compared_in_blocks(monkeypatch: pytest.MonkeyPatch) -> No
     low = random.integers(0, 20, 7).astype(float)
     high = low + random.integers(0, 10, 7)
     whole = spread.shares(low, high)
-    monkeypatch.setattr("anonspark.core.spreads._BLOCK", 20)
+    monkeypatch.setattr("anonspark.core.uniform_mass._BLOCK", 20)
     np.testing.assert_array_equal(spread.shares(low, high), whole)
 
 

@@ -418,11 +418,11 @@ def test_a_column_of_an_unknown_type_matters_if_it_is_listed(tmp_path: Path, lis
     pq.write_table(pa.table({"age": [30, 31], "at": [time(8), None]}), path)
     wanted = WantedColumns({listed: True})
     if listed == "age":
-        table = ENGINE.open_table([str(path)], "parquet", {}, key="input.path", wanted=wanted)
+        table = ENGINE.open_table([str(path)], "parquet", {}, key="input.path", selection=wanted)
         assert (table.schema.names, table.count()) == (["age"], 2)
     else:
         with pytest.raises(DataError, match=r"the column 'at' has the type time64\[us\]"):
-            ENGINE.open_table([str(path)], "parquet", {}, key="DATA", wanted=wanted)
+            ENGINE.open_table([str(path)], "parquet", {}, key="DATA", selection=wanted)
     # Who asks for no column gets it, unread.
     assert ENGINE.open_table([str(path)], "parquet", {}, key="DATA").schema.names == ["age", "at"]
 
@@ -440,7 +440,7 @@ def test_names_that_differ_in_case_are_refused(
 
     def names() -> list[str]:
         given = ([str(path)], "csv", {"header": "true"})
-        return ENGINE.open_table(*given, key="DATA", wanted=wanted).schema.names
+        return ENGINE.open_table(*given, key="DATA", selection=wanted).schema.names
 
     if not is_refused:
         assert names()[0] == "town"

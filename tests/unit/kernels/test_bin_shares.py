@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.core.spreads import Runs, Spread, spread_out
+from anonspark.core.uniform_mass import Runs, Spread, spread_out
 from anonspark.kernels.bin_shares import spread_over_bins
 
 UNIT = 2.0**-30

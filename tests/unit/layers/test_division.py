@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.core.columns import CLASS_ID, PAYLOAD_HASH
-from anonspark.layers.publish.division import Division, _by_batch, _CountEqual
+from anonspark.layers.publish.file_assignment import Division, _by_batch, _CountEqual
 from anonspark.staged.records import FIRST_NUMBER, RECORDS, ROWS, Packer
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)

@@ -25,9 +25,9 @@ from anonspark.reporting.advice import advice, stricter
 from anonspark.reporting.disclosure import Disclosure
 from anonspark.reporting.evidence import Evidence
 from anonspark.reporting.figures import Figures
-from anonspark.reporting.glance import glance, grade
 from anonspark.reporting.proof_sections import guarantee
 from anonspark.reporting.risk_sections import risk, risk_curve, share_above
+from anonspark.reporting.summary_tiles import glance, grade
 from anonspark.reporting.usefulness import usefulness
 from anonspark.reporting.value_sections import (
     learn,

@@ -333,15 +333,15 @@ class DistributedTuples:
 def _sum_up(rows: Table, form: _Format, most_on_driver: int) -> TupleTable:
     """Add up equal tuples, and take them to the driver if they fit."""
     summed = rows.aggregate(form.names, sums=[_COUNT]).persist()
-    kept = False
+    stays_distributed = False
     try:
         tuples = summed.count()
-        kept = tuples > most_on_driver
-        if kept:
+        stays_distributed = tuples > most_on_driver
+        if stays_distributed:
             return DistributedTuples(form.domain, form.levels, summed, tuples, most_on_driver)
         columns = summed.collect()
     finally:
-        if not kept:
+        if not stays_distributed:
             summed.unpersist()
     read = form.read_numbered({name: columns[name].to_numpy() for name in columns.column_names})
     return Tuples(form.domain, form.levels, *read)

@@ -216,5 +216,5 @@ def domain_of(quasi_identifiers: Sequence[QuasiIdentifier], criteria: Criteria) 
         AttributeGroups(identifier, position)
         for position, identifier in enumerate(quasi_identifiers)
     ]
-    attributes.sort(key=lambda one: (-one.number(0), one.position))
+    attributes.sort(key=lambda attribute: (-attribute.number(0), attribute.position))
     return Domain(tuple(attributes), criteria)

@@ -46,13 +46,13 @@ class Lattice:
 
     def above(self, node: Levels) -> Flags:
         """Return which nodes generalize one, itself among them."""
-        found: Flags = np.all(self.nodes >= np.array(node), axis=1)
-        return found
+        flags: Flags = np.all(self.nodes >= np.array(node), axis=1)
+        return flags
 
     def below(self, node: Levels) -> Flags:
         """Return which nodes one generalizes, itself among them."""
-        found: Flags = np.all(self.nodes <= np.array(node), axis=1)
-        return found
+        flags: Flags = np.all(self.nodes <= np.array(node), axis=1)
+        return flags
 
     def successors(self, node: Levels) -> list[Levels]:
         """Return the nodes one step above."""

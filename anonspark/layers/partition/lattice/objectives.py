@@ -121,8 +121,8 @@ class ValueCost(Objective):
 
     def cost(self, levels: Levels, score: NodeScore) -> float:
         """Return the costs of all values."""
-        own = [costs[level] for costs, level in zip(self._costs, levels, strict=True)]
-        values = _total(np.concatenate(own), score.groups)
+        costs_of_levels = [costs[level] for costs, level in zip(self._costs, levels, strict=True)]
+        values = _total(np.concatenate(costs_of_levels), score.groups)
         return round(values + score.suppressed * self._suppressed, _DECIMALS)
 
     def least_cost_above(self, levels: Levels, score: NodeScore) -> float:  # noqa: ARG002
@@ -170,10 +170,10 @@ def create_objective(
         costs.append([np.zeros(0)] * low)
         counts.append([np.zeros(0, np.int64)] * low)
         for level in range(low, attribute.height + 1):
-            there = np.zeros(attribute.number(level), np.int64)
-            np.add.at(there, attribute.between(low, level), record)
-            counts[-1].append(there)
-            costs[-1].append(weight * _value_costs(name, attribute, level, there))
+            groups = np.zeros(attribute.number(level), np.int64)
+            np.add.at(groups, attribute.between(low, level), record)
+            counts[-1].append(groups)
+            costs[-1].append(weight * _value_costs(name, attribute, level, groups))
     return ValueCost(costs, suppressed, counts)
 
 

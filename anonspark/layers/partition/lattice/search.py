@@ -21,7 +21,7 @@ _KEPT_TUPLES = 2_000_000
 _KEPT_BOTTOMS = 2
 _KEPT_TABLES = 4096
 
-Tell = Callable[[int], None]
+Report = Callable[[int], None]
 """Gets how many nodes were scored so far."""
 
 
@@ -57,7 +57,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Found:
+class Optimum:
     """The best node.
 
     Parameters
@@ -85,7 +85,7 @@ class _Best:
     """The best node so far."""
 
     def __init__(self, problem: Problem) -> None:
-        self.found: Found | None = None
+        self.found: Optimum | None = None
         self.scored = 0
         self._problem = problem
 
@@ -99,14 +99,14 @@ class _Best:
             if best is None or _rank(cost, levels, score) < _rank(
                 best.cost, best.levels, best.score
             ):
-                self.found = Found(levels, score, cost, self.scored)
+                self.found = Optimum(levels, score, cost, self.scored)
         return allowed
 
-    def result(self) -> Found | None:
+    def result(self) -> Optimum | None:
         """Return the best node, if any is allowed."""
         if self.found is None:
             return None
-        return Found(self.found.levels, self.found.score, self.found.cost, self.scored)
+        return Optimum(self.found.levels, self.found.score, self.found.cost, self.scored)
 
 
 def walk(bottom: TupleTable, lattice: Lattice) -> Iterator[TupleTable]:
@@ -125,9 +125,9 @@ def walk(bottom: TupleTable, lattice: Lattice) -> Iterator[TupleTable]:
         next one is asked for that does not need it, the bottom never.
     """
 
-    def visit(table: TupleTable, place: int) -> Iterator[TupleTable]:
+    def visit(table: TupleTable, first: int) -> Iterator[TupleTable]:
         yield table
-        for index in range(place, len(lattice.highest)):
+        for index in range(first, len(lattice.highest)):
             current = table
             try:
                 while current.levels[index] < lattice.highest[index]:
@@ -145,7 +145,7 @@ def walk(bottom: TupleTable, lattice: Lattice) -> Iterator[TupleTable]:
     yield from visit(bottom, 0)
 
 
-def search_exhaustively(bottom: TupleTable, problem: Problem, tell: Tell) -> Found | None:
+def search_exhaustively(bottom: TupleTable, problem: Problem, report: Report) -> Optimum | None:
     """Score every node of a lattice.
 
     Parameters
@@ -153,12 +153,12 @@ def search_exhaustively(bottom: TupleTable, problem: Problem, tell: Tell) -> Fou
     bottom : TupleTable
         At the lowest node of the lattice.
     problem : Problem
-    tell : callable
+    report : callable
         Gets how many nodes were scored.
 
     Returns
     -------
-    Found or None
+    Optimum or None
         The node of the smallest cost. Among equals of the fewest suppressed records, then of the
         smallest height, then of the smallest levels in the order of the domain. None where every
         node suppresses too much.
@@ -166,7 +166,7 @@ def search_exhaustively(bottom: TupleTable, problem: Problem, tell: Tell) -> Fou
     best = _Best(problem)
     for table in walk(bottom, problem.lattice):
         best.offer(table.levels, problem.score(table))
-        tell(best.scored)
+        report(best.scored)
     return best.result()
 
 
@@ -196,17 +196,17 @@ class _Cache:
             self._room < 0 or self._newest - self._oldest == _KEPT_TABLES
         ):
             self._drop_oldest()
-        place = self._newest % _KEPT_TABLES
-        self._tables[place], self._levels[place] = table, node
-        self._tuples[place] = table.tuples
+        slot = self._newest % _KEPT_TABLES
+        self._tables[slot], self._levels[slot] = table, node
+        self._tuples[slot] = table.tuples
         self._newest += 1
         return table
 
     def _drop_oldest(self) -> None:
-        place = self._oldest % _KEPT_TABLES
-        self._room += self._tables[place].tuples
-        self._tables[place].release()
-        self._tables[place], self._tuples[place] = self._bottom, np.inf
+        slot = self._oldest % _KEPT_TABLES
+        self._room += self._tables[slot].tuples
+        self._tables[slot].release()
+        self._tables[slot], self._tuples[slot] = self._bottom, np.inf
         self._oldest += 1
 
     def release(self) -> None:
@@ -214,7 +214,7 @@ class _Cache:
             self._drop_oldest()
 
 
-def search_pruned(bottom: TupleTable, problem: Problem, tell: Tell) -> Found | None:
+def search_pruned(bottom: TupleTable, problem: Problem, report: Report) -> Optimum | None:
     """Find the best node without scoring every one.
 
     Two things spare work. Nodes are *tagged*: where one suppresses too much so do all below it,
@@ -240,14 +240,14 @@ def search_pruned(bottom: TupleTable, problem: Problem, tell: Tell) -> Found | N
     bounds = np.array([objective.least_cost(tuple(node)) for node in nodes.tolist()])
     waiting = np.ones(len(nodes), bool)
 
-    def score(place: int) -> bool:
-        levels = tuple(nodes[place].tolist())
-        found = problem.score(cache.table(levels))
-        waiting[place] = False
+    def score(index: int) -> bool:
+        levels = tuple(nodes[index].tolist())
+        node_score = problem.score(cache.table(levels))
+        waiting[index] = False
         above = lattice.above(levels)
-        bounds[above] = np.maximum(bounds[above], objective.least_cost_above(levels, found))
-        allowed = best.offer(levels, found)
-        tell(best.scored)
+        bounds[above] = np.maximum(bounds[above], objective.least_cost_above(levels, node_score))
+        allowed = best.offer(levels, node_score)
+        report(best.scored)
         return allowed
 
     try:
@@ -255,11 +255,11 @@ def search_pruned(bottom: TupleTable, problem: Problem, tell: Tell) -> Found | N
             _tag(lattice, places, waiting, score)
         while waiting.any():
             candidates = np.flatnonzero(waiting)
-            place = int(candidates[np.argmin(bounds[candidates])])
+            index = int(candidates[np.argmin(bounds[candidates])])
             # Equal costs are scored, too: the tie decides.
-            if best.found is not None and bounds[place] > best.found.cost:
+            if best.found is not None and bounds[index] > best.found.cost:
                 break
-            score(place)
+            score(index)
     finally:
         cache.release()
     return best.result()
@@ -280,16 +280,16 @@ def _tag(
         while True:
             node = tuple(lattice.nodes[chain[-1]].tolist())
             above = [places[successor] for successor in lattice.successors(node)]
-            open_ = [place for place in above if waiting[place] and not passes[place]]
+            open_ = [index for index in above if waiting[index] and not passes[index]]
             if not open_:
                 break
             chain.append(open_[0])
         low, high = 0, len(chain)
         while low < high:
             middle = (low + high) // 2
-            place = chain[middle]
-            node = tuple(lattice.nodes[place].tolist())
-            if score(place):
+            index = chain[middle]
+            node = tuple(lattice.nodes[index].tolist())
+            if score(index):
                 passes |= lattice.above(node)
                 high = middle
             else:
@@ -321,12 +321,12 @@ def node_loss(
     """
     weights, lost = Fraction(0), Fraction(0)
     for attribute, level, record in zip(attributes, levels, records, strict=True):
-        one = attribute.quasi_identifier
-        beside = (attribute.leaves(level) - 1).tolist()
-        covered = sum(n * more for n, more in zip(record.tolist(), beside, strict=True))
-        weight = Fraction(str(one.weight))
+        identifier = attribute.quasi_identifier
+        others = (attribute.leaves(level) - 1).tolist()
+        covered = sum(n * more for n, more in zip(record.tolist(), others, strict=True))
+        weight = Fraction(str(identifier.weight))
         weights += weight
-        lost += weight * (Fraction(covered, max(one.domain_size - 1, 1)) + suppressed)
+        lost += weight * (Fraction(covered, max(identifier.domain_size - 1, 1)) + suppressed)
     return lost / (weights * (int(records[0].sum()) + suppressed))
 
 
@@ -432,46 +432,47 @@ def requirements_of(criteria: Criteria) -> dict[str, Criteria]:
     return alone
 
 
-def best_of(seen: list[Scored], found: Found | None) -> list[Scored]:
+def best_of(seen: list[Scored], best: Optimum | None) -> list[Scored]:
     """Return 20 nodes at most, the best first.
 
     The best of those that may be chosen, and up to 10 of those that would be better than the chosen
     one but may not be, of which these suppress fewest.
     """
     missed = sorted(
-        (one for one in seen if not one.is_allowed and (found is None or one.cost < found.cost)),
-        key=lambda one: (one.suppressed, one),
+        (node for node in seen if not node.is_allowed and (best is None or node.cost < best.cost)),
+        key=lambda node: (node.suppressed, node),
     )
-    missed = missed[: _MOST_NODES if found is None else _MOST_MISSED]
-    allowed = sorted(one for one in seen if one.is_allowed)
+    missed = missed[: _MOST_NODES if best is None else _MOST_MISSED]
+    allowed = sorted(node for node in seen if node.is_allowed)
     return sorted([*missed, *allowed[: _MOST_NODES - len(missed)]])
 
 
 def describe_node(
-    bottom: TupleTable, domain: Domain, criteria: Criteria, scored: Scored, found: Found | None
+    bottom: TupleTable, domain: Domain, criteria: Criteria, scored: Scored, best: Optimum | None
 ) -> LookedAt:
     """Report the figures of a node, and its failed requirement. One score for each requirement."""
     table = bottom.roll_up(scored.levels)
     try:
         score = table.score(criteria, by_group=True)
         alone = {
-            name: table.score(one, by_group=False).suppressed
-            for name, one in requirements_of(criteria).items()
+            name: table.score(part, by_group=False).suppressed
+            for name, part in requirements_of(criteria).items()
         }
     finally:
         if table is not bottom:
             table.release()
     groups = np.split(score.groups, np.cumsum(domain.groups(scored.levels))[:-1])
     by_name = dict(zip(domain.names, scored.levels, strict=True))
-    in_order = sorted(domain.attributes, key=lambda one: one.position)
+    in_order = sorted(domain.attributes, key=lambda attribute: attribute.position)
+    names = [attribute.quasi_identifier.name for attribute in in_order]
     most = max(alone, key=lambda name: alone[name])
     return LookedAt(
-        levels={one.quasi_identifier.name: by_name[one.quasi_identifier.name] for one in in_order},
+        levels={name: by_name[name] for name in names},
         height=scored.height,
         classes=score.utility_classes,
         suppressed=score.suppressed,
         loss=float(node_loss(domain.attributes, scored.levels, groups, score.suppressed)),
-        is_chosen=found is not None and scored.levels == found.levels,
+        is_chosen=best is not None and scored.levels == best.levels,
         is_allowed=scored.is_allowed,
         binds=most if alone[most] else None,
     )

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.spark.engine import SparkEngine
-from anonspark.layers.publish import division
+from anonspark.layers.publish import file_assignment
 from anonspark.sharing.holders.union import unite
 from anonspark.verification.audit import audit_release
 
@@ -28,7 +28,7 @@ def test_both_engines_make_the_same_union(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Several files, and a class that is shared out among them.
-    monkeypatch.setattr(division, "_FILE_ROWS", 150)
+    monkeypatch.setattr(file_assignment, "_FILE_ROWS", 150)
     coding = write_coding(
         tmp_path,
         {

@@ -21,7 +21,7 @@ from anonspark.engine.spark.python_stage import PythonStage
 from anonspark.engine.spark.table import frame_of
 from anonspark.sharing.selection.counting import Person, count_tables
 from anonspark.sharing.selection.domains import Domain
-from anonspark.sharing.selection.request import open_wanted
+from anonspark.sharing.selection.request import open_query
 from anonspark.sharing.selection.selecting import select
 from anonspark.sharing.selection.settings import parse_selection
 
@@ -164,7 +164,7 @@ def test_files_of_which_tasks_read_some_columns(
     }
     settings = parse_selection(document)
     with caplog.at_level(logging.DEBUG, logger="anonspark"):
-        opened, wanted = open_wanted(engine, settings)
+        opened, wanted = open_query(engine, settings)
         select(engine, settings, run_id="one")
     markers = settings.configuration.input.missing_markers
     given = (wanted.candidates, wanted.target, markers)
@@ -233,7 +233,7 @@ def test_lines_that_are_no_record_are_no_error(engine: SparkEngine, tmp_path: Pa
     for more in ("", 'b,"no\n', "b\n", "b,no,x\n", '"b\nc",no\n'):
         path.write_text("job,ill\n" + "a,yes\n" * 30 + more)
         for own in (engine, LocalEngine()):
-            table, wanted = open_wanted(own, settings)
+            table, wanted = open_query(own, settings)
             (found,) = count_tables(table, wanted.candidates, wanted.target, [], drop_missing=False)
             assert found.sum() - found[0, 1] <= 1, more
             assert found[0, 1] == 30, more

@@ -21,7 +21,7 @@ from toy_engine import ToyEngine, ToyTable
 
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.local.running import StoppedError
-from anonspark.engine.local.storage import Memory, Shelf
+from anonspark.engine.local.spill import Memory, Shelf
 from anonspark.engine.local.table import LocalTable
 from anonspark.engine.protocol import TASK
 from anonspark.engine.tasks import Batches, FailedTaskError, task_number

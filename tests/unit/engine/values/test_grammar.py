@@ -193,7 +193,7 @@ def read(
     wanted = WantedColumns({}, **settings)
     if data_format == "csv":
         options = {"header": "true", "inferSchema": "true"} | options
-    reader = text_reader(TableAddress(("t",), data_format, "input.path"), options, wanted=wanted)
+    reader = text_reader(TableAddress(("t",), data_format, "input.path"), options, selection=wanted)
     reader = pickle.loads(pickle.dumps(reader))  # noqa: S301 - our words
     file = io.BytesIO(given)
     if isinstance(reader, CsvReader):

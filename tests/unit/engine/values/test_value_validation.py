@@ -15,7 +15,7 @@ from anonspark.config import Attribute
 from anonspark.engine.values.column_plans import PlannedColumn, plan_column
 from anonspark.engine.values.distinct import Distinct
 from anonspark.engine.values.value_texts import are_missing
-from anonspark.engine.values.value_validation import Found, judge
+from anonspark.engine.values.value_validation import Findings, judge
 
 
 def planned(data_type: pa.DataType, **declared: Any) -> PlannedColumn:
@@ -26,12 +26,12 @@ def planned(data_type: pa.DataType, **declared: Any) -> PlannedColumn:
 
 def told(plan: PlannedColumn, *batches: tuple[pa.Array, list[bool]]) -> dict[str, Any]:
     """Return what is told of batches, each found by a task of its own."""
-    total = Found()
+    total = Findings()
     for column, kept in batches:
-        found = Found()
+        found = Findings()
         found.add([plan], [judge(plan, column, ["", "?"])], np.array(kept, bool))
-        assert Found.of_text(found.to_text()).as_dict([plan]) == found.as_dict([plan])
-        total.merge(Found.of_text(found.to_text()))
+        assert Findings.of_text(found.to_text()).as_dict([plan]) == found.as_dict([plan])
+        total.merge(Findings.of_text(found.to_text()))
     return total.as_dict([plan])
 
 
@@ -184,12 +184,12 @@ def test_places_beyond_what_python_counts_by_default() -> None:
 
 
 def test_hashes_are_told_as_they_are() -> None:
-    found = Found(most_distinct=3)
+    found = Findings(most_distinct=3)
     found.add_hashes(np.array([-(2**63), 2**63 - 1, -5]))
     found.add(
         [planned(pa.string())], [judge(planned(pa.string()), pa.array(["a"]), [])], np.ones(1, bool)
     )
-    told_again = Found.of_text(found.to_text())
+    told_again = Findings.of_text(found.to_text())
     assert (told_again.hash_sum, told_again.hash_xor) == (-6, found.hash_xor)
     assert (told_again.most_distinct, told_again.rows, told_again.kept) == (3, 1, 1)
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.layers.publish import division
+from anonspark.layers.publish import file_assignment
 from anonspark.layers.publish.committing import begin
 from anonspark.layers.publish.staging import open_staging
 from anonspark.sharing.holders.writing import Extent, write_union
@@ -57,7 +57,7 @@ def counted(tables: Sequence[pa.Table]) -> Counter[tuple[Any, ...]]:
 def test_files_tell_nothing_of_the_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: list[str], rows: int
 ) -> None:
-    monkeypatch.setattr(division, "_FILE_ROWS", rows)
+    monkeypatch.setattr(file_assignment, "_FILE_ROWS", rows)
     whole = table()
     held = written(tmp_path, [whole.slice(0, 1000), whole.slice(1000)], by)
     # The same records, held and stored in another way.

@@ -151,7 +151,7 @@ def test_choices_have_their_law(chosen: int) -> None:
 def test_ranks_are_those_of_cleaned_tables() -> None:
     flat, sharp = np.array([[50, 50], [50, 50]]), np.array([[90, 10], [10, 90]])
     ranked = rank([flat, sharp, flat], Fraction(1), "chi_square")
-    assert [one.place for one in ranked] == [1, 0, 2]
+    assert [one.index for one in ranked] == [1, 0, 2]
     assert [one.score for one in ranked] == [128.0, 0.0, 0.0]
     # Nothing is left of a table below its noise.
     (empty,) = rank([np.array([[-3, -2], [-1, -9]])], Fraction(5), "information_gain")

@@ -91,13 +91,13 @@ class FreezeRows:
     record: tuple[str, ...] = ()
     late: Reader | None = None
 
-    def schema(self, given: pa.Schema) -> pa.Schema:
-        """Return the schema of the frozen source, given that of the input."""
-        own = [
-            pa.field(column_of(index), pa.string() if self._hides(name) else given.field(name).type)
+    def schema(self, types: pa.Schema) -> pa.Schema:
+        """Return the schema of the frozen source, with the types of the input."""
+        fields = [
+            pa.field(column_of(index), pa.string() if self._hides(name) else types.field(name).type)
             for index, name in enumerate(self.columns)
         ]
-        return pa.schema([*own, (SUBJECT, pa.binary()), (PATTERN, pa.int64())])
+        return pa.schema([*fields, (SUBJECT, pa.binary()), (PATTERN, pa.int64())])
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield the records of a task."""
@@ -106,7 +106,7 @@ class FreezeRows:
         for rows in map(batch_with_one_zero, batches):
             plainly = self.late.plain if self.late is not None else lambda values: values
             texts = pa.RecordBatch.from_arrays(
-                [plainly(one) if is_text(one.type) else one for one in rows.columns],
+                [plainly(column) if is_text(column.type) else column for column in rows.columns],
                 rows.schema.names,
             )
             present = pa.array(~blank_rows(texts, listed, self.markers))
@@ -144,7 +144,7 @@ class FreezeRows:
         return patterns
 
     def read_as(self, condition: Condition) -> pa.DataType | None:
-        """Return the type that texts are read as for a condition, None where they are left."""
+        """Return the type that a condition reads texts as, or None for the column's own type."""
         plan = self.plans.get(condition.column)
         declared = None if plan is None else plan.read_as
         return declared if self.late is None else declared or condition.type_of_texts
@@ -176,7 +176,7 @@ class FreezeRows:
         return pa.array(both, pa.binary())
 
     def _digests(self, batch: pa.RecordBatch, names: Sequence[str]) -> list[bytes | None]:
-        """Return the keyed hash of some columns of each record. None where one is missing."""
+        """Return the keyed hash of some columns of each record, or None if one is missing."""
         texts = []
         for name in names:
             reading = Reading(name, name, None, ("", *self.markers))
@@ -189,7 +189,7 @@ class FreezeRows:
 
 
 def _digest(parts: Sequence[str | None], secret: bytes) -> bytes | None:
-    """Return the name of a person, None where any part of what identifies people is missing."""
+    """Return the name of a person, or None if any part of what identifies people is missing."""
     digest = hashlib.blake2b(key=secret, digest_size=SUBJECT_BYTES)
     for part in parts:
         if part is None:
@@ -232,9 +232,8 @@ def plan_freezing(
     DataError
         If a column is missing, or a condition does not fit its type.
     """
-    conditioned = [one.column for request in requests for one in request.conditions]
-    own = [*configuration.attributes, *conditioned]
-    columns = tuple(dict.fromkeys(own))
+    conditioned = [condition.column for request in requests for condition in request.conditions]
+    columns = tuple(dict.fromkeys([*configuration.attributes, *conditioned]))
     missing = [
         name for name in dict.fromkeys([*columns, *subject, *record]) if name not in schema.names
     ]
@@ -248,7 +247,7 @@ def plan_freezing(
         )
     require_read(schema, [*columns, *subject, *record], "attributes.")
     require_types(schema, configuration)
-    plans = {one.column.name: one for one in plan_columns(schema, configuration, hierarchies)}
+    plans = {plan.column.name: plan for plan in plan_columns(schema, configuration, hierarchies)}
     markers = tuple(configuration.input.missing_markers)
     late = reader_of_texts(configuration)[1]
     freezing = FreezeRows(

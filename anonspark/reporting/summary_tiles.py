@@ -24,14 +24,14 @@ def grade(lost: float) -> str:
 
 
 def quality(evidence: Evidence) -> Section | None:
-    """Grade each quasi-identifier by what is lost of it. None without the metrics."""
+    """Grade the loss of each quasi-identifier, or return None without the metrics."""
     rows = evidence.losses
     if not rows:
         return None
     moved = {
         marginal.attribute: _moved(marginal, evidence) for marginal in evidence.figures.marginals
     }
-    has_original = any(one is not None for one in moved.values())
+    has_original = any(share is not None for share in moved.values())
     has_target = any(row.get("association_before") is not None for row in rows)
     cells: list[list[Cell]] = []
     lost = []
@@ -39,15 +39,15 @@ def quality(evidence: Evidence) -> Section | None:
         name, open_share = str(row["attribute"]), float(row["loss"])
         other = moved.get(name)
         lost.append(max(open_share, other or 0.0))
-        own: list[Cell] = [name, Grade(grade(lost[-1])), round_percent(open_share)]
+        line: list[Cell] = [name, Grade(grade(lost[-1])), round_percent(open_share)]
         if has_original:
-            own.append("" if other is None else round_percent(other))
+            line.append("" if other is None else round_percent(other))
         if has_target:
-            own += [
+            line += [
                 "" if row.get(key) is None else round_percent(max(float(row[key]), 0.0))
                 for key in ("association_before", "association_after")
             ]
-        cells.append(own)
+        cells.append(line)
     columns = ["attribute", "grade", "left open"]
     columns += ["moved to another bin"] * has_original
     about_target = "information about the target"
@@ -93,8 +93,8 @@ def _ends(evidence: Evidence) -> Iterator[Tile]:
     if ends is None or not ends.ends:
         return
     described = evidence.manifest.quasi_identifiers
-    lines = [f"on a grid of {one['grid']} ({one['name']})" for one in described if "grid" in one]
-    if any("grid" not in one and one["kind"] not in ("category", "boolean") for one in described):
+    lines = [f"on a grid of {row['grid']} ({row['name']})" for row in described if "grid" in row]
+    if any("grid" not in row and row["kind"] not in ("category", "boolean") for row in described):
         lines.append("at values of records")
     text = f"Ranges end {', '.join(lines)}. The strips at {ends.by_strip:,} of {ends.ends:,} ends "
     text += "hold one record."
@@ -120,10 +120,10 @@ def _verdict(evidence: Evidence) -> Tile:
     if evidence.k == 1:
         text = f"{promise} lets every record be a class by itself: no one is protected."
         return Tile("Verdict", "no protection", text, "bad")
-    found = sum(1 for item in weakness_items(evidence) if item.tone)
-    if not found:
+    number = sum(1 for item in weakness_items(evidence) if item.tone)
+    if not number:
         return Tile("Verdict", "holds", f"{promise}: every requirement is met.", "good")
-    weaken = "1 thing weakens it" if found == 1 else f"{found:,} things weaken it"
+    weaken = "1 thing weakens it" if number == 1 else f"{number:,} things weaken it"
     text = f"{promise}: every requirement is met. {weaken}. See below."
     return Tile("Verdict", "holds", text, "mixed")
 
@@ -172,7 +172,7 @@ def _lost(evidence: Evidence) -> Tile:
         )
         return Tile("Records lost", "not known", text)
     dropped, without = (counts.get(name) for name in ("rows_dropped_missing", "rows_suppressed"))
-    total, known = counts["rows_in"], [int(one) for one in (dropped, without) if one is not None]
+    total, known = counts["rows_in"], [int(rows) for rows in (dropped, without) if rows is not None]
     lost = sum(known)
     value = evidence.rules.count(lost)
     if len(known) < 2:
@@ -181,7 +181,7 @@ def _lost(evidence: Evidence) -> Tile:
             value = "a few"
     text = "No record was left out." if not lost and len(known) == 2 else ""
     if not text:
-        missing, classless = (evidence.rules.count(one) for one in (dropped, without))
+        missing, classless = (evidence.rules.count(number) for number in (dropped, without))
         text = f"{missing} lacked a value, {classless} were suppressed"
         text += "." if total is None else f", of {total:,}."
     share = lost / total if total else 0.0
@@ -193,15 +193,15 @@ def _lost(evidence: Evidence) -> Tile:
 
 def _usefulness(evidence: Evidence) -> Tile:
     learning = evidence.learning
-    kept = kept_of(learning)
-    if learning is None or kept is None:
+    score = kept_of(learning)
+    if learning is None or score is None:
         return _of_figures(evidence)
-    if not kept.enough or kept.share is None:
+    if not score.enough or score.share is None:
         tile = _of_figures(evidence)
         return replace(tile, text=f"{tile.text} How well models learn is unknown. See below.")
-    value = f"{100 * max(kept.share, 0.0):.1f}%"
-    good = kept.share >= 0.9 and kept.held_out
-    tone = "good" if good else "mixed" if kept.share > 0 else "bad"
+    value = f"{100 * max(score.share, 0.0):.1f}%"
+    good = score.share >= 0.9 and score.held_out
+    tone = "good" if good else "mixed" if score.share > 0 else "bad"
     return Tile("Usefulness", value, sentence_of(learning), tone)
 
 
@@ -218,9 +218,9 @@ def _of_figures(evidence: Evidence) -> Tile:
         f"{f', {columns}' if columns else ''}. Published values span {lost} of their column's "
         "range on average."
     )
-    kept = evidence.counts.get("association_loss")
-    if kept is not None:
-        lost = round_percent(max(0.0, float(kept)))
+    association = evidence.counts.get("association_loss")
+    if association is not None:
+        lost = round_percent(max(0.0, float(association)))
         text += f" Of the information that the attributes have about the target, {lost} is lost."
     published, columns_in = (evidence.counts.get(f"columns_{of}") for of in ("published", "in"))
     most_left_out = 2 * (published or 0) < (columns_in or 0)
@@ -231,9 +231,9 @@ def _of_figures(evidence: Evidence) -> Tile:
 def _weakest(evidence: Evidence) -> Tile:
     measured = [
         # Of several attributes that a class tells for sure, the one that most records are told of.
-        (one.worst["largest_share"], one.homogeneous_records or 0, one.attribute)
-        for one in evidence.verification.sensitive
-        if "largest_share" in one.worst
+        (sensitive.worst["largest_share"], sensitive.homogeneous_records or 0, sensitive.attribute)
+        for sensitive in evidence.verification.sensitive
+        if "largest_share" in sensitive.worst
     ]
     smallest = evidence.rules.count(evidence.verification.published.smallest)
     if not measured:

@@ -13,9 +13,9 @@ from anonspark.core.columns import WEIGHT, payload_column, quasi_identifier_colu
 from anonspark.core.figures import ENDS
 from anonspark.engine.protocol import Table
 from anonspark.layers.prepare.snapshot import Snapshot
-from anonspark.pipeline.basis import Basis
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.description import PublishedForm
+from anonspark.pipeline.publishable_data import Basis
 from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import Leaves, leaves_by_label
 from anonspark.verification.weights import sum_weights

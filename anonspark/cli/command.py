@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_type_hints
 
+from anonspark.cli.engine_runner import work_with_engine, work_with_spark
 from anonspark.cli.logs import LOG
 from anonspark.cli.options import AsJson, EngineOption, Master, Quiet
 from anonspark.cli.printing import print_json
 from anonspark.cli.terminal import OUT
-from anonspark.cli.working import work_with_engine, work_with_spark
 from anonspark.errors import SparkNeededError
 from anonspark.progress import Progress
 

@@ -81,15 +81,15 @@ class PeopleOfSides:
     items: Integers
     counts: Integers
 
-    def side(self, place: int, *, left: bool) -> tuple[int, list[Counts]]:
+    def side(self, position: int, *, left: bool) -> tuple[int, list[Counts]]:
         """Return the people on one side of a boundary, and those with each value."""
         if left:
-            chosen = (self.sides == 0) & (self.stretches <= place)
+            chosen = (self.sides == 0) & (self.stretches <= position)
         else:
-            chosen = (self.sides == 1) & (self.stretches > place)
+            chosen = (self.sides == 1) & (self.stretches > position)
         values = int(self.first_value[-1])
-        found = np.bincount(self.items[chosen], self.counts[chosen], minlength=values + 1)
-        exact = found.astype(np.int64)
+        summed = np.bincount(self.items[chosen], self.counts[chosen], minlength=values + 1)
+        exact = summed.astype(np.int64)
         return int(exact[-1]), np.split(exact[:-1], self.first_value[1:-1])
 
 
@@ -139,15 +139,15 @@ class _FindPairs(_Records):
 
     def __call__(self, batches: Batches) -> Batches:
         person = int(self.keys.criteria.first_value[-1])
-        for place, columns in self.of_questions(batches):
-            question = self.questions[place]
+        for index, columns in self.of_questions(batches):
+            question = self.questions[index]
             if not isinstance(question, PeopleSplit):
                 raise TypeError("expected questions of one type")
             stretches = self._stretches(columns, question.boundaries)
             people = columns[-1]
             items = [*columns[self.values], np.full(len(people), person)]
             for item in items:
-                yield _extremes(place, item, people, stretches)
+                yield _extremes(index, item, people, stretches)
 
     def _stretches(self, columns: Integers, boundaries: Sequence[Boundary]) -> Integers:
         """Return how many of the boundaries each record lies behind."""
@@ -178,7 +178,7 @@ def _extremes(
         stretches[starts].astype(np.int32),
         stretches[last].astype(np.int32),
     ]
-    return pa.RecordBatch.from_arrays([pa.array(one) for one in arrays], schema=_PAIRS)
+    return pa.RecordBatch.from_arrays([pa.array(column) for column in arrays], schema=_PAIRS)
 
 
 @dataclass(frozen=True)
@@ -202,23 +202,23 @@ class _FindEdges(_Records):
     """Yields pairs of each question, few of them, which show how many values can be matched."""
 
     def __call__(self, batches: Batches) -> Batches:
-        found: dict[tuple[int, int], list[Integers]] = {}
+        edges: dict[tuple[int, int], list[Integers]] = {}
         most = self.keys.criteria.most_matched
-        for place, columns in self.of_questions(batches):
-            question = self.questions[place]
+        for index, columns in self.of_questions(batches):
+            question = self.questions[index]
             if not isinstance(question, MatchedValues):
                 raise TypeError("expected questions of one type")
             chosen = columns[:, self.goes_left(columns, question.boundary) == question.goes_left]
             for attribute, items in enumerate(chosen[self.values]):
                 if not most[attribute]:
                     continue
-                known = found.get((place, attribute), [np.zeros(0, np.int64)] * 2)
-                both = zip(known, (items, chosen[-1]), strict=True)
+                before = edges.get((index, attribute), [np.zeros(0, np.int64)] * 2)
+                both = zip(before, (items, chosen[-1]), strict=True)
                 values, people = (np.concatenate(pair) for pair in both)
-                found[place, attribute] = [*enough_pairs(values, people, most[attribute])]
-        for (place, _), pairs in found.items():
-            arrays = [np.full(len(pairs[0]), place, np.int64), *pairs]
-            yield pa.RecordBatch.from_arrays([pa.array(one) for one in arrays], schema=_EDGES)
+                edges[index, attribute] = [*enough_pairs(values, people, most[attribute])]
+        for (index, _), pairs in edges.items():
+            arrays = [np.full(len(pairs[0]), index, np.int64), *pairs]
+            yield pa.RecordBatch.from_arrays([pa.array(column) for column in arrays], schema=_EDGES)
 
 
 def count_sides(
@@ -279,8 +279,8 @@ def match_sides(
         return []
     criteria = keys.criteria
     edges = packed.map_batches(_FindEdges(descent, questions, keys), _EDGES)
-    found = edges.aggregate(_EDGES.names).collect()
-    owners, items, people = (found[name].to_numpy() for name in _EDGES.names)
+    pairs = edges.aggregate(_EDGES.names).collect()
+    owners, items, people = (pairs[name].to_numpy() for name in _EDGES.names)
     return [
         matched_of_attributes(
             criteria.first_value,

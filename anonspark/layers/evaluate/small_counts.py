@@ -61,8 +61,8 @@ def told_missing(missing: Sequence[int], dropped: int | None, k: int) -> list[in
     """
     if dropped is None:
         return list(missing)
-    telling = [*missing, *(dropped - own for own in missing), sum(missing) - dropped]
-    if any(is_few(count, k) for count in telling):
+    revealing = [*missing, *(dropped - count for count in missing), sum(missing) - dropped]
+    if any(is_few(count, k) for count in revealing):
         return [None] * len(missing)
     return list(missing)
 

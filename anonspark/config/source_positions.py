@@ -33,8 +33,8 @@ class Places:
 
     def key_path_of(self, problem: str) -> str:
         """Return the key path that a problem begins with, as long as there is one."""
-        known = (path for path in self.positions if problem.startswith(f"{path}: "))
-        longest = max(known, key=len, default=None)
+        paths = (path for path in self.positions if problem.startswith(f"{path}: "))
+        longest = max(paths, key=len, default=None)
         return problem.partition(": ")[0] if longest is None else longest
 
     def is_of_file(self, head: str) -> bool:

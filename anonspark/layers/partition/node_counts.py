@@ -82,13 +82,13 @@ class Evidence:
 
     def answer(self, questions: Sequence[Question]) -> list[Histogram] | None:
         """Answer questions exactly, or return None if what is known does not answer all of them."""
-        answers = []
+        histograms = []
         for question in questions:
-            known = self._histogram(question) if isinstance(question, Request) else None
-            if known is None:
+            histogram = self._histogram(question) if isinstance(question, Request) else None
+            if histogram is None:
                 return None
-            answers.append(known)
-        return answers
+            histograms.append(histogram)
+        return histograms
 
     @abstractmethod
     def _histogram(self, request: Request) -> Histogram | None: ...
@@ -137,12 +137,12 @@ class SampleEvidence(Evidence):
         for question in questions:
             if isinstance(question, Request) and question.key < self.d:
                 values = self.columns[question.key]
-                known = [Histogram(*_bin(self.rows, int(values.min()), int(values.max())))]
+                histograms = [Histogram(*_bin(self.rows, int(values.min()), int(values.max())))]
             else:
-                known = self.answer([question]) or []
-            if not known:
+                histograms = self.answer([question]) or []
+            if not histograms:
                 return None
-            answers += known
+            answers += histograms
         return answers
 
     def _histogram(self, request: Request) -> Histogram | None:
@@ -173,8 +173,8 @@ class EqualRecords(Evidence):
             return None
         if request.every_value:
             counts = self.counted.values[request.lowest : request.highest + 1]
-            found = np.flatnonzero(counts)
-            return Histogram(counts[found], request.lowest + found, request.lowest + found)
+            present = np.flatnonzero(counts)
+            return Histogram(counts[present], request.lowest + present, request.lowest + present)
         value = int(self.counted.lowest[request.key])
         return Histogram(*_bin(self.counted.rows, value, value))
 
@@ -209,10 +209,10 @@ class PassEvidence(Evidence):
 
     @cached_property
     def _extremes(self) -> tuple[list[int], list[int]]:
-        own = self.columns[: self.d]
+        keys = self.columns[: self.d]
         sides = self.outside.left, self.outside.right
-        lowest = [own.min(axis=1, initial=_LARGEST), *(side.lowest for side in sides)]
-        highest = [own.max(axis=1, initial=_SMALLEST), *(side.highest for side in sides)]
+        lowest = [keys.min(axis=1, initial=_LARGEST), *(side.lowest for side in sides)]
+        highest = [keys.max(axis=1, initial=_SMALLEST), *(side.highest for side in sides)]
         return np.min(lowest, axis=0).tolist(), np.max(highest, axis=0).tolist()
 
     def _histogram(self, request: Request) -> Histogram | None:
@@ -312,8 +312,8 @@ class PassEvidence(Evidence):
         counts = np.bincount(values - first, minlength=last - first + 1)
         for side in sides:
             counts += side.values[first : last + 1]
-        found = np.flatnonzero(counts)
-        return Histogram(counts[found], first + found, first + found)
+        present = np.flatnonzero(counts)
+        return Histogram(counts[present], first + present, first + present)
 
 
 _Bins = tuple[Integers, Integers, Integers]
@@ -321,10 +321,10 @@ _Bins = tuple[Integers, Integers, Integers]
 
 def _sums(values: Integers, weights: Integers) -> _Bins:
     """Return the count, the smallest and the largest value of a bin for each value that counts."""
-    unique, place = np.unique(values, return_inverse=True)
-    counts = np.bincount(place, weights, len(unique)).astype(np.int64)
-    found = counts > 0
-    return counts[found], unique[found], unique[found]
+    unique, bin_of_row = np.unique(values, return_inverse=True)
+    counts = np.bincount(bin_of_row, weights, len(unique)).astype(np.int64)
+    counting = counts > 0
+    return counts[counting], unique[counting], unique[counting]
 
 
 def _bin(rows: int, lowest: int, highest: int) -> _Bins:
@@ -360,9 +360,9 @@ def _known_outside(
     shared = min(level, len(end))
     if prefix.keys[:shared] != bracket.keys[:shared]:
         return None
-    own, other = prefix.thresholds[:shared], tuple(end[:shared])
-    if own != other:
-        inside = own > other if sign > 0 else own < other
+    prefix_values, end_values = prefix.thresholds[:shared], tuple(end[:shared])
+    if prefix_values != end_values:
+        inside = prefix_values > end_values if sign > 0 else prefix_values < end_values
         return (0, 0) if inside else None
     if level < len(end):
         return int(counts[level]), int(counts[level + 1 :].sum())

@@ -59,8 +59,8 @@ def with_orders(schema: pa.Schema, files: Files | None, configuration: Configura
     ]
     for name, orders in _orders_of_files(files, options.paths, names).items():
         if len(orders) == 1 and all(orders):
-            place = schema.get_field_index(name)
-            schema = schema.set(place, in_order(schema.field(place), orders.pop()))
+            index = schema.get_field_index(name)
+            schema = schema.set(index, in_order(schema.field(index), orders.pop()))
         elif orders:
             _LOGGER.warning(
                 "attributes.%s: its values have an order in the input's first file, but other "
@@ -77,8 +77,8 @@ def _orders_of_files(files: Files, paths: Sequence[str], names: Sequence[str]) -
     """Return all dictionaries of the columns that are ordered in the first file."""
     orders: dict[str, set[tuple[str, ...]]] | None = None
     try:
-        for number, one in enumerate(listed_files(files, paths) if names else []):
-            part = open_parts(files, one.address, one.bytes, _BUFFER)
+        for number, listed in enumerate(listed_files(files, paths) if names else []):
+            part = open_parts(files, listed.address, listed.bytes, _BUFFER)
             opened = pa.PythonFile(part, mode="r")
             with parquet.ParquetFile(opened, buffer_size=_BUFFER, pre_buffer=False) as file:
                 if orders is None:
@@ -97,8 +97,8 @@ def _is_ordered(file: parquet.ParquetFile, name: str) -> bool:
     schema = file.schema_arrow
     if schema.names.count(name) != 1:
         return False
-    found = schema.field(name).type
-    return bool(pa.types.is_dictionary(found) and found.ordered and is_text(found.value_type))
+    dtype = schema.field(name).type
+    return bool(pa.types.is_dictionary(dtype) and dtype.ordered and is_text(dtype.value_type))
 
 
 def _orders_of_file(file: parquet.ParquetFile, name: str) -> set[tuple[str, ...]]:
@@ -107,12 +107,12 @@ def _orders_of_file(file: parquet.ParquetFile, name: str) -> set[tuple[str, ...]
         return set()
     if not _is_ordered(file, name):
         return {()}
-    place = next(
+    index = next(
         number for number in range(len(file.schema)) if file.schema.column(number).path == name
     )
     orders = set()
     for number in range(file.num_row_groups):
-        if not file.metadata.row_group(number).column(place).has_dictionary_page:
+        if not file.metadata.row_group(number).column(index).has_dictionary_page:
             # Arrow would number its texts as they come.
             return {()}
         first = next(file.iter_batches(1, [number], columns=[name], use_threads=False), None)

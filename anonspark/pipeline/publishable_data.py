@@ -17,7 +17,7 @@ import pyarrow as pa
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.layers.evaluate.metrics import RoundResult, sum_up, weight_of
-from anonspark.layers.evaluate.withholding import is_few
+from anonspark.layers.evaluate.small_counts import is_few
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.generalize.published import count_published, recode_classes
 from anonspark.layers.prepare.snapshot import Snapshot

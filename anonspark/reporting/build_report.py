@@ -29,10 +29,10 @@ from anonspark.reporting.advice import advice, stricter, trials
 from anonspark.reporting.class_sizes import class_sizes
 from anonspark.reporting.evidence import Evidence, hides_original
 from anonspark.reporting.figures import measure
-from anonspark.reporting.glance import glance, quality
-from anonspark.reporting.placing import place_report, report_place
+from anonspark.reporting.glossary import GLOSSARY
+from anonspark.reporting.report_path import place_report, report_place
 from anonspark.reporting.risk_sections import risk_curve
-from anonspark.reporting.terms import GLOSSARY
+from anonspark.reporting.summary_tiles import glance, quality
 from anonspark.reporting.usefulness import usefulness
 from anonspark.reporting.value_sections import learn
 from anonspark.reporting.weaknesses import weaknesses

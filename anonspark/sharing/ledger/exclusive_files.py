@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import threading
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,12 +15,6 @@ from anonspark.engine.files import Files
 
 def create_whole(files: Files, path: str, text: str) -> None:
     """Write a file that must not be there.
-
-    Parameters
-    ----------
-    files : Files
-    path : str
-    text : str
 
     Raises
     ------
@@ -31,7 +28,9 @@ def create_whole(files: Files, path: str, text: str) -> None:
     if files.exists(path):
         raise FileExistsError(path)
     directory, _, name = path.rpartition("/")
-    draft = f"{directory}/.{name}.{digest_of(text)[:16]}"
+    # Two writers of the same text at once need two drafts: one would empty what the other renamed.
+    writer = f"{uuid.getnode()} {os.getpid()} {threading.get_ident()} {text}"
+    draft = f"{directory}/.{name}.{digest_of(writer)[:16]}"
     try:
         files.write_text(draft, text)
         files.sync(draft)

@@ -28,16 +28,16 @@ class _FindEdges:
 
     def __call__(self, batches: Batches) -> Batches:
         most = self.criteria.most_matched
-        found = [(np.zeros(0, np.int64), np.zeros(0, np.int64)) for _ in most]
+        pairs = [(np.zeros(0, np.int64), np.zeros(0, np.int64)) for _ in most]
         for batch in batches:
             people = batch.column(UNIT).to_numpy()
             for index, items in enumerate(_numbers(batch, self.criteria)):
                 if most[index]:
-                    values = np.concatenate([found[index][0], items])
-                    own = np.concatenate([found[index][1], people])
-                    found[index] = enough_pairs(values, own, most[index])
-        for values, own in found:
-            arrays = [pa.array(values, pa.int64()), pa.array(own, pa.int64())]
+                    values = np.concatenate([pairs[index][0], items])
+                    owners = np.concatenate([pairs[index][1], people])
+                    pairs[index] = enough_pairs(values, owners, most[index])
+        for values, owners in pairs:
+            arrays = [pa.array(values, pa.int64()), pa.array(owners, pa.int64())]
             yield pa.RecordBatch.from_arrays(arrays, schema=_PAIRS)
 
 
@@ -65,12 +65,12 @@ def count_people(records: Records | Rows, criteria: Criteria) -> PeopleOfGroup:
     """
     names = [UNIT, *dict.fromkeys(attribute.column for attribute in criteria.sensitive)]
     edges = records.map_batches(_FindEdges(criteria), _PAIRS, names).aggregate(_PAIRS.names)
-    found = edges.collect()
+    pairs = edges.collect()
     matched = matched_of_attributes(
         criteria.first_value,
         criteria.most_matched,
-        found["item"].to_numpy(),
-        found[UNIT].to_numpy(),
+        pairs["item"].to_numpy(),
+        pairs[UNIT].to_numpy(),
     )
     return PeopleOfGroup(records.rows(UNIT).aggregate([UNIT]).count(), matched)
 
@@ -124,7 +124,7 @@ def satisfied_by_people(records: Records, rows: int, criteria: Criteria) -> bool
 
 
 _UNITS = pa.schema([(UNIT, pa.int64())])
-_FOUND = pa.schema(
+_LARGEST_UNITS = pa.schema(
     [(name, pa.int64()) for name in ("units", "missing")] + [("largest", pa.list_(pa.int64()))]
 )
 
@@ -140,12 +140,12 @@ class _FindLargest:
         units = missing = 0
         for batch in batches:
             counts = batch.column("records").to_numpy(zero_copy_only=False)
-            known = batch.column(UNIT).is_valid().to_numpy(zero_copy_only=False)
-            units += int(known.sum())
-            missing += int(counts[~known].sum())
-            largest = _largest(np.concatenate([largest, counts[known]]), self.most)
+            has_person = batch.column(UNIT).is_valid().to_numpy(zero_copy_only=False)
+            units += int(has_person.sum())
+            missing += int(counts[~has_person].sum())
+            largest = _largest(np.concatenate([largest, counts[has_person]]), self.most)
         row = {"units": units, "missing": missing, "largest": largest.tolist()}
-        yield pa.RecordBatch.from_pylist([row], schema=_FOUND)
+        yield pa.RecordBatch.from_pylist([row], schema=_LARGEST_UNITS)
 
 
 def _largest(counts: np.ndarray, most: int) -> np.ndarray:
@@ -175,9 +175,9 @@ def count_units(records: Records | Rows, names: Sequence[str], k: int) -> Units:
     """
     counted = records.rows(UNIT).aggregate([UNIT], count="records")
     # Of the k people with the most records k - 1 are asked for, and one where k is 1.
-    found = counted.map_batches(_FindLargest(max(k - 1, 1)), _FOUND).collect()
-    missing = sum(found["missing"].to_pylist())
-    units = sum(found["units"].to_pylist())
+    counts = counted.map_batches(_FindLargest(max(k - 1, 1)), _LARGEST_UNITS).collect()
+    missing = sum(counts["missing"].to_pylist())
+    units = sum(counts["units"].to_pylist())
     keys = ", ".join(names)
     if missing:
         raise DataError(
@@ -189,18 +189,13 @@ def count_units(records: Records | Rows, names: Sequence[str], k: int) -> Units:
             f"privacy.k: {k} needs at least {k} people, but the input is about {units:,}, "
             f"identified by {keys}. Nothing can be published"
         )
-    every = [np.asarray(value, np.int64) for value in found["largest"].to_pylist()]
+    every = [np.asarray(value, np.int64) for value in counts["largest"].to_pylist()]
     largest = _largest(np.concatenate(every), max(k - 1, 1))
     return Units(units, int(largest.max(initial=0)), int(largest[: k - 1].sum()))
 
 
 def require_countable(units: Units, privacy: PrivacyOptions) -> None:
     """Check that no presence is bounded where people have several records.
-
-    Parameters
-    ----------
-    units : Units
-    privacy : PrivacyOptions
 
     Raises
     ------
@@ -222,11 +217,11 @@ class _FindUnits:
     most: int
 
     def __call__(self, batches: Batches) -> Batches:
-        found = np.zeros(0, np.int64)
+        units = np.zeros(0, np.int64)
         for batch in batches:
-            own = batch.column(0).to_numpy(zero_copy_only=False)
-            found = np.union1d(found, own)[: self.most]
-        yield pa.RecordBatch.from_arrays([pa.array(found, pa.int64())], schema=_UNITS)
+            people = batch.column(0).to_numpy(zero_copy_only=False)
+            units = np.union1d(units, people)[: self.most]
+        yield pa.RecordBatch.from_arrays([pa.array(units, pa.int64())], schema=_UNITS)
 
 
 def has_units(records: Records, rows: int, criteria: Criteria) -> bool:
@@ -247,5 +242,5 @@ def has_units(records: Records, rows: int, criteria: Criteria) -> bool:
     units = criteria.units
     if units is None or rows > units.of_fewer_than_k:
         return True
-    found = records.map_batches(_FindUnits(criteria.k), _UNITS, [UNIT]).collect()
-    return len(np.unique(found[UNIT].to_numpy())) >= criteria.k
+    people = records.map_batches(_FindUnits(criteria.k), _UNITS, [UNIT]).collect()
+    return len(np.unique(people[UNIT].to_numpy())) >= criteria.k

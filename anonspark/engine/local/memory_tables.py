@@ -30,9 +30,9 @@ def schema_of_given(table: pa.Table) -> pa.Schema:
 
     Columns of a type that no file has stay what they are, and cannot be attributes.
     """
-    given = table.schema
-    index = {name: own for name, own in (given.metadata or {}).items() if name == INDEX_NAMES}
-    return pa.schema(map(_field_of, given, table.columns), index)
+    stored = table.schema
+    index = {name: value for name, value in (stored.metadata or {}).items() if name == INDEX_NAMES}
+    return pa.schema(map(_field_of, stored, table.columns), index)
 
 
 def with_days(table: pa.Table, configuration: Configuration | None = None) -> pa.Table:
@@ -85,48 +85,48 @@ def _days_of_moments(column: pa.ChunkedArray, stays: pa.Array) -> tuple[pa.Chunk
     return days, pc.all(midnights, min_count=0).as_py()
 
 
-def _field_of(given: pa.Field, column: pa.ChunkedArray) -> pa.Field:
-    field = pa.field(given.name, _type_of(given.type))
-    if not (pa.types.is_dictionary(given.type) and given.type.ordered and is_text(field.type)):
+def _field_of(source: pa.Field, column: pa.ChunkedArray) -> pa.Field:
+    field = pa.field(source.name, _type_of(source.type))
+    if not (pa.types.is_dictionary(source.type) and source.type.ordered and is_text(field.type)):
         return field
     orders = {tuple(chunk.dictionary.to_pylist()) for chunk in column.chunks}
     return in_order(field, orders.pop()) if len(orders) == 1 else field
 
 
-def _type_of(found: pa.DataType) -> pa.DataType:
-    if pa.types.is_dictionary(found) or pa.types.is_run_end_encoded(found):
-        return _type_of(found.value_type)
-    if pa.types.is_null(found):
+def _type_of(dtype: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(dtype) or pa.types.is_run_end_encoded(dtype):
+        return _type_of(dtype.value_type)
+    if pa.types.is_null(dtype):
         # As of a file: a column without values is text.
         return pa.string()
-    if pa.types.is_float16(found):
+    if pa.types.is_float16(dtype):
         # It holds all of its values.
         return pa.float32()
-    if pa.types.is_duration(found):
+    if pa.types.is_duration(dtype):
         # Whole numbers in files; of a table in memory the unit depends on who made it.
-        return found
-    if pa.types.is_struct(found):
-        return _struct_of(found)
-    if pa.types.is_timestamp(found):
-        return pa.timestamp("us", "UTC" if found.tz else None)
+        return dtype
+    if pa.types.is_struct(dtype):
+        return _struct_of(dtype)
+    if pa.types.is_timestamp(dtype):
+        return pa.timestamp("us", "UTC" if dtype.tz else None)
     try:
-        return type_as_read(found)
+        return type_as_read(dtype)
     except TypeNotReadError:
-        return found
+        return dtype
 
 
-def _struct_of(found: pa.StructType) -> pa.DataType:
+def _struct_of(dtype: pa.StructType) -> pa.DataType:
     """Return the type of structs, in which durations stay what they are, too."""
     try:
-        read = type_as_read(found)
+        read = type_as_read(dtype)
     except TypeNotReadError:
-        return found
-    fields = (found.field(index) for index in range(found.num_fields))
+        return dtype
+    fields = (dtype.field(index) for index in range(dtype.num_fields))
     return pa.struct(
-        own.with_type(_type_of(given.type))
-        if pa.types.is_duration(given.type) or pa.types.is_struct(given.type)
-        else own
-        for given, own in zip(fields, read, strict=True)
+        read_field.with_type(_type_of(field.type))
+        if pa.types.is_duration(field.type) or pa.types.is_struct(field.type)
+        else read_field
+        for field, read_field in zip(fields, read, strict=True)
     )
 
 

@@ -96,14 +96,14 @@ class Division:
         if self.large:
             shared_out = np.isin(names, np.array(self.large, np.int64))
             keys = np.where(shared_out, (names ^ hashes).view(np.uint64), keys)
-        found = self._file_of(keys)
+        files = self._file_of(keys)
         for equal in self.equal.get(first, []):
-            own = np.flatnonzero((names == equal.name) & (hashes == equal.payload_hash))
+            equal_rows = np.flatnonzero((names == equal.name) & (hashes == equal.payload_hash))
             # Equal, so it does not matter which of them go where, only how many.
             pieces = min(self.files, -(-equal.total // self.most))
-            ranks = equal.before + np.arange(len(own))
-            found[own] = (found[own] + ranks * pieces // equal.total) % self.files
-        return found
+            ranks = equal.before + np.arange(len(equal_rows))
+            files[equal_rows] = (files[equal_rows] + ranks * pieces // equal.total) % self.files
+        return files
 
     def files_with(self, names: Codes) -> tuple[Integers, Integers]:
         """Return the files in which records of classes may be.
@@ -141,7 +141,7 @@ def divide(
     finished: Records,
     classes: Records,
     rows: int,
-    taken: int,
+    size: int,
     largest: int,
     suppressed: list[int],
 ) -> Division:
@@ -155,7 +155,7 @@ def divide(
         Of :func:`anonspark.layers.generalize.figures.class_schema`.
     rows : int
         Of the release.
-    taken : int
+    size : int
         What they take in its columns before they are compressed, about.
     largest : int
         Records of the largest class, that of suppressed records among them.
@@ -173,26 +173,26 @@ def divide(
     the records, with a shuffle of the different records of such classes. One more where too many of
     these are equal.
     """
-    files, most = files_for(rows, taken)
+    files, most = files_for(rows, size)
     if files == 1 or largest <= most:
         return Division(files, most, (), {})
     large = pa.schema([(CLASS_ID, pa.int64())])
-    found = classes.map_batches(_LargeClasses(most), large, [CLASS_ID, SIZE]).collect()
-    names = tuple(sorted(found[CLASS_ID].to_pylist() + suppressed))
+    large_classes = classes.map_batches(_LargeClasses(most), large, [CLASS_ID, SIZE]).collect()
+    names = tuple(sorted(large_classes[CLASS_ID].to_pylist() + suppressed))
     return Division(files, most, names, _equal_records(finished, names, most))
 
 
-def files_for(rows: int, taken: int) -> tuple[int, int]:
+def files_for(rows: int, size: int) -> tuple[int, int]:
     """Return the number of files, and how many records of a class stay together in one.
 
     Parameters
     ----------
     rows : int
         Of the release.
-    taken : int
+    size : int
         Bytes that the records take before they are compressed, about.
     """
-    files = max(-(-rows // _FILE_ROWS), -(-taken // _FILE_BYTES), 1)
+    files = max(-(-rows // _FILE_ROWS), -(-size // _FILE_BYTES), 1)
     return files, max(rows // files // _LARGE_CLASS, 1)
 
 
@@ -248,22 +248,22 @@ def _equal_records(
     by = [CLASS_ID, PAYLOAD_HASH]
     counts = finished.packed.map_batches(_CountEqual(names), _CountEqual.SCHEMA)
     summed = counts.aggregate(by, sums=[ROWS])
-    many = summed.map_batches(MoreThan(ROWS, most), summed.schema).collect()
-    totals = {(row[CLASS_ID], row[PAYLOAD_HASH]): row[ROWS] for row in many.to_pylist()}
+    frequent = summed.map_batches(MoreThan(ROWS, most), summed.schema).collect()
+    totals = {(row[CLASS_ID], row[PAYLOAD_HASH]): row[ROWS] for row in frequent.to_pylist()}
     if not totals:
         return {}
-    wanted = _CountEqual(names, frozenset(totals))
-    found = finished.packed.map_batches(wanted, _CountEqual.SCHEMA).collect()
-    return _by_batch(totals, zip(*(column.to_pylist() for column in found.columns), strict=True))
+    count = _CountEqual(names, frozenset(totals))
+    counted = finished.packed.map_batches(count, _CountEqual.SCHEMA).collect()
+    return _by_batch(totals, zip(*(column.to_pylist() for column in counted.columns), strict=True))
 
 
 def _by_batch(
-    totals: Mapping[tuple[int, int], int], found: Iterable[tuple[int, int, int, int]]
+    totals: Mapping[tuple[int, int], int], counted: Iterable[tuple[int, int, int, int]]
 ) -> dict[int, list[EqualRecords]]:
     """Return where equal records are, numbered from batch to batch."""
     before: dict[tuple[int, int], int] = defaultdict(int)
     by_batch: dict[int, list[EqualRecords]] = defaultdict(list)
-    for first, name, payload_hash, rows in sorted(found):
+    for first, name, payload_hash, rows in sorted(counted):
         pair = name, payload_hash
         by_batch[first].append(EqualRecords(*pair, totals[pair], before[pair]))
         before[pair] += rows

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anonspark.engine.local.running import Runner, Source
-from anonspark.engine.local.storage import Memory, Shelf, Waiting
+from anonspark.engine.local.spill import Memory, Shelf, Waiting
 from anonspark.engine.tasks import Batches
 
 Owners = Callable[[pa.RecordBatch], npt.NDArray[np.integer]]
@@ -66,28 +66,28 @@ class Stage:
             rows = [0] * tasks
             # In the order of the tasks that made them, whichever was done first.
             put = self._put if len(sources) > 1 or not self._together else self._put_together
-            all_made = self._runner.run(sources, put)
-            for made in all_made:
-                for owner, size, one in made:
-                    waiting[owner].append(one)
+            outputs = self._runner.run(sources, put)
+            for stored in outputs:
+                for owner, size, batch in stored:
+                    waiting[owner].append(batch)
                     rows[owner] += size
             self._waiting, self._rows = waiting, rows
-            self._is_one = list(map(len, all_made)) == [1]
+            self._is_one = list(map(len, outputs)) == [1]
 
     def _put(self, number: int, batches: Batches) -> list[tuple[int, int, Waiting]]:
         if self._owners is None:
-            return [(number, len(one), self._shelf.put(one)) for one in batches if len(one)]
+            return [(number, len(batch), self._shelf.put(batch)) for batch in batches if len(batch)]
         return [
-            (owner, len(own), self._shelf.put(own))
+            (owner, len(rows), self._shelf.put(rows))
             for batch in batches
-            for owner, own in divided(batch, self._owners(batch))
+            for owner, rows in divided(batch, self._owners(batch))
         ]
 
     def _put_together(self, number: int, batches: Batches) -> list[tuple[int, int, Waiting]]:
-        own = list(batches)
-        if self._owners is None or len(own) != 1 or not 0 < len(own[0]) <= self._together:
-            return self._put(number, iter(own))
-        ordered = own[0].take(pa.array(np.argsort(self._owners(own[0]), kind="stable")))
+        received = list(batches)
+        if self._owners is None or len(received) != 1 or not 0 < len(received[0]) <= self._together:
+            return self._put(number, iter(received))
+        ordered = received[0].take(pa.array(np.argsort(self._owners(received[0]), kind="stable")))
         return [(0, len(ordered), self._shelf.put(ordered))]
 
     @property
@@ -134,11 +134,11 @@ def divided(
     if (owners == owners[0]).all():
         yield int(owners[0]), batch
         return
-    taken = batch
+    rows = batch
     if (owners[1:] < owners[:-1]).any():
         order = np.argsort(owners, kind="stable")
-        taken, owners = batch.take(pa.array(order)), owners[order]
-    found, starts = np.unique(owners, return_index=True)
+        rows, owners = batch.take(pa.array(order)), owners[order]
+    present, starts = np.unique(owners, return_index=True)
     ends = [*starts[1:].tolist(), len(owners)]
-    for owner, start, end in zip(found.tolist(), starts.tolist(), ends, strict=True):
-        yield owner, taken.slice(start, end - start)
+    for owner, start, end in zip(present.tolist(), starts.tolist(), ends, strict=True):
+        yield owner, rows.slice(start, end - start)

@@ -17,15 +17,15 @@ from anonspark.layers.partition.brackets import with_distances
 from anonspark.layers.partition.counting import Draw, draw_among
 from anonspark.layers.partition.cut_tree import CutTree, Descent, positions_for
 from anonspark.layers.partition.cutting import interval_of_distances
-from anonspark.layers.partition.evidence import (
+from anonspark.layers.partition.forest import Forest, ForestArrays
+from anonspark.layers.partition.node import Node
+from anonspark.layers.partition.node_counts import (
     Counted,
     EqualRecords,
     Evidence,
     Outside,
     PassEvidence,
 )
-from anonspark.layers.partition.forest import Forest, ForestArrays
-from anonspark.layers.partition.node import Node
 from anonspark.layers.partition.packing import PackedKeys
 
 _SMALLEST, _LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -106,7 +106,7 @@ class CountForest:
             if self.draws:
                 draws, drawn = self._draw(keys, leaves)
                 inside.append((nodes + draws, keys[drawn]))
-            if sum(len(one) for one, _ in inside) >= _RECORDS_AT_ONCE:
+            if sum(len(owners) for owners, _ in inside) >= _RECORDS_AT_ONCE:
                 yield self._handed_back(inside)
                 inside.clear()
         if inside:
@@ -122,8 +122,8 @@ class CountForest:
         return draws[first], records[first]
 
     def _handed_back(self, inside: list[tuple[Integers, Integers]]) -> pa.RecordBatch:
-        owners = np.concatenate([own for own, _ in inside])
-        keys = np.concatenate([own for _, own in inside])
+        owners = np.concatenate([part for part, _ in inside])
+        keys = np.concatenate([part for _, part in inside])
         rows = min(len(keys), 1)
         number = keys[:rows, len(self.descent.quasi_identifiers) + 1]
         columns = {
@@ -204,55 +204,55 @@ class CountedForest:
         first = counts.shape[1] - self._values - self._d
         of_keys = slice(first, first + self._d)
         certain: list[Counted] = []
-        for place in reversed(range(len(self.forest))):
-            left, right = self.forest.children[place]
+        for index in reversed(range(len(self.forest))):
+            left, right = self.forest.children[index]
             if left < 0:
-                own = Counted(
-                    int(counts[place, first]),
-                    minima[place, of_keys],
-                    maxima[place, of_keys],
-                    counts[place, first + self._d :],
+                counted = Counted(
+                    int(counts[index, first]),
+                    minima[index, of_keys],
+                    maxima[index, of_keys],
+                    counts[index, first + self._d :],
                 )
             else:
-                inside = Counted.of(self._inside(place), self._d, self._values)
-                own = inside + certain[len(self.forest) - 1 - left]
-                own += certain[len(self.forest) - 1 - right]
-            certain.append(own)
+                inside = Counted.of(self._inside(index), self._d, self._values)
+                counted = inside + certain[len(self.forest) - 1 - left]
+                counted += certain[len(self.forest) - 1 - right]
+            certain.append(counted)
         return certain[::-1]
 
-    def _inside(self, place: int) -> Integers:
+    def _inside(self, index: int) -> Integers:
         """Return the transposed keys of the records that were handed back of a node's bracket."""
-        return self._columns[:, self._starts[place] : self._starts[place + 1]]
+        return self._columns[:, self._starts[index] : self._starts[index + 1]]
 
-    def evidence(self, place: int, columns: Integers) -> Evidence | None:
+    def evidence(self, index: int, columns: Integers) -> Evidence | None:
         """Return what is known of a predicted node. None of leaves whose records differ.
 
         Parameters
         ----------
-        place : int
+        index : int
         columns : int64 ndarray of shape (width, n)
             Those of its records that are known one by one, see :meth:`known`.
         """
-        bracket = self.forest.brackets[place]
+        bracket = self.forest.brackets[index]
         if bracket is None:
-            counted = self._certain[place] + Counted.of(columns, self._d, self._values)
+            counted = self._certain[index] + Counted.of(columns, self._d, self._values)
             return EqualRecords(counted) if (counted.lowest == counted.highest).all() else None
-        left, right = (self._certain[child] for child in self.forest.children[place])
-        outside = Outside(bracket, left, right, *self._sides[place])
+        left, right = (self._certain[child] for child in self.forest.children[index])
+        outside = Outside(bracket, left, right, *self._sides[index])
         columns = with_distances(columns, bracket.vantage_point, self._quasi_identifiers)
         distances = interval_of_distances(self._quasi_identifiers)
         return PassEvidence(self._d, columns, outside, distances)
 
-    def known(self, place: int, arrived: Integers) -> Integers:
+    def known(self, index: int, arrived: Integers) -> Integers:
         """Return the transposed keys of the records of a node that are known one by one.
 
         Parameters
         ----------
-        place : int
+        index : int
         arrived : int64 ndarray of shape (width, n)
             Those that come from the brackets of the nodes above.
         """
-        return np.concatenate([self._inside(place), arrived], axis=1)
+        return np.concatenate([self._inside(index), arrived], axis=1)
 
     def nothing(self) -> Integers:
         """Return the transposed keys of no record."""
