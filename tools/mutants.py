@@ -793,7 +793,8 @@ EQUIVALENT: dict[str, str] = {
     "layers/generalize/classes.py _mean: np.abs(whole) < 2 ** 53 -> <=": (
         "2^53 and less than 1 more are one float"
     ),
-    "layers/generalize/classes.py _exact_means: np.abs(members).max(initial=0.0) > 2.0 ** 900 -> >=": (
+    "layers/generalize/classes.py _exact_means: "
+    "np.abs(members).max(initial=0.0) > 2.0 ** 900 -> >=": (
         "a factor that is a power of two changes no digit"
     ),
     "release/class_bounds.py Bounds.fine: ends[1] - ends[0] > _SMALLEST_GAP -> >=": ROUNDING,
