@@ -8,8 +8,8 @@ Kind = Literal["integer", "float", "decimal", "date", "timestamp", "boolean", "c
 """Numbers that are exact or not, points in time, truth values, and names."""
 
 KIND_WORDS = {
-    **{"integer": "whole number", "float": "number", "decimal": "number", "date": "day"},
-    **{"timestamp": "time", "boolean": "yes or no", "category": "category"},
+    **{"integer": "whole number", "float": "number", "decimal": "number", "date": "date"},
+    **{"timestamp": "date and time", "boolean": "yes or no", "category": "category"},
     **{"intervals": "steps", "prefix": "first characters"},
     **{"keep": "chosen values", "calendar": "parts of the calendar"},
 }
