@@ -696,7 +696,7 @@ BOUNDARIES = [
     Boundaries("sharing/pairs/figures.py", f"{FEW} {PAIRS}test_pair_bounds.py"),
     Boundaries("sharing/pairs/original.py", f"{FEW} {PAIRS}test_pair_bounds.py"),
     # Publishing.
-    Boundaries("layers/publish/file_assignment.py", f"{FEW} {LAYERS}test_division.py"),
+    Boundaries("layers/publish/file_assignment.py", f"{FEW} {LAYERS}test_file_assignment.py"),
     Boundaries("layers/publish/staging.py", "tests/guarantees/test_resume.py"),
 ]
 

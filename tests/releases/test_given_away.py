@@ -211,8 +211,9 @@ def test_the_attack_with_values_is_counted_as_by_hand(
         *("verify", tmp_path / "bounds", "--original", tmp_path / "input.parquet", "--json"),
     )
     assert json.loads(again.out)["linkage_with_values"] == verified["linkage_with_values"]
-    shown = command(capsys, "verify", release, "--original", tmp_path / "input.parquet")
-    assert "insensitive values known" in shown.out
+    original = ("--original", tmp_path / "input.parquet", "--details")
+    shown = command(capsys, "verify", release, *original)
+    assert "linkage with values, insensitive" in shown.out
 
 
 def test_a_sample_of_many_columns_has_fewer_records() -> None:

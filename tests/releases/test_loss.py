@@ -211,6 +211,7 @@ def test_categories_have_no_penalty_told(
     outcome = command(capsys, "verify", published, *roles, "--original", original, "--json")
     found = json.loads(outcome.out)["loss"]
     assert found == {"rows": 4, "rows_left_out": 0, "dm": 8, "gcp_total": None, "gcp": None}
-    outcome = command(capsys, "verify", published, *roles, "--original", original)
-    assert "discernibility metric" in outcome.out
+    details = ("--original", original, "--details")
+    outcome = command(capsys, "verify", published, *roles, *details)
+    assert "discernibility 8" in outcome.out
     assert "loss: gcp" not in outcome.out

@@ -56,7 +56,7 @@ def test_the_tests_of_a_changed_module_come_before_those_of_its_room() -> None:
     ]
     tests, left = QUICK["tests_of"](changed, REPOSITORY)
     assert tests == [
-        "tests/unit/cli/test_working.py",
+        "tests/unit/cli/test_engine_runner.py",
         "tests/unit/core/test_encoding.py",
         "tests/unit/core/test_hierarchies.py",
         "tests/unit/cli",

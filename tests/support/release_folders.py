@@ -91,7 +91,7 @@ def _as_the_package_writes(name: str, content: bytes) -> bytes:
         if name.endswith(".parquet"):
             table = pq.read_table(io.BytesIO(content)).replace_schema_metadata(None)
             return encode_table(table)
-    except (ValueError, AttributeError, pa.ArrowException):
+    except (ValueError, AttributeError, OSError, pa.ArrowException):
         pass
     return content
 
