@@ -22,7 +22,8 @@ def test_spark_submit(quick_start: dict[str, str], tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     table = {"age": random.integers(20, 70, 200), "disease": ["flu", "cold"] * 100}
     write_table(tmp_path / "input.parquet", table)
-    attributes = {"age": "quasi_identifier", "disease": "sensitive"}
+    age = {"role": "quasi_identifier", "grid": 1}
+    attributes = {"age": age, "disease": "sensitive"}
     configuration = configuration_file(tmp_path, attributes=attributes)
     programs = Path(sys.executable).parent
     environment = quick_start | {
@@ -47,7 +48,7 @@ def test_spark_submit(quick_start: dict[str, str], tmp_path: Path) -> None:
             timeout=500,
         )
 
-    # A sensitive attribute without a criterion is warned of.
+    # Ranges without a grid and a sensitive attribute without a criterion are warned of.
     settings = ["--set", "privacy.k=7", "--set", "privacy.l_diversity=2"]
     done = submit(configuration, *settings, "--json", "--quiet")
     assert done.returncode == 0, done.stderr
