@@ -137,9 +137,9 @@ def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
             f"  # {_comment(criterion.reason)}"
             for criterion in draft.criteria
         ]
-    model = "auto  # tries five models for some seconds. Takes the fastest that loses least"
+    model = "auto  # tries three models for some seconds. Takes the fastest that loses least"
     if draft.rows > _TRIES_MODELS:
-        model = "{name: su-mondrian, refine: 2}  # 0 passes are twice as fast, and lose more"
+        model = "su-mondrian"
     lines += [
         "",
         f"model: {model}",

@@ -141,13 +141,13 @@ def test_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (outcome.code, "found again.decision.yaml already" in outcome.err) == (2, True)
 
 
-def test_larger_tables_get_passes_and_try_no_models(
+def test_larger_tables_try_no_models(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writing, "_TRIES_MODELS", 1_999)
     assert command(capsys, "init", "data/people.csv", "--quiet").code == 0
     own = load_configuration(str(folder / "people.yaml")).model
-    assert own == MondrianOptions(name="su-mondrian", refine=2)
+    assert own == MondrianOptions(name="su-mondrian")
 
 
 def _some(source: Path, target: Path, rows: int) -> Path:
