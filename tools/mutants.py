@@ -513,7 +513,7 @@ MUTANTS = [
     ),
     Mutant(
         "the smallest class may have k - 1 records",
-        "verification/population.py",
+        "verification/attacks/population.py",
         "published.smallest < k",
         "published.smallest < k - 1",
         f"{COUNTED} {FEW}",
@@ -748,13 +748,14 @@ BOUNDARIES = [
     Boundaries("release/class_bounds.py", "tests/unit/release/test_class_bounds.py"),
     # Verification.
     Boundaries(
-        "verification/measures.py", f"{FEW} {PROOFS}test_measures.py {KERNELS}test_criteria.py"
+        "verification/proof/measures.py",
+        f"{FEW} {PROOFS}test_measures.py {KERNELS}test_criteria.py",
     ),
-    Boundaries("verification/unit_criteria.py", FEW),
-    Boundaries("verification/linkage.py", f"{FEW} {REPORTS}test_first_page.py"),
-    Boundaries("verification/population.py", FEW),
-    Boundaries("verification/homogeneity.py", FEW),
-    Boundaries("verification/criteria.py", f"{FEW} {REPORTS}test_first_page.py"),
+    Boundaries("verification/proof/unit_criteria.py", FEW),
+    Boundaries("verification/attacks/linkage.py", f"{FEW} {REPORTS}test_first_page.py"),
+    Boundaries("verification/attacks/population.py", FEW),
+    Boundaries("verification/proof/homogeneity.py", FEW),
+    Boundaries("verification/proof/criteria.py", f"{FEW} {REPORTS}test_first_page.py"),
     # The joint check.
     Boundaries("sharing/pairs/classes.py", f"{FEW} {PAIRS}test_pair_bounds.py"),
     Boundaries("sharing/pairs/figures.py", f"{FEW} {PAIRS}test_pair_bounds.py"),
@@ -798,20 +799,20 @@ EQUIVALENT: dict[str, str] = {
         "a factor that is a power of two changes no digit"
     ),
     "release/class_bounds.py Bounds.fine: ends[1] - ends[0] > _SMALLEST_GAP -> >=": ROUNDING,
-    "verification/measures.py matched_values: found < most -> <=": (
+    "verification/proof/measures.py matched_values: found < most -> <=": (
         "more values than asked for count as so many"
     ),
-    "verification/measures.py matched_values: found[place] + len(owners) >= most -> >": (
+    "verification/proof/measures.py matched_values: found[place] + len(owners) >= most -> >": (
         "more values than asked for count as so many"
     ),
-    "verification/linkage.py measure_linkage: figure < 0 -> <=": (
+    "verification/attacks/linkage.py measure_linkage: figure < 0 -> <=": (
         "the records in the region of class 0 are read by no one"
     ),
-    "verification/linkage.py _CountCandidates.__call__: inside[of_one] > 0 -> >=": (
+    "verification/attacks/linkage.py _CountCandidates.__call__: inside[of_one] > 0 -> >=": (
         "classes without records of the table are left out afterwards"
     ),
-    "verification/criteria.py satisfies: figures >= criterion.limit - slack -> >": ROUNDING,
-    "verification/criteria.py satisfies: figures <= criterion.limit + slack -> <": ROUNDING,
+    "verification/proof/criteria.py satisfies: figures >= criterion.limit - slack -> >": ROUNDING,
+    "verification/proof/criteria.py satisfies: figures <= criterion.limit + slack -> <": ROUNDING,
     "sharing/pairs/classes.py _comparison: ordered <= {'integer'} -> <": (
         "whole numbers are compared as decimals, with the same result"
     ),

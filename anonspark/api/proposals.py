@@ -9,8 +9,8 @@ from anonspark.api.adapters import Adapter
 from anonspark.api.arguments import sensitive_of, whole_number
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_plain
-from anonspark.verification.homogeneity import homogeneity_of
-from anonspark.verification.sensitive import describe_values
+from anonspark.verification.proof.homogeneity import homogeneity_of
+from anonspark.verification.proof.sensitive import describe_values
 
 PROPOSED: Final = "proposed"
 """Stands for the l that ``anonspark init`` would propose."""

@@ -29,15 +29,15 @@ from anonspark.release.derived_figures import (
     risk_rows,
 )
 from anonspark.release.risk import Floats, Sizes
-from anonspark.verification.classes import PublishedClasses
-from anonspark.verification.criteria import MeasuredCriterion
-from anonspark.verification.presence import Presence
-from anonspark.verification.unit_criteria import MeasuredUnits
+from anonspark.verification.attacks.presence import Presence
+from anonspark.verification.proof.classes import PublishedClasses
+from anonspark.verification.proof.criteria import MeasuredCriterion
+from anonspark.verification.proof.unit_criteria import MeasuredUnits
 
 if TYPE_CHECKING:
     from anonspark.utility.association import Association
-    from anonspark.verification.ends import Ends
-    from anonspark.verification.information import Information
+    from anonspark.verification.attacks.ends import Ends
+    from anonspark.verification.proof.information import Information
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,14 @@ from anonspark.pipeline.description import PublishedForm
 from anonspark.pipeline.publishable_data import Basis
 from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import Leaves, leaves_by_label
-from anonspark.verification.weights import sum_weights
+from anonspark.verification.proof.weights import sum_weights
 
 if TYPE_CHECKING:
     # Few runs ask for them, and only those import them.
     from anonspark.utility.association import Association
     from anonspark.utility.learning import Target
-    from anonspark.verification.ends import Ends
-    from anonspark.verification.information import Information
+    from anonspark.verification.attacks.ends import Ends
+    from anonspark.verification.proof.information import Information
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -101,7 +101,7 @@ def measure_information_kept(
     """
     if not context.configuration.evaluate.information:
         return None
-    from anonspark.verification.information import measure_information
+    from anonspark.verification.proof.information import measure_information
 
     with context.progress.stage("information"):
         return measure_information(
@@ -117,7 +117,7 @@ def measure_isolating_ends(
     """Count the ends of ranges that hold one record. None without a gate on them."""
     if ENDS not in context.configuration.gates:
         return None
-    from anonspark.verification.ends import measure_ends
+    from anonspark.verification.attacks.ends import measure_ends
 
     with context.progress.stage("ends of ranges"):
         labels = _labelled(context, table, snapshot, form)

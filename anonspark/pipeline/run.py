@@ -55,14 +55,14 @@ from anonspark.pipeline.preparing import Prepared, prepare_run
 from anonspark.pipeline.publishable_data import basis_of_figures
 from anonspark.pipeline.rounds import StagedRounds, run_rounds
 from anonspark.pipeline.staged_warnings import earlier_release_warnings, warn_of_staged
-from anonspark.pipeline.verifying import verified_by_run, verify_staged
+from anonspark.pipeline.verifying import verify_staged
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
 from anonspark.pipeline.warnings.settings import seed_warnings
 from anonspark.pipeline.writing import stage_findings, stage_records
 from anonspark.progress import Progress
 from anonspark.release.regions import require_readable
 from anonspark.release.signatures import key_name
-from anonspark.verification.population import require_population
+from anonspark.verification.attacks.presence import require_population
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -508,7 +508,11 @@ def _anonymize(
         figures.risk,
         progress.seconds,
         warnings,
-        verified_by_run(configuration, form.columns, measured, figures),
+        replace(
+            verified.proof,
+            columns_published=figures.summary["columns_published"],
+            columns_in=figures.summary["columns_in"],
+        ),
         rival,
         snapshot.unpublished or (),
     )

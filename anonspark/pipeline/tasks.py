@@ -9,7 +9,7 @@ from anonspark.core.encoding import QuasiIdentifier
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.models.model import Model, Task
 from anonspark.models.registry import create_model
-from anonspark.verification.sensitive_values import SensitiveValues
+from anonspark.verification.proof.sensitive_values import SensitiveValues
 
 
 def generalizer_of(

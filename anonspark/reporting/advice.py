@@ -14,8 +14,8 @@ from anonspark.core.figure_text import figure_text, k_of
 from anonspark.presentation.blocks import Block, Item, Items, Section, Table, Text
 from anonspark.reporting.disclosure import round_percent
 from anonspark.reporting.evidence import Evidence
-from anonspark.verification.criteria import MeasuredCriterion
-from anonspark.verification.sensitive_values import SensitiveValues
+from anonspark.verification.proof.criteria import MeasuredCriterion
+from anonspark.verification.proof.sensitive_values import SensitiveValues
 
 # A promise that this share of the records would have to be put together anew for is worth a try.
 _BEARABLE = 0.25

@@ -14,9 +14,9 @@ from anonspark.presentation.bars import Bars, Series, bar_chart
 from anonspark.presentation.blocks import Block, Cell, Code, Role, Section, Table, Text, Verdict
 from anonspark.reporting.disclosure import Disclosure
 from anonspark.reporting.evidence import Evidence, Row
-from anonspark.verification.criteria import MeasuredCriterion
-from anonspark.verification.truthfulness import Truthfulness
-from anonspark.verification.unit_criteria import MeasuredUnits
+from anonspark.verification.attacks.truthfulness import Truthfulness
+from anonspark.verification.proof.criteria import MeasuredCriterion
+from anonspark.verification.proof.unit_criteria import MeasuredUnits
 
 _ROLES = {
     "identifier": "not published",

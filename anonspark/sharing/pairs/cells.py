@@ -20,8 +20,8 @@ from anonspark.engine.raw_columns import is_text, type_name
 from anonspark.errors import DataError
 from anonspark.release.region_matching import class_keys, collect_classes
 from anonspark.release.regions import PublishedAttribute
-from anonspark.verification.claims import Claim
-from anonspark.verification.left_out import told_values
+from anonspark.verification.claims.claim import Claim
+from anonspark.verification.claims.left_out import told_values
 
 MOST_CELLS = 20_000_000
 

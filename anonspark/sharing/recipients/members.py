@@ -27,7 +27,7 @@ from anonspark.sharing.ledger.members import CLASS, RECORDS, members_schema, sen
 from anonspark.sharing.recipients.crash_recovery import settle
 from anonspark.sharing.recipients.frozen_source import EVERYBODY, FrozenSource, OpenFrozen
 from anonspark.sharing.recipients.plan import Plan, Recipient
-from anonspark.verification.presence import Presence, measure_presence
+from anonspark.verification.attacks.presence import Presence, measure_presence
 
 # More classes than these are brought to the records by a shuffle.
 _FEW_CLASSES = 1_000_000
@@ -190,7 +190,7 @@ def require_presence(
 
     Notes
     -----
-    The jobs of :func:`anonspark.verification.presence.measure_presence`.
+    The jobs of :func:`anonspark.verification.attacks.presence.measure_presence`.
     """
     if recipient.presence is None:
         return None

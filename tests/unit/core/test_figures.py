@@ -8,7 +8,7 @@ import pytest
 from anonspark.core.criterion import CRITERIA, Criterion
 from anonspark.core.figures import SUMMARY, TABLES, Figure, arrow_schema, results, shown
 from anonspark.kernels import criteria as kernel
-from anonspark.verification.measures import MEASURES
+from anonspark.verification.proof.measures import MEASURES
 
 
 @pytest.mark.parametrize("table", TABLES)

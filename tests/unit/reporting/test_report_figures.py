@@ -39,7 +39,7 @@ from anonspark.reporting.groups import beginnings, levels_of, plan_groups
 from anonspark.reporting.marginals import Marginal
 from anonspark.reporting.original import OriginalFigures
 from anonspark.reporting.usefulness import usefulness
-from anonspark.verification.truthfulness import Truthfulness
+from anonspark.verification.attacks.truthfulness import Truthfulness
 
 
 def days(text: str) -> float:

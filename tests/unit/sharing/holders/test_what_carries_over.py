@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.verification.audit import audit_table
-from anonspark.verification.claims import Claim
+from anonspark.verification.claims.claim import Claim
 
 Record: TypeAlias = tuple[str, str]
 Classes: TypeAlias = dict[str, Counter[str]]
