@@ -49,6 +49,7 @@ LEDGER = "tests/unit/sharing/ledger/test_budget.py"
 COMMAND = "tests/releases/test_select.py -k 'not XML'"
 RELEASES = "tests/releases/test_listed_releases.py"
 VERIFYING, VALUE_TEXTS = "pipeline/verifying.py", "engine/values/value_texts.py"
+RECOUNT = "verification/proof/recount.py"
 FEW = "tests/unit/test_boundaries_of_k.py"
 """What is shown, kept, counted or refused at k - 1, k and k + 1."""
 COUNTED = "tests/guarantees/test_staged_release_is_counted.py -k 'not spark'"
@@ -503,17 +504,11 @@ MUTANTS = [
         "published.rows < rows",
         COUNTED,
     ),
-    Mutant("people are not counted again", VERIFYING, "min(numbers) < k", "False", COUNTED),
-    Mutant(
-        "promises are not required",
-        VERIFYING,
-        "broken_promises(published, k=k, measured=measured)\n    if",
-        "broken_promises(published, k=k, measured=measured)\n    if False and",
-        COUNTED,
-    ),
+    Mutant("people are not counted again", RECOUNT, "failures += units.broken(k)", "pass", COUNTED),
+    Mutant("promises are not required", VERIFYING, "    if broken:", "    if False:", COUNTED),
     Mutant(
         "the smallest class may have k - 1 records",
-        "verification/attacks/population.py",
+        RECOUNT,
         "published.smallest < k",
         "published.smallest < k - 1",
         f"{COUNTED} {FEW}",
@@ -753,7 +748,7 @@ BOUNDARIES = [
     ),
     Boundaries("verification/proof/unit_criteria.py", FEW),
     Boundaries("verification/attacks/linkage.py", f"{FEW} {REPORTS}test_first_page.py"),
-    Boundaries("verification/attacks/population.py", FEW),
+    Boundaries(RECOUNT, FEW),
     Boundaries("verification/proof/homogeneity.py", FEW),
     Boundaries("verification/proof/criteria.py", f"{FEW} {REPORTS}test_first_page.py"),
     # The joint check.
