@@ -7,6 +7,7 @@ shared with it are the vocabulary of the configuration and the reading of files.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, Table
@@ -15,15 +16,15 @@ from anonspark.errors import ConfigurationError
 from anonspark.progress import tell
 from anonspark.release.manifest import NOT_PROTECTED, Manifest
 from anonspark.release.originals import open_original
-from anonspark.verification.attacks.attack import attack
 from anonspark.verification.claims.claim import Claim
-from anonspark.verification.claims.roles import Roles
-from anonspark.verification.claims.statements import compare
-from anonspark.verification.opening import OpenedRelease, open_release
 from anonspark.verification.proof.classes import PublishedClasses
 from anonspark.verification.proof.recount import recount
 from anonspark.verification.proof.sensitive_figures import Trials
 from anonspark.verification.result import Verification
+
+if TYPE_CHECKING:
+    from anonspark.verification.claims.roles import Roles
+    from anonspark.verification.opening import OpenedRelease
 
 
 def audit_release(
@@ -76,6 +77,8 @@ def audit_release(
     :func:`~anonspark.verification.attacks.truthfulness.measure_truthfulness` and
     :func:`~anonspark.verification.attacks.linkage.measure_linkage` for the tables given.
     """
+    from anonspark.verification.opening import open_release
+
     tell("reading the files")
     opened = open_release(
         engine,
@@ -164,9 +167,16 @@ def audit_table(
             require_distinct(table.schema.names, used, subject)
             require_read(table.schema, used, f"{subject}: ")
     proof = replace(recount(data, claim, where, trials, published), release=name)
-    proof, matched = attack(proof, data, claim, original, population)
+    matched = None
+    # Late: a run imports what it uses.
+    if original is not None or population is not None or claim.privacy.delta_presence is not None:
+        from anonspark.verification.attacks.attack import attack
+
+        proof, matched = attack(proof, data, claim, original, population)
     if claim.statements is None:
         return proof
+    from anonspark.verification.claims.statements import compare
+
     tell("comparing with what is said of the release")
     compared = (matched, original.schema) if matched and original is not None else None
     return compare(proof, claim.statements, data, claim, where, compared)

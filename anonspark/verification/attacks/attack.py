@@ -281,7 +281,7 @@ def attack(
     original: Table | None,
     population: Table | None,
 ) -> tuple[Verification, ByOriginal | None]:
-    """Add the risk, and what matching with other tables shows.
+    """Add what matching with other tables shows, and the risk by a population.
 
     Parameters
     ----------
@@ -324,15 +324,10 @@ def attack(
         linkage["population"], counts = found.linkage, found.counts
         proof = replace(proof, classes_not_covered=found.classes_not_covered)
     # Of a population that does not cover the release, nothing.
-    covered = counts is not None and bool((counts.population >= counts.released).all())
-    in_regions = (counts.released, counts.population) if counts is not None and covered else None
-    sizes = proof.published.sizes if proof.units is None else proof.units.classes
-    return (
-        replace(
-            proof,
-            risk=risk_rows(claim.risk, {}, sizes, None, in_regions, proof.weights),
-            linkage=linkage,
-            failures=[*failures, *broken_attacks(proof.truthfulness, linkage)],
-        ),
-        matched,
-    )
+    if counts is not None and bool((counts.population >= counts.released).all()):
+        in_regions = counts.released, counts.population
+        sizes = proof.published.sizes if proof.units is None else proof.units.classes
+        risk = risk_rows(claim.risk, {}, sizes, None, in_regions, proof.weights)
+        proof = replace(proof, risk=risk)
+    failures += broken_attacks(proof.truthfulness, linkage)
+    return replace(proof, linkage=linkage, failures=failures), matched

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import ValidationError
@@ -25,10 +25,11 @@ from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes
 from anonspark.release.risk import Floats, Sizes
 from anonspark.verification.claims.left_out import NOTHING_LEFT_OUT, LeftOut, read_left_out
-from anonspark.verification.claims.statements import Statements, read_statements
 from anonspark.verification.proof.criteria import MeasuredCriterion, satisfies
-from anonspark.verification.proof.release_files import audit_release_files
 from anonspark.verification.proof.sensitive_values import SensitiveValues
+
+if TYPE_CHECKING:
+    from anonspark.verification.claims.statements import Statements
 
 _DEFAULT_MARKERS = ("", "?")
 
@@ -182,6 +183,10 @@ def claim_of_manifest(
     :func:`~anonspark.verification.proof.release_files.audit_release_files`,
     :func:`~anonspark.verification.claims.statements.read_statements`.
     """
+    # Late: a run imports what it uses.
+    from anonspark.verification.claims.statements import read_statements
+    from anonspark.verification.proof.release_files import audit_release_files
+
     described = claim_of_description(
         engine, manifest, matched=matched, where=f"{release}/{MANIFEST}"
     )

@@ -11,6 +11,7 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_publishable, require_distinct, require_read, type_name
 from anonspark.errors import DataError, GuaranteeError
 from anonspark.progress import tell
+from anonspark.release.derived_figures import risk_rows
 from anonspark.verification.claims.claim import Claim
 from anonspark.verification.proof.class_table import ClassLabels
 from anonspark.verification.proof.classes import PublishedClasses, count_published_classes
@@ -28,7 +29,7 @@ def recount(
     trials: Trials | None = None,
     published: PublishedClasses | None = None,
 ) -> Verification:
-    """Count classes, and measure every criterion. Parameters as of ``audit_table``.
+    """Count classes, and measure every criterion and the risk. Parameters as of ``audit_table``.
 
     Raises
     ------
@@ -75,7 +76,9 @@ def recount(
         published=published,
         criteria=sensitive.criteria,
         sensitive=sensitive.figures,
-        risk=[],
+        risk=risk_rows(
+            claim.risk, {}, units.classes if units else published.sizes, None, None, weights
+        ),
         units=units,
         failures=failures,
         warnings=warnings,
