@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from anonspark._version import __version__
+from anonspark.cli.command import help_without_command, usage_problem
 from anonspark.cli.commands.arrange import arrange
 from anonspark.cli.commands.check import check, plan
 from anonspark.cli.commands.compare import compare
@@ -38,8 +39,7 @@ from anonspark.cli.sharing.distribute import distribute, union
 from anonspark.cli.sharing.ledger import ledger
 from anonspark.cli.sharing.select import select_attributes
 from anonspark.cli.terminal import ERR
-from anonspark.cli.usage import help_without_command, usage_problem
-from anonspark.core.run_dates import RUN_DATE_VARIABLE
+from anonspark.core.run_ids import RUN_DATE_VARIABLE
 from anonspark.errors import (
     AnonsparkError,
     ConfigurationError,

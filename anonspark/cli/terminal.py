@@ -2,14 +2,53 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
+import typer
 from rich.console import Console, ConsoleDimensions
 from rich.text import Text
 
-from anonspark.foreign_text import visible
-from anonspark.redaction import redact
+from anonspark.foreign_text import json_text, visible, visible_lines
+from anonspark.redaction import redact, redact_values
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON, without credentials."""
+
+    def plain(other: object) -> object:
+        if isinstance(other, Decimal):
+            return int(other)
+        if isinstance(other, date):
+            return other.isoformat()
+        return str(other)
+
+    document = json.loads(json.dumps(value, default=plain))
+    typer.echo(json_text(redact_values(document), indent=2))
+
+
+def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
+    """Print rows as CSV with a header. None is empty, and truth values are as in JSON."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        cells = (row[name] for name in columns)
+        writer.writerow([str(one).lower() if isinstance(one, bool) else one for one in cells])
+    print_text(text.getvalue())
+
+
+def print_text(text: str) -> None:
+    """Print lines that a program gets as they are."""
+    typer.echo(visible_lines(text) if sys.stdout.isatty() else text, nl=False)
+
 
 # Wider than any table; rich makes no line of that length of its own accord.
 _ENDLESS = 10_000

@@ -7,8 +7,7 @@ from typing import Any
 
 from anonspark._version import __version__
 from anonspark.comparison.evaluation import FIGURES, MODEL_LOSS
-from anonspark.comparison.grid import Grid, setting_text
-from anonspark.comparison.ranking import METRICS
+from anonspark.comparison.grid import METRICS, Grid, setting_text
 from anonspark.comparison.table import axis_column
 from anonspark.core.figure_text import figure_rows, figure_text, figure_texts
 from anonspark.engine.files import Files

@@ -10,18 +10,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from anonspark.comparison.cells import (
+from anonspark.comparison.evaluation import CellEvaluation, evaluation_notes
+from anonspark.comparison.grid import Cell, Grid, Trial
+from anonspark.comparison.report import write_report
+from anonspark.comparison.table import (
     CELL_FILES,
     CellResult,
     Rows,
     cells_directory,
+    comparison_rows,
     read_result,
     write_result,
+    write_tables,
 )
-from anonspark.comparison.evaluation import CellEvaluation, evaluation_notes
-from anonspark.comparison.grid import Cell, Grid, Trial
-from anonspark.comparison.report import write_report
-from anonspark.comparison.table import comparison_rows, write_tables
 from anonspark.config import Configuration
 from anonspark.engine.files import Files, require_ours
 from anonspark.engine.protocol import Engine, Table

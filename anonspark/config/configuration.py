@@ -29,20 +29,37 @@ from anonspark.config.combinations import (
     unusable_unit,
     unusable_weights,
 )
-from anonspark.config.evaluate import EvaluateOptions
-from anonspark.config.execution import ExecutionOptions
-from anonspark.config.gates import Gate, unusable_gates
+from anonspark.config.gates import (
+    EvaluateOptions,
+    Gate,
+    MetricsOptions,
+    unusable_drift,
+    unusable_gates,
+)
 from anonspark.config.input import InputOptions, MissingPolicy
-from anonspark.config.metrics import MetricsOptions, unusable_drift
 from anonspark.config.models import CuttingOptions, ModelOptions, default_model, model_options
-from anonspark.config.output import OutputOptions
+from anonspark.config.output import ExecutionOptions, OutputOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import Finding
-from anonspark.config.report import ReportOptions
 from anonspark.config.section import Section
 from anonspark.config.source_positions import Places
 from anonspark.core.figures import ENDS, Need
 from anonspark.redaction import redact_options, redact_values
+
+_Line = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class ReportOptions(Section):
+    """The title, purpose and contact in the report. They do not change the release."""
+
+    title: _Line | None = None
+    """Title of the report. null: the name of the release's directory."""
+
+    purpose: Annotated[str, Field(min_length=1, max_length=2000)] | None = None
+    """What the release is for, in a sentence or two, on top of the report."""
+
+    contact: _Line | None = None
+    """Who answers questions about the release: a name, an address."""
 
 
 class Configuration(Section):

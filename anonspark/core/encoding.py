@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from anonspark.core.arrays import Figures, Flags
 from anonspark.core.grids import Grid, gap, grid_text
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.core.kinds import Kind
+from anonspark.core.labels import Kind
 
 Codes = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.float64]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anonspark.core.arrays import Figures, Integers
-from anonspark.core.kinds import Kind
+from anonspark.core.labels import Kind
 
 Lines = npt.NDArray[Any]
 CalendarUnit = Literal["minute", "hour", "day", "week", "month", "quarter", "year", "decade"]

@@ -6,13 +6,17 @@ import json
 import re
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.arrays import Flags
-from anonspark.core.kinds import Kind
+
+Kind = Literal["integer", "float", "decimal", "date", "timestamp", "boolean", "category"]
+"""Numbers that are exact or not, points in time, truth values, and names."""
+
 
 # From the first of January of the year 0.
 _DAYS_TO_1970 = 719_528

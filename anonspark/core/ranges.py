@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from anonspark.core.kinds import Kind
+from anonspark.core.labels import Kind
 
 Bound = int | float | str
 """A number, or a day or moment written as in ISO 8601."""

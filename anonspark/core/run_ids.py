@@ -6,6 +6,10 @@ import re
 
 from anonspark.errors import ConfigurationError
 
+RUN_DATE_VARIABLE = "ANONSPARK_RUN_DATE"
+"""Environment variable that may hold the day of the run. ``--run-date`` sets it."""
+
+
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 

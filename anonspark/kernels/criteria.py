@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import importlib
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from anonspark.errors import ConfigurationError
-from anonspark.kernels.addresses import LEAST_ADDRESS, call_address
-from anonspark.kernels.compiling import kernel
+from anonspark.kernels.compiling import NUMBA_PATCHES, kernel
 from anonspark.kernels.people import BY_PEOPLE, match_values
 from anonspark.kernels.signatures import boolean, float64, int64, types, void
+
+LEAST_ADDRESS = 4096
+"""No function lies below. A smaller number is a constant of a kernel."""
+
+
+class AddressCall:
+    """The call in the body of a kernel: an address, six whole numbers, then a real number.
+
+    The function there takes the numbers without its address, and returns a whole number.
+    """
+
+    @cached_property
+    def _numba_type_(self) -> Any:
+        # What Numba asks where the body of a kernel names it.
+        return importlib.import_module(NUMBA_PATCHES).type_of_address_call()
+
+
+call_address = AddressCall()
+
 
 DISTINCT, ENTROPY, RECURSIVE, LARGEST_SHARE = 0, 1, 2, 3
 EQUAL_DISTANCE, ORDERED_DISTANCE, HIERARCHICAL_DISTANCE = 4, 5, 6
@@ -188,7 +208,7 @@ def _judge_elsewhere(requirements, place, counts, values, size):
 
     The function gets the addresses of codes and counts of the values that are present, their
     number, the address of the shares of all values, their number, the group's size, and the bound:
-    :mod:`anonspark.core.group_judges`.
+    :mod:`anonspark.core.criteria`.
     """
     attribute = requirements.attributes[place]
     first, stop = requirements.first_value[attribute], requirements.first_value[attribute + 1]

@@ -21,8 +21,7 @@ from anonspark.kernels.merging import name_groups
 from anonspark.layers.generalize.classes import ClassFigures
 from anonspark.layers.outliers.separation import GroupedRecords, OutlierSeparation
 from anonspark.layers.partition.node import Leaf
-from anonspark.models.atom_midpoints import own_column
-from anonspark.models.atoms import AtomGroups, Boxes, MergedAtoms
+from anonspark.models.atoms import AtomGroups, Boxes, MergedAtoms, own_column
 from anonspark.models.blockwise import (
     Block,
     Contents,

@@ -12,8 +12,7 @@ from anonspark.core.arrays import Figures, Integers
 from anonspark.core.criteria import Criteria
 from anonspark.kernels.canon import cut_by_distance
 from anonspark.kernels.merging import merge_unsatisfied, name_groups, total_penalty
-from anonspark.kernels.microaggregation import microaggregate
-from anonspark.kernels.query_spread import spread_for_queries
+from anonspark.kernels.microaggregation import microaggregate, spread_for_queries
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.partition.distance_cut import DistanceCut
 from anonspark.layers.partition.growing import CutRule

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from anonspark._version import __version__
 from anonspark.config import Configuration
-from anonspark.core.decision_rules import Baseline, decide, decide_gain
 from anonspark.core.figures import ATTRIBUTES, ENDS, ROUNDS, SUMMARY, without_losses
 from anonspark.core.levels import levels_text
 from anonspark.layers.evaluate.metrics import weight_of
@@ -22,12 +21,7 @@ from anonspark.models.model import Model
 from anonspark.pipeline.context import Request
 from anonspark.pipeline.publishable_data import Basis
 from anonspark.redaction import Redacted
-from anonspark.release.derived_figures import (
-    Row,
-    Totals,
-    privacy_rows,
-    risk_rows,
-)
+from anonspark.release.derived_figures import Row, Totals, privacy_rows, risk_rows
 from anonspark.release.risk import Floats, Sizes
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
@@ -38,6 +32,97 @@ if TYPE_CHECKING:
     from anonspark.utility.association import Association
     from anonspark.verification.ends import Ends
     from anonspark.verification.information import Information
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A release without outlier handling: the first round's groups, kept whole.
+
+    Parameters
+    ----------
+    classes : int
+    discernibility : int
+        ``dm``.
+    certainty_penalty : float
+        ``gcp_total``.
+    mean_class_size : float
+    """
+
+    classes: int
+    discernibility: int
+    certainty_penalty: float
+    mean_class_size: float
+
+
+@dataclass(frozen=True)
+class DecisionRules:
+    """1 where a figure is smaller with outlier handling than without, else 0.
+
+    See docs/algorithms.md, Decision rules.
+
+    Parameters
+    ----------
+    a : int
+        Discernibility metric.
+    b : int
+        Mean class size.
+    c : int
+        Global certainty penalty.
+    """
+
+    a: int
+    b: int
+    c: int
+
+
+def decide(
+    discernibility: tuple[int, int],
+    mean_class_size: tuple[float, float],
+    certainty_penalty: tuple[float, float],
+) -> DecisionRules:
+    """Compare figures with and without outlier handling, in this order in each pair."""
+    return DecisionRules(
+        *(
+            int(with_rounds < without)
+            for with_rounds, without in (discernibility, mean_class_size, certainty_penalty)
+        )
+    )
+
+
+@dataclass(frozen=True)
+class GainRules:
+    """Rules on whether rounds after the first one paid (Vural 2017, 3-1 to 3-3).
+
+    Parameters
+    ----------
+    utility : int
+        1 where there are not fewer classes and not more records without one.
+    risk : int
+        1 where the highest risk did not rise. The thesis prints it the other way round.
+    """
+
+    utility: int
+    risk: int
+
+    @property
+    def gain(self) -> int:
+        """1 where both hold: success."""
+        return self.utility * self.risk
+
+
+def decide_gain(before: tuple[int, int, int], after: tuple[int, int, int]) -> GainRules:
+    """Compare the first round with all rounds.
+
+    Parameters
+    ----------
+    before, after : tuple of int
+        Classes, records without a class, and records of the smallest class.
+    """
+    (classes, outliers, smallest), (classes_after, outliers_after, smallest_after) = before, after
+    return GainRules(
+        utility=int(classes <= classes_after and outliers >= outliers_after),
+        risk=int(smallest_after >= smallest),
+    )
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from anonspark.errors import ConfigurationError
 from anonspark.models.full_domain import FullDomain
 from anonspark.models.mapped_regions import MappedRegions, read_class_regions, widened
 from anonspark.models.mapping import MappedRelease
-from anonspark.pipeline.choosing import ModelMaker
+from anonspark.pipeline.tasks import ModelMaker
 from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
 from anonspark.release.metric_tables import read_metrics
 from anonspark.release.region_matching import collect_classes

@@ -35,21 +35,23 @@ from anonspark.pipeline.preparing import prepare
 from anonspark.pipeline.repeats import repeat_warnings, repeats_of_others
 from anonspark.pipeline.tasks import first_model, generalizer_of, sensitive_values, task_of
 from anonspark.pipeline.warnings.dependencies import RecordSample, dependency_warnings, sample_of
-from anonspark.pipeline.warnings.identifiers import identifier_warnings, read_identifiers
 from anonspark.pipeline.warnings.published_values import (
     exact_end_warnings,
+    identifier_warnings,
     published_value_warnings,
+    read_identifiers,
     text_value_warnings,
 )
-from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
-from anonspark.pipeline.warnings.sensitive_values import (
-    privacy_warnings_of_input,
-    sensitive_value_warnings,
-)
-from anonspark.pipeline.warnings.settings import (
+from anonspark.pipeline.warnings.release_warning import (
+    ReleaseWarning,
     blank_row_warnings,
     dropped_record_warnings,
     seed_warnings,
+    tell_warnings,
+)
+from anonspark.pipeline.warnings.sensitive_values import (
+    privacy_warnings_of_input,
+    sensitive_value_warnings,
 )
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
 from anonspark.progress import Progress

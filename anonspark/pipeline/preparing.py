@@ -21,9 +21,10 @@ from anonspark.pipeline.warnings.dependencies import (
     dependency_warnings,
     sample_of,
 )
-from anonspark.pipeline.warnings.identifiers import count_identifiers, identifier_warnings
 from anonspark.pipeline.warnings.published_values import (
+    count_identifiers,
     exact_end_warnings,
+    identifier_warnings,
     text_value_warnings,
 )
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings

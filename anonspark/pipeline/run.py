@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import uuid
 from collections.abc import Iterator, Mapping
@@ -12,13 +13,14 @@ from typing import Any
 
 from anonspark._version import __version__
 from anonspark.config import Configuration
-from anonspark.config.execution import ExecutionOptions
-from anonspark.config.metrics import MetricsOptions
+from anonspark.config.gates import MetricsOptions
 from anonspark.config.models import MappingOptions
+from anonspark.config.output import ExecutionOptions
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.run_ids import require_run_id
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table
+from anonspark.errors import AnonsparkError
 from anonspark.layers.evaluate.gates import (
     Drift,
     GateResult,
@@ -40,29 +42,148 @@ from anonspark.layers.publish.staging import (
     place_of,
     remove_staging,
 )
-from anonspark.pipeline.choosing import ModelMaker, choose, look_for_rival
 from anonspark.pipeline.context import Purpose, Release, RunContext, register_of, released_before
 from anonspark.pipeline.description import Findings, PublishedForm, published_form
-from anonspark.pipeline.figures import Figures, make_figures
-from anonspark.pipeline.input_measures import (
+from anonspark.pipeline.figures import Figures, Measured, make_figures
+from anonspark.pipeline.preparing import Prepared, prepare_run
+from anonspark.pipeline.publishable_data import Basis, basis_of_figures
+from anonspark.pipeline.rounds import StagedRounds, run_rounds
+from anonspark.pipeline.tasks import ModelMaker, choose, look_for_rival
+from anonspark.pipeline.verifying import verified_by_run, verify_staged
+from anonspark.pipeline.warnings.dependencies import withheld_dependency_warnings
+from anonspark.pipeline.warnings.published_values import published_value_warnings, withheld_warnings
+from anonspark.pipeline.warnings.release_warning import (
+    ReleaseWarning,
+    blank_row_warnings,
+    dropped_record_warnings,
+    large_block_warnings,
+    seed_warnings,
+    tell_warnings,
+)
+from anonspark.pipeline.warnings.sensitive_values import warn_of_sensitive_values
+from anonspark.pipeline.warnings.value_sizes import CountedColumn, count_value_sizes
+from anonspark.pipeline.writing import (
     find_target,
     measure_association_kept,
     measure_information_kept,
     measure_isolating_ends,
     require_weights,
+    stage_findings,
+    stage_records,
 )
-from anonspark.pipeline.preparing import Prepared, prepare_run
-from anonspark.pipeline.publishable_data import basis_of_figures
-from anonspark.pipeline.rounds import StagedRounds, run_rounds
-from anonspark.pipeline.staged_warnings import earlier_release_warnings, warn_of_staged
-from anonspark.pipeline.verifying import verified_by_run, verify_staged
-from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
-from anonspark.pipeline.warnings.settings import seed_warnings
-from anonspark.pipeline.writing import stage_findings, stage_records
 from anonspark.progress import Progress
+from anonspark.release.manifest import MANIFEST
 from anonspark.release.regions import require_readable
 from anonspark.release.signatures import key_name
 from anonspark.verification.population import require_population
+
+
+def warn_of_staged(
+    context: RunContext,
+    table: Table,
+    prepared: Prepared,
+    basis: Basis,
+    measured: Measured,
+) -> list[ReleaseWarning]:
+    """Find, and write to the log, what the staged release should not be used without knowing.
+
+    Parameters
+    ----------
+    context : RunContext
+        Of a comparison nothing is warned.
+    table : Table
+        The staged release.
+    prepared : Prepared
+        Its warnings, which are in the log already, come first. They reveal nothing about records
+        that were left out.
+    basis : Basis
+    measured : Measured
+    """
+    if not context.warns:
+        return []
+    configuration, published, units = context.configuration, measured.published, measured.units
+    with context.progress.stage("warnings"):
+        earlier = prepared.warnings
+        if basis.left_out:
+            earlier = withheld_warnings(prepared.identifiers)
+            earlier += withheld_dependency_warnings(configuration)
+        # The log has had it since the block was found.
+        blocks = [result.large_block for result in basis.rounds.results]
+        earlier = [*earlier, *large_block_warnings(max(blocks, default=0))]
+        columns_as_is = {name: CountedColumn(name) for name in configuration.published_as_is}
+        sizes = count_value_sizes(table, columns_as_is, published.rows, drawn=published.values)
+        snapshot, k = prepared.snapshot, configuration.privacy.k
+        found = [
+            *blank_row_warnings(snapshot.blank_rows, k),
+            *dropped_record_warnings(snapshot.rows_dropped, published.rows, k),
+        ]
+        if context.request is not None and context.request.has_ledger:
+            # For who carries the plan out. In releases it would be a count night by night.
+            tell_warnings(found)
+            found = []
+        for text in [] if units is None else units.warnings():
+            found.append(ReleaseWarning("people_alone", text))
+        found += published_value_warnings(sizes, configuration)
+        found += warn_of_sensitive_values(table, configuration, sizes, published)
+        tell_warnings(found)
+    return earlier + found
+
+
+# Directories beside the output that are looked at, the last ones by name: nights have dates.
+_MOST_BESIDE = 30
+
+
+def earlier_release_warnings(
+    files: Files, configuration: Configuration
+) -> Iterator[ReleaseWarning]:
+    """Warn where a release of the same input lies at the output path, or beside it.
+
+    Parameters
+    ----------
+    files : Files
+    configuration : Configuration
+
+    Notes
+    -----
+    Reads the manifests of at most 31 directories. No job.
+    """
+    wanted = list(configuration.public_dict()["input"]["path"])
+    found = sum(
+        _input_of(files, path) == wanted for path in _places(files, configuration.output.path)
+    )
+    if found:
+        yield ReleaseWarning(
+            "released_before",
+            "input.path: a release of this input exists at output.path or next to it. A person who "
+            "has several releases about the same people can intersect their classes, and is left "
+            "with fewer than k. Make them by a plan with a ledger (anonspark distribute), so that "
+            "releases together show no more than each of them alone",
+            figures={"releases": found},
+        )
+
+
+def _places(files: Files, output: str) -> Iterator[str]:
+    own = files.qualified(output).rstrip("/")
+    yield own
+    beside = [
+        path
+        for path in files.children(files.parent(own))
+        if path.rstrip("/") != own and not path.rpartition("/")[2].startswith((".", "_"))
+    ]
+    yield from sorted(beside)[-_MOST_BESIDE:]
+
+
+def _input_of(files: Files, path: str) -> list[str] | None:
+    """Return the paths of the input of a release, None where no release can be read."""
+    if not files.exists(f"{path}/{MANIFEST}"):
+        return None
+    try:
+        # Its form does not count here, and costs more to check than a small table to publish.
+        paths = json.loads(files.read_text(f"{path}/{MANIFEST}"))["input"]["path"]
+    except (AnonsparkError, OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return [paths] if isinstance(paths, str) else paths
+
 
 _LOGGER = logging.getLogger("anonspark")
 

@@ -14,6 +14,7 @@ from anonspark.presentation.lines import legend, number_text, ticks
 from anonspark.presentation.svg import (
     HALF_LETTER,
     WIDTH,
+    Place,
     colour,
     drawing,
     element,
@@ -22,9 +23,9 @@ from anonspark.presentation.svg import (
     shortened,
     stroke,
     text_width,
+    tips,
     write,
 )
-from anonspark.presentation.tips import Place, tips
 
 _LABEL_WIDTH = 146.0
 _NUMBER_SIZE = 8.0

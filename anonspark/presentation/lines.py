@@ -12,6 +12,7 @@ from markupsafe import Markup
 from anonspark.presentation.svg import (
     HALF_LETTER,
     WIDTH,
+    Place,
     colour,
     drawing,
     element,
@@ -19,9 +20,9 @@ from anonspark.presentation.svg import (
     shortened,
     stroke,
     text_width,
+    tips,
     write,
 )
-from anonspark.presentation.tips import Place, tips
 
 _STEPS = (1, 2, 2.5, 5, 10)
 

@@ -11,8 +11,7 @@ from anonspark.utility.association import Association
 from anonspark.utility.evaluation import Utility
 from anonspark.utility.learned_hierarchies import Arrangement
 from anonspark.utility.models import Learning
-from anonspark.utility.usefulness import MEASURES
-from anonspark.utility.workload import WorkloadError
+from anonspark.utility.workload import MEASURES, WorkloadError
 
 _TRAINED_ON = {
     "original": "original",

@@ -19,7 +19,7 @@ from anonspark.core.levels import require_levels
 from anonspark.core.ranges import day_text
 from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.reading.hierarchies import OPTION, GivenHierarchy, read_given
+from anonspark.reading.attributes import OPTION, GivenHierarchy, read_given
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.metric_tables import read_metrics
 from anonspark.release.regions import (

@@ -12,8 +12,7 @@ import yaml
 from anonspark.core.criterion import Criterion
 from anonspark.core.figure_text import figure_text, k_of
 from anonspark.presentation.blocks import Block, Item, Items, Section, Table, Text
-from anonspark.reporting.disclosure import round_percent
-from anonspark.reporting.evidence import Evidence
+from anonspark.reporting.evidence import Evidence, round_percent
 from anonspark.verification.criteria import MeasuredCriterion
 from anonspark.verification.sensitive_values import SensitiveValues
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from anonspark.presentation.blocks import Block, Item, Items, Section, Text
-from anonspark.reporting.disclosure import round_percent
-from anonspark.reporting.evidence import Evidence
+from anonspark.reporting.evidence import Evidence, round_percent
 
 # From this share of one value on a class tells it almost surely.
 _ALMOST_SURE = 0.5

@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 def _coding() -> CodingReader:
-    from anonspark.sharing.coding import section
+    from anonspark.sharing.coding import agreement
 
-    return section
+    return agreement
 
 
 def _parts() -> SectionOwner:
-    from anonspark.sharing.holders import section
+    from anonspark.sharing.holders import parts
 
-    return section
+    return parts
 
 
 def _ledger() -> Register:
-    from anonspark.sharing.ledger import listing
+    from anonspark.sharing.ledger import events
 
-    return listing
+    return events
 
 
 register_owner("coding", _coding)

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from anonspark.config import Configuration
 from anonspark.config.coding import CODING
 from anonspark.config.combinations import labels_of_records
-from anonspark.config.evaluate import RiskOptions
+from anonspark.config.gates import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.criterion import Criterion
 from anonspark.core.hierarchies.hierarchy import Hierarchy

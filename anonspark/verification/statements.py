@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark._version import __version__
-from anonspark.config.evaluate import RiskOptions
+from anonspark.config.gates import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.criterion import Criterion
 from anonspark.core.figures import (

@@ -24,7 +24,7 @@ from release_folders import write_checksum
 
 from anonspark.comparison.runner import _require_own_output
 from anonspark.config import Configuration, parse_configuration
-from anonspark.demo.demo import prepare_demo
+from anonspark.demo.people import prepare_demo
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.layers.publish.committing import begin, commit
@@ -33,7 +33,7 @@ from anonspark.layers.publish.metrics_paths import require_usable_metrics
 from anonspark.layers.publish.paths import require_replaceable_release, require_usable_output
 from anonspark.layers.publish.run_state import RunState
 from anonspark.layers.publish.staging import open_staging
-from anonspark.reporting.report_path import place_report, report_place
+from anonspark.reporting.build_report import place_report, report_place
 
 pytestmark = pytest.mark.usefixtures("spark")
 

@@ -13,8 +13,7 @@ import pytest
 from helpers import command
 from places import REPOSITORY
 
-from anonspark.demo.demo import find_class
-from anonspark.demo.people import PEOPLE_SCHEMA, people_of
+from anonspark.demo.people import PEOPLE_SCHEMA, find_class, people_of
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.release.manifest import read_manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes

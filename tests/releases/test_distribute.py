@@ -31,7 +31,7 @@ from anonspark.reporting.nights import read_nights
 from anonspark.sharing.ledger.check import check_ledger, demand_of, required_coalitions
 from anonspark.sharing.ledger.events import Events
 from anonspark.sharing.recipients import distribute as distributing
-from anonspark.sharing.recipients.dry_run import look_at_plan
+from anonspark.sharing.recipients.card import look_at_plan
 from anonspark.sharing.recipients.plan import parse_plan
 from anonspark.utility.evaluation import open_evaluation
 from anonspark.verification.audit import audit_release

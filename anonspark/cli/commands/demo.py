@@ -37,7 +37,7 @@ def demo(
     def generate_and_anonymize(engine: Engine) -> tuple[Path, Release, Shown | None]:
         import pyarrow.parquet as pq
 
-        from anonspark.demo.demo import find_class, prepare_demo
+        from anonspark.demo.people import find_class, prepare_demo
         from anonspark.pipeline.run import run as run_pipeline
         from anonspark.release.manifest import read_manifest
         from anonspark.release.regions import published_attributes

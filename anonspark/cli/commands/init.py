@@ -104,7 +104,7 @@ def profile(  # noqa: PLR0913 - each parameter is an option of the command
 
     def blocks(found: Profile) -> Iterator[Block]:
         from anonspark.presentation.blocks import Text
-        from anonspark.profiling.card import profile_card
+        from anonspark.profiling.page import profile_card
 
         yield profile_card(found.source.path, found)
         yield Text(f"Next: anonspark init {shlex.quote(found.source.path)}")

@@ -79,8 +79,7 @@ def history(
     """Show the trend of all runs."""
 
     def read(engine: Engine) -> list[Night]:
-        from anonspark.reporting.history_page import write_history
-        from anonspark.reporting.nights import read_nights
+        from anonspark.reporting.nights import read_nights, write_history
 
         nights = read_nights(engine, directory)
         if html is not None:

@@ -10,7 +10,7 @@ import typer
 
 from anonspark.cli.command import WITH_ENGINE, Call, command
 from anonspark.cli.options import Details
-from anonspark.cli.printing import print_text
+from anonspark.cli.terminal import print_text
 
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine

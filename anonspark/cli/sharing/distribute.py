@@ -12,8 +12,8 @@ from anonspark.cli.options import Overrides, Resume, RunId, Sign, with_key
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
     from anonspark.sharing.holders.union import Union
+    from anonspark.sharing.recipients.card import PlanLook
     from anonspark.sharing.recipients.distribute import Distribution
-    from anonspark.sharing.recipients.dry_run import PlanLook
     from anonspark.sharing.recipients.plan import Plan as RecipientsPlan
 
 
@@ -48,8 +48,8 @@ def distribute(  # noqa: PLR0913 - each parameter is an option of the command
     signed = with_key(overrides, sign, 'set."output.signing_key"')
 
     def carry_out(engine: Engine, wanted: RecipientsPlan) -> PlanLook | Distribution:
+        from anonspark.sharing.recipients.card import look_at_plan
         from anonspark.sharing.recipients.distribute import distribute as carry
-        from anonspark.sharing.recipients.dry_run import look_at_plan
 
         if look:
             return look_at_plan(engine, wanted, progress=progress)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anonspark.cli.command import Call, Common, command
-from anonspark.cli.usage import help_without_command
+from anonspark.cli.command import Call, Common, command, help_without_command
 from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.foreign_text import visible
 
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
     from anonspark.presentation.terminal import Block
     from anonspark.sharing.ledger.budget import Budget
     from anonspark.sharing.ledger.check import LedgerCheck
+    from anonspark.sharing.ledger.events import LedgerRelease
     from anonspark.sharing.ledger.ledger import Ledger
-    from anonspark.sharing.ledger.releases import LedgerRelease
 
 ledger = typer.Typer(
     name="ledger",

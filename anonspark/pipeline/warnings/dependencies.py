@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from anonspark.config import Configuration
 from anonspark.core.columns import RECORD_HASH, payload_column, quasi_identifier_column
 from anonspark.core.dependencies import Dependency, dense_codes, find_dependencies, joined_codes
-from anonspark.core.rounded_shares import rounded_share
+from anonspark.core.figure_text import rounded_share
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_number, is_plain, is_time
 from anonspark.engine.tasks import Batches

@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from anonspark._version import __version__
+from anonspark.core.arrays import table_fingerprint
 from anonspark.core.figures import SUMMARY, TABLES, arrow_schema
-from anonspark.core.fingerprints import table_fingerprint
 from anonspark.engine.files import Files, PublishedFile
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.tasks import Batches
@@ -32,8 +32,7 @@ from anonspark.release.derived_manifest import sections_of_summary
 from anonspark.release.manifest import NOT_PROTECTED, listing, versions, write_manifest
 from anonspark.release.sidecar_files.contents import write_sidecar_files
 from anonspark.release.signatures import key_name
-from anonspark.sharing.holders.form import Form, form_of
-from anonspark.sharing.holders.parts import Part, read_parts, require_same_types
+from anonspark.sharing.holders.parts import Form, Part, form_of, read_parts, require_same_types
 from anonspark.sharing.holders.writing import Extent, write_union
 from anonspark.verification.audit import audit_opened, audit_table
 from anonspark.verification.claims import claim_of_description

@@ -12,7 +12,7 @@ from typing import Any
 
 from anonspark.engine.files import Files
 from anonspark.errors import DataError
-from anonspark.sharing.ledger.exclusive_files import create_whole, digest_of, text_of
+from anonspark.sharing.ledger.lock import create_whole, digest_of, text_of
 
 CHANGED = (ValueError, TypeError, KeyError, RecursionError)
 """Errors of reading a file that is not as it was written."""

@@ -19,15 +19,14 @@ from anonspark.sharing.ledger.events import (
     PREPARED,
     WITHDRAWN,
     Events,
+    LedgerRelease,
     path_of,
+    releases_of,
     remember,
     remembered,
 )
-from anonspark.sharing.ledger.exclusive_files import digest_of, text_of
 from anonspark.sharing.ledger.key import Key, read_key
-from anonspark.sharing.ledger.layout import FORMAT, Layout
-from anonspark.sharing.ledger.lock import locked
-from anonspark.sharing.ledger.releases import LedgerRelease, releases_of
+from anonspark.sharing.ledger.lock import FORMAT, Layout, digest_of, locked, text_of
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from anonspark.config import Configuration
-from anonspark.core.kinds import Kind
+from anonspark.core.labels import Kind
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.progress import tell
@@ -16,8 +16,7 @@ from anonspark.redaction import Redacted, redact
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.originals import open_by_suffix, open_original
 from anonspark.release.regions import published_attributes
-from anonspark.sharing.pairs.cells import ReadRelease, read_cells
-from anonspark.sharing.pairs.classes import compatible_pairs
+from anonspark.sharing.pairs.classes import ReadRelease, compatible_pairs, read_cells
 from anonspark.sharing.pairs.figures import (
     Diversity,
     PairFigures,
@@ -205,7 +204,7 @@ def audit_releases(
     Notes
     -----
     The jobs of :func:`~anonspark.verification.audit.audit_release` for each release. For every two
-    those of :func:`~anonspark.sharing.pairs.cells.read_cells` and, with the original, one
+    those of :func:`~anonspark.sharing.pairs.classes.read_cells` and, with the original, one
     over its quasi-identifiers. Pairs and bounds are made by the driver, with 100 bytes a pair of
     classes and payload.
     """

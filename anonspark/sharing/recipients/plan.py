@@ -13,8 +13,8 @@ from typing import Any
 
 from anonspark.config import Configuration, parse_configuration
 from anonspark.config.combinations import labels_of_records
+from anonspark.config.loading import assign, parse_overrides, written_overrides
 from anonspark.config.models import CuttingOptions
-from anonspark.config.overrides import assign, parse_overrides, written_overrides
 from anonspark.config.problems import did_you_mean, found, key_path, one_of, validated
 from anonspark.config.reading import TextReader, read_local_text, sibling
 from anonspark.config.short_forms import write_out

@@ -18,8 +18,7 @@ from pydantic import (
 
 from anonspark.config import Configuration, parse_configuration
 from anonspark.config.budget import BudgetOptions, Number, as_fraction
-from anonspark.config.loading import SELECTION, read_configuration
-from anonspark.config.overrides import assign, parse_overrides
+from anonspark.config.loading import SELECTION, assign, parse_overrides, read_configuration
 from anonspark.config.problems import Finding, found, validated
 from anonspark.config.reading import TextReader, read_local_text
 from anonspark.config.section import NonEmptyText, Section

@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anonspark.core.criteria import SensitiveAttribute
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.core.kinds import Kind
-from anonspark.core.sensitive import SensitiveAttribute
+from anonspark.core.labels import Kind
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 CATEGORIES = ("Preschool", "1st-4th", "", "missing", "é", "Doctorate")

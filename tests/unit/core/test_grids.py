@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.grids import CALENDAR_UNITS, UnfitGridError, default_grid, grid_text, read_grid
-from anonspark.core.kinds import Kind
-from anonspark.core.labels import value_labels
+from anonspark.core.labels import Kind, value_labels
 
 STEPS: dict[Kind, list[float | str]] = {
     "integer": [1, 2, 5, 10, 2000],

@@ -12,7 +12,7 @@ import numba
 import numpy as np
 import pytest
 
-from anonspark.kernels import compiling, machine_code
+from anonspark.kernels import compiling, numba_patches
 from anonspark.kernels.compiling import Kernel, kernel
 from anonspark.kernels.signatures import boolean, float64, int64, types, uint64, void
 
@@ -64,10 +64,10 @@ _TWICE = Kernel(_twice, uint64(int64))
 
 @pytest.fixture
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr(machine_code.config, "CACHE_DIR", str(tmp_path))
-    machine_code.folder_to_compile_into.cache_clear()
+    monkeypatch.setattr(numba_patches.config, "CACHE_DIR", str(tmp_path))
+    numba_patches.folder_to_compile_into.cache_clear()
     yield tmp_path
-    machine_code.folder_to_compile_into.cache_clear()
+    numba_patches.folder_to_compile_into.cache_clear()
 
 
 @pytest.mark.usefixtures("own_folder")

@@ -28,9 +28,8 @@ from references import (
     violated_criteria,
 )
 
-from anonspark.core.criteria import Criteria, Units, paired
+from anonspark.core.criteria import Criteria, SensitiveAttribute, Units, paired
 from anonspark.core.criterion import Criterion
-from anonspark.core.sensitive import SensitiveAttribute
 from anonspark.kernels.criteria import (
     clear_counts,
     count_values,

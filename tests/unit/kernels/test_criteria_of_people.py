@@ -8,9 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from references import most_values_with_people
 
-from anonspark.core.criteria import Criteria, PeopleOfGroup, Units, paired
+from anonspark.core.criteria import Criteria, PeopleOfGroup, SensitiveAttribute, Units, paired
 from anonspark.core.criterion import Criterion
-from anonspark.core.sensitive import SensitiveAttribute
 from anonspark.kernels.criteria import group_satisfies, judge
 from anonspark.kernels.people import match_values
 

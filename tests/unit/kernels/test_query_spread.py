@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from references import k_alone, no_values
 
 from anonspark.core.queries import Domain, Queries, draw_queries
-from anonspark.kernels.microaggregation import microaggregate
-from anonspark.kernels.query_spread import spread_for_queries
+from anonspark.kernels.microaggregation import microaggregate, spread_for_queries
 
 # In the order in which queries are drawn.
 ADULT_ATTRIBUTES = sorted(ADULT.quasi_identifiers)

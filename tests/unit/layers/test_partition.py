@@ -38,7 +38,7 @@ from references import attribute_of, k_alone
 
 from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
-from anonspark.core.kinds import Kind
+from anonspark.core.labels import Kind
 from anonspark.engine.spark.table import _murmur3, keys_for_partitions
 from anonspark.kernels.descent import DISTANCE
 from anonspark.kernels.paths import child_path, priority, root_path

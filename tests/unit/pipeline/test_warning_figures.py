@@ -9,10 +9,13 @@ from cases import cases
 
 from anonspark.config import parse_configuration
 from anonspark.core.figure_text import share_of_records
-from anonspark.pipeline.warnings.identifiers import identifier_warnings, withheld_warnings
-from anonspark.pipeline.warnings.published_values import published_value_warnings
+from anonspark.pipeline.warnings.published_values import (
+    identifier_warnings,
+    published_value_warnings,
+    withheld_warnings,
+)
+from anonspark.pipeline.warnings.release_warning import seed_warnings
 from anonspark.pipeline.warnings.sensitive_values import plain_spelling
-from anonspark.pipeline.warnings.settings import seed_warnings
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
 
 

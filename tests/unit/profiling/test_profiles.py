@@ -18,10 +18,9 @@ from hypothesis import strategies as st
 
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.profiling.card import dependency_texts, markers_text
 from anonspark.profiling.counting import count_columns, readings_of
 from anonspark.profiling.draft import Answers, draft_configuration
-from anonspark.profiling.page import profile_page
+from anonspark.profiling.page import dependency_texts, markers_text, profile_page
 from anonspark.profiling.profile import MISSING_MARKERS, Profile, profile_table
 from anonspark.profiling.source import find_source
 from anonspark.progress import Progress

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.core.dependencies import NEARLY, find_dependencies, most_frequent
-from anonspark.profiling.uniqueness import measure_sets
+from anonspark.profiling.counting import measure_sets
 
 K = 3
 

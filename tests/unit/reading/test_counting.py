@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from anonspark.errors import ConfigurationError
 from anonspark.reading import counting
 from anonspark.reading.attributes import ReadAttribute
-from anonspark.reading.counting import CountedRegions, count_regions
-from anonspark.reading.query_compiler import formula_of
+from anonspark.reading.counting import CountedRegions, count_regions, formula_of
 from anonspark.reading.questions import parse_question
 
 ATTRIBUTES = {

@@ -24,20 +24,21 @@ from anonspark.reporting import (
     risk_sections,
     value_sections,
 )
-from anonspark.reporting.axes import (
+from anonspark.reporting.bins import Bins, merge_bins, plan_bins
+from anonspark.reporting.evidence import Disclosure, Evidence
+from anonspark.reporting.figures import Figures
+from anonspark.reporting.marginals import (
     GroupAxis,
+    Marginal,
     OrderedAxis,
+    beginnings,
+    levels_of,
     numbers_axis,
+    plan_groups,
     spread_present,
 )
-from anonspark.reporting.bins import Bins, merge_bins, plan_bins
-from anonspark.reporting.class_sizes import class_sizes
-from anonspark.reporting.disclosure import Disclosure
-from anonspark.reporting.evidence import Evidence
-from anonspark.reporting.figures import Figures
-from anonspark.reporting.groups import beginnings, levels_of, plan_groups
-from anonspark.reporting.marginals import Marginal
 from anonspark.reporting.original import OriginalFigures
+from anonspark.reporting.risk_sections import class_sizes
 from anonspark.reporting.usefulness import usefulness
 from anonspark.verification.truthfulness import Truthfulness
 

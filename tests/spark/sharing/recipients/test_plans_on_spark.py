@@ -25,9 +25,8 @@ from anonspark.progress import Progress
 from anonspark.sharing.ledger.check import check_ledger, demand_of, required_coalitions
 from anonspark.sharing.ledger.key import Key
 from anonspark.sharing.recipients.distribute import distribute
-from anonspark.sharing.recipients.frozen_source import OpenFrozen
 from anonspark.sharing.recipients.plan import parse_plan
-from anonspark.sharing.recipients.source import read_source
+from anonspark.sharing.recipients.source import OpenFrozen, read_source
 
 ROWS = 500
 

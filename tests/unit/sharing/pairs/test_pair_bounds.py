@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.errors import DataError
 from anonspark.sharing.pairs import classes as class_pairs
-from anonspark.sharing.pairs.cells import ReadRelease, TwoReleases, read_cells
-from anonspark.sharing.pairs.classes import compatible_pairs
+from anonspark.sharing.pairs.classes import ReadRelease, TwoReleases, compatible_pairs, read_cells
 from anonspark.sharing.pairs.figures import (
     BoundedPairs,
     Diversity,

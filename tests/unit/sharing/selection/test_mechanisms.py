@@ -13,7 +13,7 @@ import pytest
 from cases import one_by_day
 from scipy import stats
 
-from anonspark.core.attribute_scores import chi_square, gini_score
+from anonspark.core.association import chi_square, gini_score
 from anonspark.core.exact_noise import Below
 from anonspark.sharing.selection.mechanisms import (
     choose,
