@@ -20,10 +20,10 @@ from typer.main import get_command
 from anonspark._version import __version__
 from anonspark.cli.command import help_without_command, usage_problem
 from anonspark.cli.commands.arrange import arrange
-from anonspark.cli.commands.check import check, plan
+from anonspark.cli.commands.check import check
 from anonspark.cli.commands.compare import compare
 from anonspark.cli.commands.convert import convert
-from anonspark.cli.commands.demo import demo, generate
+from anonspark.cli.commands.demo import demo
 from anonspark.cli.commands.doctor import doctor
 from anonspark.cli.commands.init import init, profile
 from anonspark.cli.commands.query import mapping, query
@@ -63,7 +63,7 @@ class _Sections(TyperGroup):
             rows = [
                 (name.ljust(widest), self.commands[name].get_short_help_str(80))
                 for name in listed
-                if name in self.commands and title
+                if name in self.commands
             ]
             if rows:
                 with formatter.section(title):
@@ -114,16 +114,11 @@ _SECTIONS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "schema": (schema, "> anonspark.schema.json"),
         "verifier": (verifier, "> check_release.py"),
     },
-    # Other commands do what these do.
-    "": {
-        "plan": (plan, "people.yaml"),
-        "generate": (generate, "--rows 1000000 --out people"),
-    },
 }
 for _title, _commands in _SECTIONS.items():
     for _name, (_command, _arguments) in _commands.items():
         _example = f"Example: anonspark {_name} {_arguments}".rstrip()
-        application.command(_name, epilog=_example, hidden=not _title)(_command)
+        application.command(_name, epilog=_example)(_command)
 application.add_typer(ledger)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime
 import hashlib
 import math
-import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import reduce
@@ -28,7 +27,7 @@ from numpy.typing import NDArray
 from anonspark.config import Configuration, parse_configuration
 from anonspark.config.variables import configuration_yaml
 from anonspark.engine.values.hashing import xxhash64
-from anonspark.errors import ConfigurationError, PublishingError
+from anonspark.errors import ConfigurationError
 from anonspark.ownership import fault_at
 from anonspark.release.regions import OrderedRegion, PublishedAttribute, Region, read_label
 
@@ -36,18 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
-
-    from anonspark.engine.tasks import Batches
-
 
 Longs = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
-
-# What Hadoop and Java throw at an address.
-_NOT_WRITTEN: Final = re.compile(
-    r"(?:java\.io|java\.nio\.file|org\.apache\.hadoop\.\w+)\.\w+Exception"
-)
 
 PEOPLE_SCHEMA: Final = pa.schema(
     {
@@ -82,14 +72,10 @@ EDUCATION_ORDER: Final = (
 )
 """The values of the column ``education``, lowest first."""
 
-PEOPLE_FORMATS: Final = ("parquet", "csv", "orc", "json")
-"""The formats :func:`write_people` can write."""
-
 # The table describes this day for ever: a clock would make the same seed give another table.
 _TODAY: Final = datetime.date(2024, 12, 31)
 _DAYS_PER_YEAR: Final = 365.25
 _SECONDS_PER_DAY: Final = 86_400
-_ROWS_PER_PARTITION: Final = 500_000  # a Parquet file of some 20 MB
 
 # Lower ends of the age groups after the first one, in years.
 _AGE_GROUPS: Final = (35, 50, 65, 80)
@@ -404,131 +390,6 @@ def _last_visit(draw: _Draws) -> Longs:
     last_morning = _day(_TODAY) * _SECONDS_PER_DAY + 8 * 3600
     values: Longs = (last_morning - days_ago * _SECONDS_PER_DAY + second).astype(np.int64)
     return values
-
-
-def generate_people(
-    spark: SparkSession, rows: int, seed: int = 0, partitions: int | None = None
-) -> DataFrame:
-    """Describe the table of :func:`people_of` as a DataFrame.
-
-    Nothing is computed before an action. The data never leaves the executors, and there is no
-    shuffle.
-
-    Parameters
-    ----------
-    spark : SparkSession
-        The session to use.
-    rows : int
-        Number of people, at least 1.
-    seed : int
-        Another seed gives other people.
-    partitions : int, optional
-        Number of partitions. The people are the same for any. By default one for every 500,000
-        rows.
-
-    Returns
-    -------
-    DataFrame
-        The people, identifiers first.
-
-    Raises
-    ------
-    ConfigurationError
-        If `rows` or `partitions` is below 1.
-    """
-    from anonspark.engine.spark.arrow import spark_schema
-    from anonspark.engine.spark.tasks import map_batches
-
-    problems = [
-        f"{name}: is {value}, but must be 1 or more."
-        for name, value in (("rows", rows), ("partitions", partitions))
-        if value is not None and value < 1
-    ]
-    if problems:
-        raise ConfigurationError(*problems)
-    if partitions is None:
-        partitions = math.ceil(rows / _ROWS_PER_PARTITION)
-
-    def people(batches: Batches) -> Batches:
-        for batch in batches:
-            yield people_of(seed, batch.column(0).to_numpy())
-
-    numbers = spark.range(0, rows, 1, partitions)
-    return map_batches(numbers, people, spark_schema(PEOPLE_SCHEMA))
-
-
-def write_people(
-    spark: SparkSession,
-    rows: int,
-    path: str | Path,
-    seed: int = 0,
-    format: str = "parquet",
-    partitions: int | None = None,
-) -> None:
-    """Write the table of :func:`generate_people` to a new folder, one file a partition.
-
-    Cost: one job without a shuffle.
-
-    Parameters
-    ----------
-    spark : SparkSession
-        The session to use.
-    rows : int
-        Number of people, at least 1.
-    path : str or Path
-        Where to write: a path or any URI that Hadoop knows. Nothing may be there yet.
-    seed : int
-        Another seed gives other people.
-    format : str
-        One of `PEOPLE_FORMATS`. Files in CSV have a header, and instants in the session's time
-        zone.
-    partitions : int, optional
-        Number of files. By default one for every 500,000 rows.
-
-    Raises
-    ------
-    ConfigurationError
-        If something is at `path` already, be it a link to nothing, it cannot be reached, the format
-        is unknown, or a number is below 1.
-    PublishingError
-        If it cannot be written.
-    """
-    if format not in PEOPLE_FORMATS:
-        raise ConfigurationError(
-            f"format: is {format!r}, but must be one of {', '.join(PEOPLE_FORMATS)}."
-        )
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import AnalysisException
-
-    from anonspark.engine.spark.errors import environment_problem
-    from anonspark.engine.spark.filesystem import files_of, path_for
-    from anonspark.layers.publish.paths import require_target
-
-    files = files_of(spark)
-    files.qualified(str(path))
-    # Spark takes a link to nothing for a free place, and fails there after the work.
-    require_target(files, "out", str(path))
-    writer = generate_people(spark, rows, seed, partitions).write.mode("errorifexists")
-    if format == "csv":
-        writer = writer.options(header=True, timestampFormat="yyyy-MM-dd HH:mm:ss")
-    try:
-        writer.format(format).save(path_for(spark, str(path)))
-    except Py4JJavaError as error:
-        # A parent that is read-only or of somebody else, a full disk.
-        if environment_problem(error) is not None or not _NOT_WRITTEN.search(str(error)):
-            raise
-        raise PublishingError(
-            f"{path}: cannot be written. Check that its parent can be written and has room"
-        ) from error
-    except AnalysisException as error:
-        # Spark looks before it starts a job. The name of the condition is part of the text in
-        # every version, the method that returns it is not.
-        if "PATH_ALREADY_EXISTS" not in str(error):
-            raise
-        raise ConfigurationError(
-            f"{path}: exists already and would have to be overwritten. Give another path or remove"
-            " it first."
-        ) from error
 
 
 def prepare_demo(directory: Path, rows: int) -> tuple[Path, Configuration]:

@@ -13,7 +13,6 @@ from anonspark.presentation.bars import Bars, Series, bar_chart
 from anonspark.presentation.blocks import Block, Cell, Chart, Role, Section, Table, Text
 from anonspark.presentation.card import Card
 from anonspark.presentation.document import render
-from anonspark.profiling.counting import ColumnSet
 from anonspark.profiling.profile import Profile
 
 ROLES = {
@@ -25,6 +24,8 @@ ROLES = {
 
 SHOWN = 5
 """Sets of each size that are shown."""
+
+_NONE = "No proposed quasi-identifier gives another column away, and none gives it away."
 
 # What is guessed to within some is never said of all records.
 _NOT_ALL = 0.9999
@@ -73,22 +74,6 @@ def unique_text(profile: Profile) -> list[str]:
         f"{percent(number, profile.sample_rows, short=True)} of the records are identified by "
         f"{phrase}"
         for number, phrase in zip(profile.uniqueness.unique_by_size, phrases, strict=False)
-    ]
-
-
-def set_columns(profile: Profile) -> list[str]:
-    """Return the headings of a table of sets."""
-    return ["columns", "distinction", "separation", "unique", f"fewer than {profile.k}"]
-
-
-def set_cells(group: ColumnSet, profile: Profile) -> list[str]:
-    """Return the cells of a set."""
-    return [
-        " + ".join(group.columns),
-        ratio_text(group.distinction),
-        ratio_text(group.separation),
-        percent(group.unique, profile.sample_rows, short=True),
-        percent(group.few, profile.sample_rows, short=True),
     ]
 
 
@@ -171,13 +156,13 @@ def profile_card(
         unique[-1] if unique else no_sets_text(profile),
         None,
         figures,
-        [_card_columns(profile), *_card_sets(profile)],
+        [_columns(profile), *_sets(profile)],
         remarks=[text for text in remarks if text],
         charts=charts,
     )
 
 
-def _card_columns(profile: Profile) -> Table:
+def _columns(profile: Profile) -> Table:
     names = ["column", "kind", "values", "missing", "unique", f"<{profile.k}", "looks like"]
     with_examples = any(column.examples for column in profile.columns)
     rows: list[list[Cell]] = [
@@ -197,14 +182,23 @@ def _card_columns(profile: Profile) -> Table:
     return Table(title, [*names, *(["examples"] if with_examples else [])], rows)
 
 
-def _card_sets(profile: Profile) -> list[Table]:
+def _sets(profile: Profile) -> list[Table]:
     """Return the columns that together identify most records."""
+
+    def share(records: int) -> str:
+        return percent(records, profile.sample_rows, short=True)
+
+    columns = ["columns", "distinction", "separation", "unique", f"fewer than {profile.k}"]
     tables = []
     for size, title in ((2, "Pairs that identify most"), (3, "Triples that identify most")):
-        rows = [set_cells(group, profile) for group in profile.uniqueness.of_size(size)[:SHOWN]]
-        tables.append(Table(title, set_columns(profile), rows))
+        rows = [
+            [" + ".join(group.columns), ratio_text(group.distinction),
+             ratio_text(group.separation), share(group.unique), share(group.few)]
+            for group in profile.uniqueness.of_size(size)[:SHOWN]
+        ]  # fmt: skip
+        tables.append(Table(title, columns, rows))
     causing = [
-        [" + ".join(group.columns), percent(group.minimal_unique, profile.sample_rows, short=True)]
+        [" + ".join(group.columns), share(group.minimal_unique)]
         for group in profile.uniqueness.causing(SHOWN)
     ]
     tables.append(Table("Smallest identifying combinations", ["columns", "records"], causing))
@@ -236,15 +230,21 @@ def profile_page(profile: Profile) -> str:
     str
         HTML that loads nothing and runs no script. With values only if the profile has them.
     """
+    sets = (measured_text(profile) or no_sets_text(profile), *unique_text(profile))
+    dependencies = dependency_texts(profile) or [_NONE]
     sections = [
         Section(
             "columns",
             "Columns",
-            [_columns(profile), *_markers(profile), _chart(profile), *_examples(profile)],
+            [_columns(profile), *_texts(markers_text(profile)), _chart(profile)],
         ),
-        Section("roles", "Proposed roles", [_roles(profile), *_unit(profile)]),
-        Section("sets", "Columns together", _sets(profile)),
-        Section("dependencies", "Columns that give others away", _dependencies(profile)),
+        Section("roles", "Proposed roles", [_roles(profile), *_texts(unit_text(profile))]),
+        Section("sets", "Columns together", [*_texts(*sets), *_sets(profile)]),
+        Section(
+            "dependencies",
+            "Columns that give others away",
+            _texts(*dependencies),
+        ),
     ]
     return render(
         title="Profile",
@@ -256,29 +256,8 @@ def profile_page(profile: Profile) -> str:
     )
 
 
-def _columns(profile: Profile) -> Table:
-    rows, k = profile.rows, profile.k
-    return Table(
-        "Values of each column, counted over all rows",
-        ["column", "kind", "different values", "missing", "unique", f"shared by fewer than {k}",
-         "looks like"],
-        [
-            [
-                column.name,
-                column.kind,
-                f"{column.counts.distinct:,}",
-                percent(column.counts.missing, rows, short=True),
-                percent(column.counts.unique, rows, short=True),
-                percent(column.counts.few, rows, short=True),
-                f"{column.looks_like} (by {column.told_by})" if column.looks_like else "",
-            ]
-            for column in profile.columns
-        ],
-    )  # fmt: skip
-
-
-def _markers(profile: Profile) -> list[Block]:
-    return [Text(text)] if (text := markers_text(profile)) else []
+def _texts(*texts: str | None) -> list[Block]:
+    return [Text(text) for text in texts if text]
 
 
 def _chart(profile: Profile) -> Block:
@@ -305,47 +284,9 @@ def _chart(profile: Profile) -> Block:
     return bar_chart("few", chart, "A bar for each column: " + title.lower(), figures)
 
 
-def _examples(profile: Profile) -> list[Block]:
-    some = [
-        [column.name, " · ".join(column.examples)] for column in profile.columns if column.examples
-    ]
-    return [Table("Most frequent values", ["column", "examples"], some)] if some else []
-
-
 def _roles(profile: Profile) -> Table:
     return Table(
         "Roles that anonspark init would write. Correct them",
         ["column", "role", "because"],
         [[column.name, Role(ROLES[column.role]), column.reason] for column in profile.columns],
     )
-
-
-def _unit(profile: Profile) -> list[Block]:
-    return [Text(text)] if (text := unit_text(profile)) else []
-
-
-def _sets(profile: Profile) -> list[Block]:
-    sets = profile.uniqueness
-    blocks: list[Block] = [
-        Text(text)
-        for text in (measured_text(profile) or no_sets_text(profile), *unique_text(profile))
-    ]
-    for size, name in ((1, "Single columns"), (2, "Pairs"), (3, "Triples")):
-        some = [set_cells(group, profile) for group in sets.of_size(size)[:SHOWN]]
-        if some:
-            blocks.append(Table(f"{name} that identify most", set_columns(profile), some))
-    causing = [
-        [" + ".join(group.columns), percent(group.minimal_unique, profile.sample_rows, short=True)]
-        for group in sets.causing(SHOWN)
-    ]
-    if causing:
-        caption = "Smallest identifying combinations"
-        blocks.append(Table(caption, ["columns", "records"], causing))
-    return blocks
-
-
-def _dependencies(profile: Profile) -> list[Block]:
-    texts = dependency_texts(profile)
-    return [Text(text) for text in texts] or [
-        Text("No proposed quasi-identifier gives another column away, and none gives it away.")
-    ]

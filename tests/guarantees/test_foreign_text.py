@@ -77,7 +77,7 @@ def test_no_command_shows_codes(
         (0, ["profile", "t.parquet", "--show-values"]),
         (0, ["init", "t.parquet", "--out", "drafted.yaml"]),
         (0, ["check", "c.json"]),
-        (0, ["plan", "c.json"]),
+        (0, ["check", "c.json", "--plan"]),
         (0, ["run", "c.json"]),
         (0, ["verify", "release", "--original", "t.parquet"]),
         (0, ["query", "release", f"by {quoted}"]),

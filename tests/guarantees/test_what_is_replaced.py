@@ -297,15 +297,6 @@ def test_a_demo_replaces_demos_alone(tmp_path: Path) -> None:
     assert configuration.read_bytes() == b"input: {path: a}\n"
 
 
-def test_people_are_not_written_to_a_link(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "people").symlink_to(tmp_path / "nowhere")
-    outcome = command(capsys, "generate", "--rows", "10", "--out", tmp_path / "people")
-    assert outcome.code == 2
-    assert "is a symbolic link" in outcome.err
-
-
 def test_comparisons_replace_comparisons_alone(spark: SparkSession, tmp_path: Path) -> None:
     files, output = FileSystem(spark), tmp_path / "grid"
     configuration = configured(tmp_path)

@@ -8,6 +8,7 @@ import re
 import runpy
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -140,17 +141,18 @@ def test_a_file_that_is_not_of_the_release_is_told_alone(
     assert f"holds what does not belong to the release: data/{name}. " in error
 
 
-@pytest.mark.parametrize("name", ["check", "plan"])
+@pytest.mark.parametrize("options", [(), ("--plan",)])
 def test_looking_ahead_writes_nothing(
-    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: Sequence[str]
 ) -> None:
     before = contents(tmp_path)
-    outcome = command(capsys, name, configuration, "--set", "execution.task_rows=60")
+    arguments = ("check", configuration, "--set", "execution.task_rows=60")
+    outcome = command(capsys, *arguments, *options)
     assert outcome.code == 0, outcome.err
     assert contents(tmp_path) == before
     assert "200" in outcome.out
     assert "Zebediah" not in outcome.out
-    if name == "check":
+    if not options:
         assert "attributes.age: 1 values are missing" in outcome.out
         assert "1 to be dropped" in outcome.out
     else:
@@ -279,13 +281,13 @@ def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_needs_spark_without_it_says_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail() -> str:
         raise EnvironmentProblem("pyspark is not installed")
 
     monkeypatch.setattr("anonspark.engine.spark.java.installed_spark_version", fail)
-    outcome = command(capsys, "generate", "--rows", "10", "--out", tmp_path / "people")
+    outcome = command(capsys, "history", "hdfs:///people")
     assert (outcome.code, outcome.err) == (6, "error: pyspark is not installed\n")
     assert command(capsys, "doctor").code == 0
 
@@ -304,46 +306,6 @@ def test_doctor_names_the_remedy(
     assert "Java        none\n" in outcome.out
     assert "No Java was found. What to do: install one. Kernels" in outcome.err
     assert "anonspark[numba]" in outcome.err
-
-
-@pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("format", ["parquet", "csv"])
-def test_generate(tmp_path: Path, capsys: pytest.CaptureFixture[str], format: str) -> None:
-    target = tmp_path / "people"
-    arguments = ("generate", "--rows", "300", "--out", target, "--format", format, "--seed", "3")
-    outcome = command(capsys, *arguments)
-    assert outcome.code == 0, outcome.err
-    assert f"300 people at {target}" in outcome.out.replace("\n", "")
-    if format == "parquet":
-        assert pq.read_table(target).num_rows == 300
-    before = contents(tmp_path)
-    outcome = command(capsys, *arguments)
-    assert outcome.code == 2, outcome.err
-    assert str(target) in outcome.err
-    assert contents(tmp_path) == before
-
-
-@pytest.mark.parametrize(
-    ("wrong", "told"), [(("--rows", "-5"), "rows"), (("--format", "xls"), "xls")]
-)
-def test_generate_refuses(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: tuple[str, str], told: str
-) -> None:
-    target = tmp_path / "people"
-    outcome = command(capsys, "generate", "--rows", "10", "--out", target, *wrong)
-    assert outcome.code == 2, outcome.err
-    assert told in outcome.err
-    assert not target.exists()
-
-
-@pytest.mark.usefixtures("spark")
-def test_generate_below_what_is_no_directory(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "file").touch()
-    outcome = command(capsys, "generate", "--rows", "10", "--out", tmp_path / "file" / "people")
-    assert outcome.code == 5, outcome.err
-    assert "cannot be written" in outcome.err
 
 
 def test_schema(configuration: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -382,7 +344,7 @@ def test_as_a_module_of_python(
 def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     outcome = command(capsys, "--help")
     assert outcome.code == 0
-    for name in ("run", "check", "plan", "verify", "demo", "doctor", "generate", "schema"):
+    for name in ("run", "check", "verify", "demo", "doctor", "schema"):
         assert name in outcome.out
 
 

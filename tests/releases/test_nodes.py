@@ -236,7 +236,7 @@ def test_a_plan_shows_the_nodes_of_the_search(
     for most in (5_000_000, 1):
         # Tuples on the cluster, of which this engine is one, are told of alike.
         setting = f"model.driver_tuples={most}"
-        outcome = command(capsys, "plan", path, "--nodes", "--json", "--set", setting)
+        outcome = command(capsys, "check", path, "--nodes", "--json", "--set", setting)
         assert outcome.code == 0, outcome.err
         found[most] = json.loads(outcome.out)["best_nodes"]
     assert found[1] == found[5_000_000]
@@ -246,7 +246,7 @@ def test_a_plan_shows_the_nodes_of_the_search(
     assert (finest["is_allowed"], finest["is_chosen"]) == (False, False)
     # Nothing stays that could be taken for a release, nor raw records.
     assert contents(tmp_path) == before
-    shown = command(capsys, "plan", path, "--nodes", "--quiet")
+    shown = command(capsys, "check", path, "--nodes", "--quiet")
     assert "suppresses too much" in shown.out
     assert "keep them internal" in shown.out
     assert command(capsys, "run", path, "--quiet").code == 0
@@ -262,6 +262,6 @@ def test_other_models_have_no_nodes(tmp_path: Path, capsys: pytest.CaptureFixtur
     path = configuration_of(tmp_path)
     document = json.loads(path.read_text()) | {"model": {"name": "smondrian"}}
     path.write_text(json.dumps(document))
-    outcome = command(capsys, "plan", path, "--nodes")
+    outcome = command(capsys, "check", path, "--nodes")
     assert outcome.code == 2
     assert "--nodes: model.name is smondrian, which searches no lattice" in outcome.err

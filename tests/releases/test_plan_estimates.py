@@ -28,7 +28,7 @@ def configuration(tmp_path: Path) -> Path:
 def planned(
     capsys: pytest.CaptureFixture[str], configuration: Path, *arguments: str
 ) -> dict[str, Any]:
-    outcome = command(capsys, "plan", configuration, "--quiet", "--json", *arguments)
+    outcome = command(capsys, "check", "--plan", configuration, "--quiet", "--json", *arguments)
     assert outcome.code == 0, outcome.err
     told: dict[str, Any] = json.loads(outcome.out)
     return told
@@ -55,7 +55,7 @@ def test_an_earlier_run_tells_what_another_takes(
     assert after["run_id"] == "first"
     assert after["bytes"] == 2 * data["bytes"]
     assert after["seconds"] == pytest.approx(2 * sum(manifest["seconds"].values()))
-    shown = command(capsys, "plan", configuration, "--quiet").out
+    shown = command(capsys, "check", "--plan", configuration, "--quiet").out
     assert "of data: as run first, which published 200 records" in shown
     # Of other settings it tells nothing.
     assert planned(capsys, configuration, "--set", "privacy.k=9")["estimate"]["run_id"] is None

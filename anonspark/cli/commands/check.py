@@ -61,17 +61,6 @@ def check(
     call.show(document, lambda _: checked_blocks(config, checked))
 
 
-@command(*CONFIGURED)
-def plan(
-    call: Call,
-    config: ConfigurationPath,
-    overrides: Overrides = None,
-    nodes: Annotated[bool, typer.Option("--nodes", help=_NODES)] = False,
-) -> None:
-    """Show what a run would do, as check --plan does."""
-    _show_plan(call, config, overrides, nodes=nodes)
-
-
 def _show_plan(call: Call, config: ConfigurationPath, overrides: Overrides, *, nodes: bool) -> None:
     from anonspark.cli.display import plan_blocks
     from anonspark.engine.choice import choose_engine

@@ -317,8 +317,6 @@ def test_hierarchies_and_their_types(hierarchy: Any, kind: str | None, types: li
             continue
         (problem,) = problems_of(document)
         assert problem.startswith("attributes.b.hierarchy: found a hierarchy together with the ty")
-        with pytest.raises(jsonschema.ValidationError):
-            validate_document(document)
 
 
 def test_a_rule_as_it_is_read() -> None:
@@ -349,8 +347,6 @@ def test_refused_widths(width: Any) -> None:
 def test_hierarchies_in_the_wrong_place(written: str, expected: list[str]) -> None:
     document = with_hierarchy(**yaml.safe_load(written))
     assert problems_of(document) == [f"attributes.b.hierarchy: {spelled(expected)[0]}"]
-    with pytest.raises(jsonschema.ValidationError):
-        validate_document(document)
 
 
 def test_a_rule_can_be_set() -> None:

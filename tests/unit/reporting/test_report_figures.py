@@ -18,8 +18,9 @@ from anonspark.release.axes import Axis
 from anonspark.release.manifest import Manifest
 from anonspark.release.regions import PublishedAttribute, leaves_by_label, read_regions
 from anonspark.reporting import (
-    axes,
-    loss_sections,
+    marginals as marginals_module,
+)
+from anonspark.reporting import (
     proof_sections,
     risk_sections,
     value_sections,
@@ -241,7 +242,7 @@ def test_regions_are_summed_up_block_by_block(monkeypatch: pytest.MonkeyPatch) -
     records = np.arange(1.0, 1 + len(labels))[np.argsort(numbers)]
     expected = records @ axis.parts(regions)
     for size in (1, 2, 3, 100):
-        monkeypatch.setattr(axes, "_BLOCK", size)
+        monkeypatch.setattr(marginals_module, "_BLOCK", size)
         np.testing.assert_allclose(axis.totals(regions, records), expected)
 
 
@@ -357,7 +358,7 @@ def test_no_credentials_are_in_the_command() -> None:
 
 SECTIONS = {
     "proof_sections.gates": proof_sections.gates,
-    "loss_sections.rounds": loss_sections.rounds,
+    "value_sections.rounds": value_sections.rounds,
 }
 
 
@@ -377,7 +378,7 @@ def test_missing_values_in_the_table_of_loss(missing: list[Any], expected: list[
         {"attribute": name, "kind": "integer", "weight": 1.0, "missing_rows": count, **figures}
         for name, count in missing
     ]
-    assert [row[-1] for row in cells(loss_sections.loss(evidence(attributes=rows)))] == expected
+    assert [row[-1] for row in cells(value_sections.loss(evidence(attributes=rows)))] == expected
 
 
 def test_few_records_left_out_are_not_told_by_the_utility() -> None:
