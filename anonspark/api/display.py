@@ -16,9 +16,9 @@ from anonspark.api.progress import in_notebook, ipython_display
 from anonspark.core.figure_text import percent
 from anonspark.errors import ConfigurationError
 from anonspark.ownership import fault_at
-from anonspark.presentation.bars import Bars, Series, bar_chart
 from anonspark.presentation.blocks import Chart, Table
 from anonspark.presentation.card import Card, card_html, card_text, chart_html, table_text
+from anonspark.presentation.charts import Bars, Series, bar_chart
 from anonspark.presentation.svg import words_of
 from anonspark.reporting.risk_sections import size_bins
 

@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from anonspark._version import __version__
-from anonspark.cli.command import help_without_command, usage_problem
+from anonspark.cli.command import ERR, help_without_command, usage_problem
 from anonspark.cli.commands.arrange import arrange
 from anonspark.cli.commands.check import check
 from anonspark.cli.commands.compare import compare
@@ -38,7 +38,6 @@ from anonspark.cli.sharing.clean import clean
 from anonspark.cli.sharing.distribute import distribute, union
 from anonspark.cli.sharing.ledger import ledger
 from anonspark.cli.sharing.select import select_attributes
-from anonspark.cli.terminal import ERR
 from anonspark.core.run_ids import RUN_DATE_VARIABLE
 from anonspark.errors import (
     AnonsparkError,

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
+import io
+import json
+import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
 
 import typer
+from rich.console import Console, ConsoleDimensions
+from rich.text import Text
 
 from anonspark.cli.engine_runner import work_with_engine, work_with_spark
 from anonspark.cli.logs import LOG
-from anonspark.cli.options import AsJson, EngineOption, Master, Quiet
-from anonspark.cli.terminal import OUT, print_json
 from anonspark.errors import ConfigurationError, SparkNeededError
+from anonspark.foreign_text import json_text, visible, visible_lines
 from anonspark.progress import Progress
+from anonspark.redaction import redact, redact_values
 
 if TYPE_CHECKING:
     from anonspark.config import Configuration
@@ -24,6 +33,147 @@ if TYPE_CHECKING:
     from anonspark.engine.choice import EngineName, Work
     from anonspark.engine.protocol import Engine
     from anonspark.presentation.terminal import Block
+
+
+ConfigurationPath = Annotated[
+    str, typer.Argument(metavar="CONFIG", help="YAML file, local or at any Hadoop address.")
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY.PATH=VALUE", help="Change a key for this command. Can be repeated."
+    ),
+]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Spark master, or sc://HOST:PORT of Spark Connect. Default: the one of spark-submit, "
+        "else an embedded local Spark.",
+    ),
+]
+EngineOption = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="auto|local|spark",
+        help="Where it runs: in this process, or on Spark. auto takes this process if you give no "
+        "Spark and the files are local and fit.",
+    ),
+]
+Holdout = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH", help="Test the models on this table, which is not part of the original."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Details = Annotated[
+    bool, typer.Option("--details", help="Show all figures, and what is only claimed.")
+]
+Sign = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KEY",
+        help="Sign the release: a private SSH key of Ed25519, or its .pub if the agent has it.",
+    ),
+]
+RunId = Annotated[str | None, typer.Option(help="Name of the run in metrics and manifest.")]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Continue the killed run of this output, or start a new one if there is none. "
+        "If several were killed, name one with --run-id. Finished rounds stay if this run fails.",
+    ),
+]
+
+
+def with_key(
+    overrides: list[str] | None, sign: str | None, path: str = "output.signing_key"
+) -> list[str]:
+    """Return overrides with the one that ``--sign`` stands for."""
+    return [*(overrides or []), *([] if sign is None else [f"{path}={json.dumps(sign)}"])]
+
+
+def hierarchy_files(what: str) -> Any:
+    """Return the option ``--hierarchy``, whose help says what the files are for."""
+    return typer.Option(
+        "--hierarchy",
+        metavar="COLUMN=PATH",
+        help=f"File of a column's hierarchy, {what}. Can be repeated.",
+    )
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON, without credentials."""
+
+    def plain(other: object) -> object:
+        if isinstance(other, Decimal):
+            return int(other)
+        if isinstance(other, date):
+            return other.isoformat()
+        return str(other)
+
+    document = json.loads(json.dumps(value, default=plain))
+    typer.echo(json_text(redact_values(document), indent=2))
+
+
+def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
+    """Print rows as CSV with a header. None is empty, and truth values are as in JSON."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        cells = (row[name] for name in columns)
+        writer.writerow([str(one).lower() if isinstance(one, bool) else one for one in cells])
+    print_text(text.getvalue())
+
+
+def print_text(text: str) -> None:
+    """Print lines that a program gets as they are."""
+    typer.echo(visible_lines(text) if sys.stdout.isatty() else text, nl=False)
+
+
+# Wider than any table; rich makes no line of that length of its own accord.
+_ENDLESS = 10_000
+
+
+class Terminal(Console):
+    """A console of rich that redacts all texts, also those in tables, and shows them as they are.
+
+    A text is one line. It has neither markup nor emoji of rich: those are for :class:`Text`.
+
+    What is no terminal has no width: in a file or a pipe no line is broken, unless ``COLUMNS`` says
+    so.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        # A command that is called inside of a notebook prints as it does elsewhere.
+        super().__init__(force_jupyter=False, markup=False, emoji=False, highlight=False, **options)
+
+    @property
+    def size(self) -> ConsoleDimensions:
+        """Columns and lines."""
+        if self.is_terminal or "COLUMNS" in os.environ:
+            return super().size
+        return ConsoleDimensions(_ENDLESS, super().size.height)
+
+    @size.setter
+    def size(self, wanted: tuple[int, int]) -> None:
+        self._width, self._height = wanted
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return what is shown of a text: rich asks here for all that it prints, also in tables."""
+        return super().render_str(visible(redact(text)), **options)
+
+
+OUT = Terminal(soft_wrap=True)
+"""Standard output, for results."""
+
+ERR = Terminal(stderr=True, soft_wrap=True)
+"""Standard error, for messages and progress."""
 
 
 _PROGRAM = "anonspark"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from anonspark.core.figure_text import figure_texts
-from anonspark.core.levels import levels_text
+from anonspark.core.labels import levels_text
 from anonspark.presentation.blocks import Cell, Table, Text
 
 if TYPE_CHECKING:

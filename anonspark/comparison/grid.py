@@ -26,8 +26,7 @@ from anonspark.config.models import AutoOptions, MappingOptions
 from anonspark.config.problems import did_you_mean, found, key_path, one_of, validated
 from anonspark.config.reading import TextReader, read_local_text, sibling
 from anonspark.config.section import Section
-from anonspark.config.source_positions import Places
-from anonspark.config.yaml_reading import Document, read_base, read_document
+from anonspark.config.yaml_reading import Document, Places, read_base, read_document
 from anonspark.core.figures import SUMMARY, Figure, Need
 from anonspark.errors import ConfigurationError, SparkNeededError
 from anonspark.redaction import REDACTED, Redacted, is_secret_option, redact_options, redact_values

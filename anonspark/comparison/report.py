@@ -12,8 +12,8 @@ from anonspark.comparison.table import axis_column
 from anonspark.core.figure_text import figure_rows, figure_text, figure_texts
 from anonspark.engine.files import Files
 from anonspark.presentation.blocks import Block, Chart, Section, Table, Text
+from anonspark.presentation.charts import Line, Lines, draw_lines
 from anonspark.presentation.document import render
-from anonspark.presentation.lines import Line, Lines, draw_lines
 
 Row = Mapping[str, Any]
 

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from anonspark.config.coding import CODING, CodingReader
-from anonspark.config.configuration import Configuration
+from anonspark.config.configuration import CODING, CodingReader, Configuration
 from anonspark.config.input import format_of_name
 from anonspark.config.json_schema import known_schema
 from anonspark.config.problems import Location, found, found_at, key_path, validated
@@ -25,7 +24,7 @@ from anonspark.config.reading import (
 )
 from anonspark.config.short_forms import positions_of_listed, take_out_of_lists, write_out
 from anonspark.config.yaml_reading import Document, UnreadableError, read_document, read_yaml
-from anonspark.core.section_owners import owner_of
+from anonspark.core.extensions import owner_of
 from anonspark.errors import ConfigurationError, SparkNeededError
 from anonspark.redaction import REDACTED, is_secret_option, redact
 

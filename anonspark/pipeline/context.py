@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from anonspark.config import Configuration
-from anonspark.core.section_owners import owner_of
+from anonspark.core.extensions import owner_of
 from anonspark.engine.files import Files, require_ours
 from anonspark.engine.protocol import Engine
 from anonspark.errors import DataError, GuaranteeError

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from anonspark._version import __version__
 from anonspark.config import Configuration
 from anonspark.core.figures import ATTRIBUTES, ENDS, ROUNDS, SUMMARY, without_losses
-from anonspark.core.levels import levels_text
+from anonspark.core.labels import levels_text
 from anonspark.layers.evaluate.metrics import weight_of
 from anonspark.layers.evaluate.small_counts import told_counts, told_missing
 from anonspark.layers.prepare.snapshot import Snapshot

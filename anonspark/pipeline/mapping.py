@@ -10,7 +10,7 @@ from anonspark.config import Configuration
 from anonspark.config.models import FullDomainOptions, MappingOptions
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.core.levels import require_levels
+from anonspark.core.labels import require_levels
 from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError
 from anonspark.models.full_domain import FullDomain

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
 from anonspark.config import Configuration
-from anonspark.config.coding import AgreedCoding
+from anonspark.config.configuration import AgreedCoding
 from anonspark.config.models import FullDomainOptions, MappingOptions
 from anonspark.core.columns import (
     identifier_column,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from anonspark.core.figures import ATTRIBUTES, PRIVACY, RISK, ROUNDS, SUMMARY, Figure, shown
-from anonspark.core.utility_score import describe_utility, unpublished_text
+from anonspark.core.model_scores import describe_utility, unpublished_text
 from anonspark.pipeline.context import Release
 from anonspark.presentation.blocks import Cell, Chart, Table, Text
 from anonspark.presentation.card import Card

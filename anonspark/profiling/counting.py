@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.arrays import Flags, Integers
-from anonspark.core.dependencies import joined_codes
+from anonspark.core.association import joined_codes
 from anonspark.core.recognition.disguised import DAY, NUMBER, OTHER_DAY, OTHER_NUMBER
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading, is_plain, is_text

@@ -9,9 +9,9 @@ from anonspark.core.figure_text import percent
 from anonspark.core.recognition.disguised import MISSING_WORDS
 from anonspark.engine.files import Files, require_ours
 from anonspark.errors import PublishingError
-from anonspark.presentation.bars import Bars, Series, bar_chart
 from anonspark.presentation.blocks import Block, Cell, Chart, Role, Section, Table, Text
 from anonspark.presentation.card import Card
+from anonspark.presentation.charts import Bars, Series, bar_chart
 from anonspark.presentation.document import render
 from anonspark.profiling.profile import Profile
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.arrays import Integers
-from anonspark.core.dependencies import Dependency, find_dependencies
+from anonspark.core.association import Dependency, find_dependencies
 from anonspark.core.grids import default_grid, grid_text
 from anonspark.core.labels import Kind
 from anonspark.core.recognition.disguised import MISSING_WORDS, letters_misorder, natural_order

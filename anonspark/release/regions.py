@@ -27,9 +27,8 @@ import pyarrow.compute as pc
 
 from anonspark.core.arrays import Integers
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.core.grids import Grid, gap, read_grid
+from anonspark.core.grids import Grid, gap, places_of_range, read_grid
 from anonspark.core.labels import Kind, open_marks, unmarked_ends
-from anonspark.core.ranges import places_of_range
 from anonspark.engine.values.value_texts import coded_values, plain
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.release.derived_manifest import columns_of_attribute

@@ -23,14 +23,13 @@ from anonspark.release.regions import PublishedAttribute
 from anonspark.release.risk import attacks, risk_row
 from anonspark.release.signatures import SIGNATURE, key_name, sign
 from anonspark.reporting import proof_sections, risk_sections, value_sections
-from anonspark.reporting.advice import advice, stricter, trials
+from anonspark.reporting.advice import advice, stricter, trials, weaknesses
 from anonspark.reporting.evidence import Evidence, hides_original
 from anonspark.reporting.figures import measure
 from anonspark.reporting.risk_sections import class_sizes, risk_curve
 from anonspark.reporting.summary_tiles import glance, quality
 from anonspark.reporting.usefulness import usefulness
 from anonspark.reporting.value_sections import learn
-from anonspark.reporting.weaknesses import weaknesses
 from anonspark.verification.audit import audit_table, complete_verification
 from anonspark.verification.claims import Claim, claim_of_manifest, claim_to_measure
 from anonspark.verification.result import Verification

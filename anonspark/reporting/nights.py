@@ -11,7 +11,7 @@ from typing import Any
 from anonspark._version import __version__
 from anonspark.core.figure_text import figure_rows, figure_text
 from anonspark.core.figures import HISTORY, SUMMARY, arrow_schema
-from anonspark.core.utility_score import columns_text
+from anonspark.core.model_scores import columns_text
 from anonspark.engine.files import Files, literal, require_ours
 from anonspark.engine.protocol import Engine
 from anonspark.errors import (
@@ -22,8 +22,8 @@ from anonspark.errors import (
     PublishingError,
 )
 from anonspark.presentation.blocks import Block, Cell, Chart, Section, Table, Text, Tile, Tiles
+from anonspark.presentation.charts import Line, Lines, draw_lines
 from anonspark.presentation.document import render
-from anonspark.presentation.lines import Line, Lines, draw_lines
 from anonspark.redaction import redact
 from anonspark.release.layout import looks_like_page
 from anonspark.release.manifest import MANIFEST, read_manifest

@@ -9,8 +9,8 @@ from math import isfinite
 from anonspark.config.variables import configuration_yaml
 from anonspark.core.figure_text import figure_text
 from anonspark.layers.evaluate.small_counts import COUNTS
-from anonspark.presentation.bars import Bars, Series, bar_chart
 from anonspark.presentation.blocks import Block, Cell, Code, Role, Section, Table, Text, Verdict
+from anonspark.presentation.charts import Bars, Series, bar_chart
 from anonspark.reporting.evidence import Disclosure, Evidence, Row
 from anonspark.verification.criteria import MeasuredCriterion
 from anonspark.verification.truthfulness import Truthfulness

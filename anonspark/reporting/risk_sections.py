@@ -8,9 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from anonspark.core.figure_text import percent
-from anonspark.presentation.bars import Bars, Series, bar_chart
 from anonspark.presentation.blocks import Block, Chart, Section, Table, Text
-from anonspark.presentation.lines import Line, Lines, draw_lines
+from anonspark.presentation.charts import Bars, Line, Lines, Series, bar_chart, draw_lines
 from anonspark.presentation.svg import words_of
 from anonspark.reporting.evidence import (
     SHARE,

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from anonspark.core.utility_score import describe_utility
-from anonspark.presentation.bars import Bars, Series, bar_chart
+from anonspark.core.model_scores import describe_utility
 from anonspark.presentation.blocks import Block, Chart, Section, Table, Text
+from anonspark.presentation.charts import Bars, Series, bar_chart
 from anonspark.presentation.svg import words_of
 from anonspark.reporting.evidence import Disclosure, Evidence, round_percent
 from anonspark.reporting.figures import Figures

@@ -11,8 +11,8 @@ from anonspark.core.figure_text import figure_texts, percent
 from anonspark.engine.protocol import Engine
 from anonspark.engine.protocol import Table as EngineTable
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.presentation.bars import Bars, Series, bar_chart
 from anonspark.presentation.blocks import Block, Chart, Section, Table, Text
+from anonspark.presentation.charts import Bars, Series, bar_chart
 from anonspark.presentation.svg import words_of
 from anonspark.release.manifest import Manifest
 from anonspark.reporting.evidence import (

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anonspark.core.section_owners import register_owner
+from anonspark.core.extensions import register_owner
 
 if TYPE_CHECKING:
-    from anonspark.config.coding import CodingReader
+    from anonspark.config.configuration import CodingReader
     from anonspark.pipeline.context import Register
     from anonspark.release.sections import SectionOwner
 

@@ -14,7 +14,7 @@ from helpers import command, configuration_file, write_table
 
 from anonspark.engine.local.files import LocalFiles
 from anonspark.kernels import numba_patches
-from anonspark.sharing.ledger.key import make_key, read_key
+from anonspark.sharing.ledger.chain import make_key, read_key
 from anonspark.sharing.ledger.ledger import init_ledger
 
 SOMEBODY = 54321

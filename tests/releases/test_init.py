@@ -19,14 +19,14 @@ from places import REPOSITORY, require_data
 from typer.testing import CliRunner
 
 from anonspark.cli.application import application
+from anonspark.cli.command import ERR
 from anonspark.cli.engine_runner import ended_by_signals
 from anonspark.cli.logs import LOG, CommandLog
-from anonspark.cli.terminal import ERR
 from anonspark.config import load_configuration
 from anonspark.config.decision import read_decision
 from anonspark.config.models import MondrianOptions
 from anonspark.errors import ConfigurationError, PublishingError
-from anonspark.profiling import writing
+from anonspark.profiling import draft
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_larger_tables_get_passes_and_try_no_models(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "_TRIES_MODELS", 1_999)
+    monkeypatch.setattr(draft, "_TRIES_MODELS", 1_999)
     assert command(capsys, "init", "data/people.csv", "--quiet").code == 0
     own = load_configuration(str(folder / "people.yaml")).model
     assert own == MondrianOptions(name="su-mondrian", refine=2)
@@ -360,7 +360,7 @@ def test_nothing_half_written_stays(
     monkeypatch.setattr(os, "link", link)
     last = str(tmp_path / "c.yaml")
     with pytest.raises(error):
-        writing.write_files({str(tmp_path / "a"): "1", str(tmp_path / "b"): "2", last: "3"}, ())
+        draft.write_files({str(tmp_path / "a"): "1", str(tmp_path / "b"): "2", last: "3"}, ())
     assert [Path(one).name for one in calls] == ["a", "b", "c.yaml"]
     assert list(tmp_path.iterdir()) == []
 

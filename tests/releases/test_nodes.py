@@ -15,7 +15,7 @@ import pytest
 from helpers import command, contents, metrics, published, summary
 
 from anonspark.config import parse_configuration
-from anonspark.core.levels import levels_text
+from anonspark.core.labels import levels_text
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.layers.evaluate import metrics as nodes_module
 from anonspark.pipeline.run import run

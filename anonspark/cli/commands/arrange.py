@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from anonspark.cli.command import CONFIGURED, Call, command, loads, of_configuration
-from anonspark.cli.options import ConfigurationPath, Overrides
+from anonspark.cli.command import (
+    CONFIGURED,
+    Call,
+    ConfigurationPath,
+    Overrides,
+    command,
+    loads,
+    of_configuration,
+)
 
 if TYPE_CHECKING:
     from anonspark.config import Configuration

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.command import CONFIGURED, Call, command, of_configuration
-from anonspark.cli.options import Overrides
+from anonspark.cli.command import CONFIGURED, Call, Overrides, command, of_configuration
 
 if TYPE_CHECKING:
     from anonspark.comparison.grid import Grid

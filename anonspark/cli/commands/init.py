@@ -144,14 +144,15 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
         )
     with call.progress.stage("look at the data"):
         from anonspark.pipeline.repeats import key_texts
-        from anonspark.profiling.draft import Answers, draft_configuration
-        from anonspark.profiling.source import find_source
-        from anonspark.profiling.writing import (
+        from anonspark.profiling.draft import (
+            Answers,
             default_output,
             default_path,
+            draft_configuration,
             require_new,
             write_draft,
         )
+        from anonspark.profiling.source import find_source
 
         path = out or default_path(data)
         require_new(path)

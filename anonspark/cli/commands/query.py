@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.command import WITH_ENGINE, Call, command
-from anonspark.cli.options import hierarchy_files
-from anonspark.cli.terminal import print_csv, print_json
+from anonspark.cli.command import WITH_ENGINE, Call, command, hierarchy_files, print_csv, print_json
 
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine

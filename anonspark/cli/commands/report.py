@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.command import WITH_ENGINE, Call, command
-from anonspark.cli.options import Holdout, Sign
+from anonspark.cli.command import WITH_ENGINE, Call, Holdout, Sign, command
 
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine

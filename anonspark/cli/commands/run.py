@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.command import CONFIGURED, Call, command, loads
+from anonspark.cli.command import (
+    CONFIGURED,
+    Call,
+    ConfigurationPath,
+    Overrides,
+    Resume,
+    RunId,
+    Sign,
+    command,
+    loads,
+    with_key,
+)
 from anonspark.cli.engine_runner import EndedError
-from anonspark.cli.options import ConfigurationPath, Overrides, Resume, RunId, Sign, with_key
 from anonspark.errors import AnonsparkError
 
 if TYPE_CHECKING:

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.command import WITH_ENGINE, Call, command
-from anonspark.cli.options import Details
-from anonspark.cli.terminal import print_text
+from anonspark.cli.command import WITH_ENGINE, Call, Details, command, print_text
 
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine

@@ -6,8 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.command import CONFIGURED, WITH_ENGINE, Call, command
-from anonspark.cli.options import Overrides, Resume, RunId, Sign, with_key
+from anonspark.cli.command import (
+    CONFIGURED,
+    WITH_ENGINE,
+    Call,
+    Overrides,
+    Resume,
+    RunId,
+    Sign,
+    command,
+    with_key,
+)
 
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine

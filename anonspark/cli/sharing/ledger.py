@@ -76,7 +76,7 @@ def init(
     """Make a ledger in an empty directory."""
     from pathlib import Path as LocalPath
 
-    from anonspark.sharing.ledger.key import make_key, read_key
+    from anonspark.sharing.ledger.chain import make_key, read_key
     from anonspark.sharing.ledger.ledger import init_ledger
 
     columns = _names("--subject", subject)

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.command import CONFIGURED, Call, command, of_configuration
-from anonspark.cli.options import ConfigurationPath, Overrides, RunId
+from anonspark.cli.command import (
+    CONFIGURED,
+    Call,
+    ConfigurationPath,
+    Overrides,
+    RunId,
+    command,
+    of_configuration,
+)
 
 if TYPE_CHECKING:
     from anonspark.engine.choice import EngineName, Work

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from anonspark.config import Configuration, HierarchyRule
+from anonspark.core.grids import day_of, day_text
 from anonspark.core.hierarchies.hierarchy import (
     MASK,
     TOP,
@@ -20,7 +21,6 @@ from anonspark.core.hierarchies.hierarchy import (
     prefix_hierarchy,
 )
 from anonspark.core.labels import Kind, open_marks
-from anonspark.core.ranges import day_of, day_text
 from anonspark.engine.files import Files
 from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import InputColumn

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.config import Configuration
+from anonspark.core.association import Dependency, dense_codes, find_dependencies, joined_codes
 from anonspark.core.columns import RECORD_HASH, payload_column, quasi_identifier_column
-from anonspark.core.dependencies import Dependency, dense_codes, find_dependencies, joined_codes
 from anonspark.core.figure_text import rounded_share
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_number, is_plain, is_time

@@ -15,13 +15,13 @@ from typing import Annotated, Any
 from pydantic import Field, SerializeAsAny, ValidationError
 
 from anonspark.config.attributes import Attribute, order_as_told
-from anonspark.config.coding import CodingKey
 from anonspark.config.combinations import (
     generated_columns,
     lacking_quasi_identifiers,
     unusable_criteria,
     unusable_names,
 )
+from anonspark.config.configuration import CodingKey
 from anonspark.config.input import MissingPolicy
 from anonspark.config.loading import copy_document
 from anonspark.config.models import DEFAULT_MODEL
@@ -308,7 +308,7 @@ class _Naming(Section):
 def merge_coding(document: dict[str, Any], read: TextReader, problems: list[str]) -> Coding | None:
     """Put what a coding says into the configuration that names it.
 
-    Parameters, result and errors: :meth:`anonspark.config.coding.CodingReader.merge_coding`.
+    Parameters, result and errors: :meth:`anonspark.config.configuration.CodingReader.merge_coding`.
     """
     naming = validated(_Naming, {"coding": document["coding"]}, problems)
     options = None if naming is None else naming.coding

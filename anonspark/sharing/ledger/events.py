@@ -19,8 +19,7 @@ from anonspark.ownership import fault_at, write_aside
 from anonspark.pipeline.context import Release, RunContext
 from anonspark.release.signatures import key_name
 from anonspark.sharing.ledger.budget import RECORD, Limit, list_release, open_budget
-from anonspark.sharing.ledger.chain import Link, append_link, read_chain
-from anonspark.sharing.ledger.key import Key
+from anonspark.sharing.ledger.chain import Key, Link, append_link, read_chain
 from anonspark.sharing.ledger.lock import Layout, text_of
 
 _ACCEPT = "If you are sure that the ledger is the newest, run anonspark ledger check --as-newest"

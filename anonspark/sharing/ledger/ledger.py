@@ -11,7 +11,7 @@ from typing import Any
 
 from anonspark.engine.files import Files, require_ours
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.sharing.ledger.chain import Link, now
+from anonspark.sharing.ledger.chain import Key, Link, now, read_key
 from anonspark.sharing.ledger.events import (
     BASE,
     CREATED,
@@ -25,7 +25,6 @@ from anonspark.sharing.ledger.events import (
     remember,
     remembered,
 )
-from anonspark.sharing.ledger.key import Key, read_key
 from anonspark.sharing.ledger.lock import FORMAT, Layout, digest_of, locked, text_of
 
 

@@ -13,9 +13,9 @@ from anonspark.presentation.blocks import Cell, Chart, Table, Text
 from anonspark.presentation.card import Card
 from anonspark.progress import Progress
 from anonspark.sharing.ledger.card import coalition_tables
-from anonspark.sharing.ledger.key import Key, read_key
+from anonspark.sharing.ledger.chain import Key, read_key
+from anonspark.sharing.ledger.check import require_files
 from anonspark.sharing.ledger.ledger import open_ledger
-from anonspark.sharing.ledger.stored_files import require_files
 from anonspark.sharing.recipients.distribute import Distribution
 from anonspark.sharing.recipients.joint_check import coalitions_of
 from anonspark.sharing.recipients.plan import Plan

@@ -34,13 +34,12 @@ from anonspark.pipeline.warnings.release_warning import seed_warnings, tell_warn
 from anonspark.progress import InnerProgress, Progress
 from anonspark.redaction import Redacted
 from anonspark.release.conditions import told_conditions
-from anonspark.sharing.ledger.check import members_of
+from anonspark.sharing.ledger.chain import Key, read_key
+from anonspark.sharing.ledger.check import members_of, require_files
 from anonspark.sharing.ledger.events import BASE, FAILED, PLANNED, PREPARED, PUBLISHED, REFUSED
 from anonspark.sharing.ledger.joint_classes import MembersOf, ReleaseFiles, keep, read_kept
-from anonspark.sharing.ledger.key import Key, read_key
 from anonspark.sharing.ledger.ledger import Ledger, find_ledger, open_ledger
 from anonspark.sharing.ledger.lock import locked, release_name
-from anonspark.sharing.ledger.stored_files import require_files
 from anonspark.sharing.recipients.joint_check import (
     check_jointly,
     coalitions_of,

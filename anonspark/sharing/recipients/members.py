@@ -20,6 +20,7 @@ from anonspark.pipeline.run import StagedRelease
 from anonspark.release.manifest import MANIFEST, read_manifest
 from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import leaves_by_label
+from anonspark.sharing.ledger.chain import Key, read_key
 from anonspark.sharing.ledger.events import FAILED, PUBLISHED, LedgerRelease
 from anonspark.sharing.ledger.joint_classes import (
     CLASS,
@@ -28,7 +29,6 @@ from anonspark.sharing.ledger.joint_classes import (
     members_schema,
     sensitive_column,
 )
-from anonspark.sharing.ledger.key import Key, read_key
 from anonspark.sharing.ledger.ledger import Ledger, find_ledger, open_ledger
 from anonspark.sharing.ledger.lock import locked
 from anonspark.sharing.recipients.plan import Plan, Recipient

@@ -38,9 +38,9 @@ from anonspark.models.full_domain import FullDomain
 from anonspark.models.model import Model, Task
 from anonspark.pipeline.tasks import ModelMaker, generalizer_of, task_of
 from anonspark.progress import Progress
+from anonspark.sharing.ledger.chain import SUBJECT_BYTES, Key
 from anonspark.sharing.ledger.check import members_of
 from anonspark.sharing.ledger.joint_classes import Signatures, read_kept, value_column
-from anonspark.sharing.ledger.key import SUBJECT_BYTES, Key
 from anonspark.sharing.ledger.ledger import Ledger
 from anonspark.sharing.recipients.base_partition import ATOMS, NameAtoms, PartitionMaker, strata_of
 from anonspark.sharing.recipients.plan import Plan

@@ -27,7 +27,7 @@ from anonspark.errors import DataError
 from anonspark.layers.prepare.hierarchies import read_hierarchies
 from anonspark.layers.prepare.inspection import require_enough_rows
 from anonspark.layers.publish.paths import require_apart, require_target
-from anonspark.sharing.ledger.key import Key
+from anonspark.sharing.ledger.chain import Key
 from anonspark.sharing.recipients.plan import Plan, Recipient
 from anonspark.sharing.recipients.source_snapshot import (
     PATTERN,

@@ -29,7 +29,7 @@ from anonspark.engine.values.value_texts import blank_rows, plain, read_values, 
 from anonspark.engine.values.value_validation import judge
 from anonspark.errors import DataError
 from anonspark.release.conditions import Condition, read_column
-from anonspark.sharing.ledger.key import SUBJECT_BYTES, Key
+from anonspark.sharing.ledger.chain import SUBJECT_BYTES, Key
 
 PATTERN = "pattern"
 """64-bit integer. Bit i is set where a record satisfies the i-th recipient's conditions, and has

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
+from anonspark.cli.command import Terminal
 from anonspark.cli.display import answer_blocks, history_blocks
-from anonspark.cli.terminal import Terminal
 from anonspark.presentation.terminal import show_blocks
 from anonspark.reading.counting import Count, Counts
 from anonspark.reading.published import Answer

@@ -10,7 +10,7 @@ from cases import cases
 from documents import validate_document
 
 from anonspark.config import parse_configuration
-from anonspark.core.ranges import (
+from anonspark.core.grids import (
     UnfitRangeError,
     day_of,
     decimal_places,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from references import most_values_with_people
 
-from anonspark.core.matching import enough_pairs, matched_of_attributes, matched_values
+from anonspark.core.criteria import enough_pairs, matched_of_attributes, matched_values
 
 Pairs = list[tuple[int, int]]
 

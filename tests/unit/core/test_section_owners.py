@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from anonspark.core.section_owners import owner_of, register_owner
+from anonspark.core.extensions import owner_of, register_owner
 from anonspark.errors import ConfigurationError
 
 
@@ -29,7 +29,7 @@ def test_a_section_that_nobody_owns_is_refused() -> None:
 @pytest.mark.parametrize("section", ["coding", "parts", "ledger"])
 def test_the_core_alone_passes_over_nothing_that_it_cannot_check(section: str) -> None:
     code = f"""
-from anonspark.core.section_owners import owner_of
+from anonspark.core.extensions import owner_of
 try:
     owner_of({section!r})
 except Exception as error:

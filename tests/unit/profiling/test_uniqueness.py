@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.core.dependencies import NEARLY, find_dependencies, most_frequent
+from anonspark.core.association import NEARLY, find_dependencies, most_frequent
 from anonspark.profiling.counting import measure_sets
 
 K = 3

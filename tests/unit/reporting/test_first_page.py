@@ -21,7 +21,7 @@ from anonspark.errors import ConfigurationError, DataError
 from anonspark.presentation.blocks import Chart, Items, Section, Table, Text, Tile, Tiles, Verdict
 from anonspark.presentation.document import Glossary, Term
 from anonspark.release.manifest import Manifest
-from anonspark.reporting.advice import advice, stricter
+from anonspark.reporting.advice import advice, stricter, weakness_items, weaknesses
 from anonspark.reporting.evidence import Disclosure, Evidence
 from anonspark.reporting.figures import Figures
 from anonspark.reporting.proof_sections import guarantee
@@ -32,7 +32,6 @@ from anonspark.reporting.value_sections import (
     learn,
     require_many,
 )
-from anonspark.reporting.weaknesses import weakness_items, weaknesses
 from anonspark.utility.models import Learning, Measure, ModelDifference, ModelLoss, Score
 from anonspark.utility.workload import describe_usefulness
 from anonspark.verification.criteria import MeasuredCriterion
