@@ -12,7 +12,7 @@ from anonspark.presentation.blocks import Cell, Table, Text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from anonspark.layers.partition.lattice.search import LookedAt
+    from anonspark.layers.partition.lattice.search import NodePreview
     from anonspark.pipeline.plan import Checked, Plan
     from anonspark.reading.counting import Count
     from anonspark.reading.published import Answer
@@ -50,7 +50,7 @@ def _size(number: int) -> str:
     return f"{size:,.3g} {unit}" if size < 1000 else f"{size:,.0f} {unit}"
 
 
-def plan_blocks(plan: Plan, nodes: Sequence[LookedAt] | None, engine: str) -> Blocks:
+def plan_blocks(plan: Plan, nodes: Sequence[NodePreview] | None, engine: str) -> Blocks:
     """Return what a run would do."""
     lines: list[tuple[str, Cell]] = [
         ("rows of the input", plan.rows),
@@ -79,7 +79,7 @@ def plan_blocks(plan: Plan, nodes: Sequence[LookedAt] | None, engine: str) -> Bl
         yield Text(f"Engine: {engine}")
 
 
-def _node_blocks(nodes: Sequence[LookedAt]) -> Blocks:
+def _node_blocks(nodes: Sequence[NodePreview]) -> Blocks:
     """Return the best nodes, the chosen one marked."""
     losses = figure_texts([one.loss for one in nodes])
     rows = [
@@ -91,7 +91,7 @@ def _node_blocks(nodes: Sequence[LookedAt]) -> Blocks:
     yield Text("Counts are exact and describe few people: keep them internal.")
 
 
-def _mark(node: LookedAt) -> str:
+def _mark(node: NodePreview) -> str:
     if node.is_chosen:
         return "chosen"
     return "" if node.is_allowed else "suppresses too much"

@@ -198,7 +198,7 @@ def compare(
     -----
     One pass over the input, also where no cell is missing, to know whether it is still the same,
     and one over held-out records. Then each cell costs what a run costs that does not read the
-    input, and with an evaluation what :meth:`anonspark.utility.evaluation.SideBySide.measure`
+    input, and with an evaluation what :meth:`anonspark.utility.evaluation.ReleaseEvaluator.measure`
     costs. A cell whose guarantee
     cannot be met is recorded with the reason, and the others go on. Raw records and releases are in
     a staging directory beside the output, readable by its owner only, which is removed however the

@@ -32,7 +32,7 @@ from anonspark.layers.partition.lattice.domain import Domain, Levels, domain_of
 from anonspark.layers.partition.lattice.lattice import Lattice
 from anonspark.layers.partition.lattice.objectives import create_objective
 from anonspark.layers.partition.lattice.search import (
-    LookedAt,
+    NodePreview,
     Optimum,
     Problem,
     WatchedProblem,
@@ -248,12 +248,12 @@ class FullDomain(Model):
             "Nothing was published"
         )
 
-    def look(self, table: Round) -> list[LookedAt]:
+    def look(self, table: Round) -> list[NodePreview]:
         """Report the nodes that the search considers, and anonymize nothing.
 
         Returns
         -------
-        list of LookedAt
+        list of NodePreview
             20 at most, the best first: see
             :func:`anonspark.layers.partition.lattice.search.best_of`. None is chosen where none
             is allowed.

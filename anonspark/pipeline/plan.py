@@ -21,7 +21,7 @@ from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, OpenRecords
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.layers.generalize.classes import Generalizer
-from anonspark.layers.partition.lattice.search import LookedAt
+from anonspark.layers.partition.lattice.search import NodePreview
 from anonspark.layers.prepare.hierarchies import read_hierarchies
 from anonspark.layers.prepare.snapshot import Inspection, inspect_input, require_criteria
 from anonspark.layers.publish.metrics_paths import require_usable_metrics
@@ -471,9 +471,9 @@ def require_lattice(configuration: Configuration) -> FullDomainOptions:
     return options
 
 
-def look_at_nodes(
+def preview_nodes(
     engine: Engine, configuration: Configuration, progress: Progress
-) -> list[LookedAt]:
+) -> list[NodePreview]:
     """Report the nodes that the first round of a run would consider.
 
     Parameters
@@ -484,7 +484,7 @@ def look_at_nodes(
 
     Returns
     -------
-    list of LookedAt
+    list of NodePreview
         See :meth:`anonspark.models.full_domain.FullDomain.look`. They are only for people with the
         input: no release may publish them.
 

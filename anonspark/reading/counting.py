@@ -38,7 +38,7 @@ from anonspark.release.regions import CategoryRegion
 
 
 @dataclass(frozen=True)
-class Has:
+class Membership:
     """The value of an attribute is in a set.
 
     Parameters
@@ -52,38 +52,38 @@ class Has:
 
 
 @dataclass(frozen=True)
-class Every:
+class And:
     """All of some conditions hold. Of none, always."""
 
     parts: tuple[Formula, ...]
 
 
 @dataclass(frozen=True)
-class Some:
+class Or:
     """One of some conditions holds. Of none, never."""
 
     parts: tuple[Formula, ...]
 
 
-Formula: TypeAlias = Has | Every | Some
+Formula: TypeAlias = Membership | And | Or
 """A condition without ``not``: that is in the sets."""
 
-ALWAYS, NEVER = Every(()), Some(())
+ALWAYS, NEVER = And(()), Or(())
 
 
-def every(parts: Iterable[Formula]) -> Formula:
+def all_of(parts: Iterable[Formula]) -> Formula:
     """Return what holds if all parts do."""
-    return _joined(parts, Every, ALWAYS, NEVER, and_)
+    return _joined(parts, And, ALWAYS, NEVER, and_)
 
 
-def some(parts: Iterable[Formula]) -> Formula:
+def any_of(parts: Iterable[Formula]) -> Formula:
     """Return what holds if one of the parts does."""
-    return _joined(parts, Some, NEVER, ALWAYS, or_)
+    return _joined(parts, Or, NEVER, ALWAYS, or_)
 
 
 def _joined(
     parts: Iterable[Formula],
-    kind: type[Every] | type[Some],
+    kind: type[And] | type[Or],
     neutral: Formula,
     final: Formula,
     keep: Callable[[bool, bool], bool],
@@ -96,23 +96,23 @@ def _joined(
     sets: dict[str, list[ValueSet]] = {}
     others: dict[Formula, None] = {}
     for part in flat:
-        if isinstance(part, Has):
+        if isinstance(part, Membership):
             sets.setdefault(part.attribute, []).append(part.values)
         else:
             others[part] = None
     tests: list[Formula] = []
     for name, values in sets.items():
         joined = combined_all(values, keep)
-        tests.append(NEVER if joined.is_empty else Has(name, joined))
+        tests.append(NEVER if joined.is_empty else Membership(name, joined))
     if final in tests:
         return final
     tests = [part for part in tests if part != neutral] + list(others)
     return tests[0] if len(tests) == 1 else kind(tuple(tests)) if tests else neutral
 
 
-def tests_of(formula: Formula) -> Iterator[Has]:
+def tests_of(formula: Formula) -> Iterator[Membership]:
     """Yield all tests of a condition."""
-    if isinstance(formula, Has):
+    if isinstance(formula, Membership):
         yield formula
     else:
         for part in formula.parts:
@@ -122,15 +122,15 @@ def tests_of(formula: Formula) -> Iterator[Has]:
 def decided(formula: Formula, attribute: str, holds: Callable[[ValueSet], bool]) -> Formula:
     """Return what is left of a condition where all tests of one attribute are decided."""
     match formula:
-        case Has():
+        case Membership():
             if formula.attribute != attribute:
                 return formula
             return ALWAYS if holds(formula.values) else NEVER
-        case Every() | Some():
+        case And() | Or():
             parts = [decided(part, attribute, holds) for part in formula.parts]
             if all(map(is_, parts, formula.parts)):
                 return formula
-            return every(parts) if isinstance(formula, Every) else some(parts)
+            return all_of(parts) if isinstance(formula, And) else any_of(parts)
 
 
 def formula_of(condition: Condition, attributes: Mapping[str, ReadAttribute]) -> Formula:
@@ -211,7 +211,7 @@ def _formula(
             return _formula(condition.part, attributes, negated=not negated)
         case All() | AnyOf():
             parts = [_formula(part, attributes, negated=negated) for part in condition.parts]
-            return every(parts) if isinstance(condition, All) != negated else some(parts)
+            return all_of(parts) if isinstance(condition, All) != negated else any_of(parts)
         case IsMissing():
             attribute = attribute_of(condition.column, attributes)
             return _has(attribute, attribute.present() if negated else attribute.missing())
@@ -233,7 +233,7 @@ def _other_values(attribute: ReadAttribute, values: ValueSet) -> ValueSet:
 
 
 def _has(attribute: ReadAttribute, values: ValueSet) -> Formula:
-    return NEVER if values.is_empty else Has(attribute.name, values)
+    return NEVER if values.is_empty else Membership(attribute.name, values)
 
 
 _MOST_CASES = 2_000
@@ -290,8 +290,8 @@ class Counts(dict[Any, Count]):
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """Rows judged by a condition.
+class Evaluated:
+    """A condition evaluated on rows.
 
     Parameters
     ----------
@@ -333,17 +333,17 @@ class CountedRegions:
     regions: Mapping[str, Regions]
     records: Integers
 
-    def judge(self, formula: Formula) -> Judged:
-        """Judge the rows by a condition. See :func:`judge`."""
-        return judge(formula, self.regions, len(self.records))
+    def evaluate(self, formula: Formula) -> Evaluated:
+        """Evaluate a condition on the rows. See :func:`evaluate`."""
+        return evaluate(formula, self.regions, len(self.records))
 
-    def groups(self, formula: Formula, judged: Judged, by: ReadAttribute) -> Counts:
+    def groups(self, formula: Formula, evaluated: Evaluated, by: ReadAttribute) -> Counts:
         """Count the records of each value of a column.
 
         Parameters
         ----------
         formula : Formula
-        judged : Judged
+        evaluated : Evaluated
             By it.
         by : ReadAttribute
             A category, or published as it is.
@@ -363,7 +363,7 @@ class CountedRegions:
             values = _values(regions)
             _require_few(by, len(values))
             return Counts(
-                (value, judged.count(self.records, regions.numbers == index))
+                (value, evaluated.count(self.records, regions.numbers == index))
                 for index, value in values
             )
         members = _members(regions)
@@ -371,9 +371,9 @@ class CountedRegions:
         counts = Counts()
         for member in members:
             chosen = by.missing() if member is None else CategorySet(frozenset([member]))
-            judged = self.judge(every([formula, Has(by.name, chosen)]))
+            evaluated = self.evaluate(all_of([formula, Membership(by.name, chosen)]))
             value = _TRUTH_VALUES.get(member, member) if by.kind == "boolean" else member
-            counts[value] = judged.count(self.records, regions.may_have(chosen))
+            counts[value] = evaluated.count(self.records, regions.may_have(chosen))
         return counts
 
 
@@ -446,8 +446,8 @@ def _require_few_cases(number: int, most: int) -> None:
         )
 
 
-def judge(formula: Formula, regions: Mapping[str, Regions], rows: int) -> Judged:
-    """Judge rows by a condition.
+def evaluate(formula: Formula, regions: Mapping[str, Regions], rows: int) -> Evaluated:
+    """Evaluate a condition on rows.
 
     Parameters
     ----------
@@ -458,7 +458,7 @@ def judge(formula: Formula, regions: Mapping[str, Regions], rows: int) -> Judged
 
     Returns
     -------
-    Judged
+    Evaluated
         What is possible and certain is exact for regions that are boxes: that nothing is known of
         how values of different attributes go together.
 
@@ -470,13 +470,13 @@ def judge(formula: Formula, regions: Mapping[str, Regions], rows: int) -> Judged
     Notes
     -----
     One attribute after the other is cut into parts of which no test distinguishes two values. Of
-    each part it is judged what is left of the condition. A conjunction has one part an attribute.
+    each part what is left of the condition is evaluated. A conjunction has one part an attribute.
     """
-    truth = _Judge(regions, rows).visit(formula)
+    truth = _Evaluator(regions, rows).visit(formula)
     certain = truth.possible & ~truth.refutable
     share = np.clip(truth.share, 0.0, 1.0)
     share = np.where(certain, 1.0, np.where(truth.possible, share, 0.0))
-    return Judged(share, truth.possible, certain)
+    return Evaluated(share, truth.possible, certain)
 
 
 @dataclass(frozen=True, eq=False)
@@ -486,7 +486,7 @@ class _Truth:
     refutable: Flags
 
 
-class _Judge:
+class _Evaluator:
     def __init__(self, regions: Mapping[str, Regions], rows: int) -> None:
         self.regions = regions
         yes, no = np.ones(rows, bool), np.zeros(rows, bool)

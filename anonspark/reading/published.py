@@ -394,11 +394,11 @@ class PublishedRelease:
         warnings = tuple(_unheard_of(parsed.condition, counted))
         for warning in warnings:
             _LOGGER.warning("%s", warning)
-        judged = counted.judge(formula)
-        groups = None if group is None else counted.groups(formula, judged, group)
+        evaluated = counted.evaluate(formula)
+        groups = None if group is None else counted.groups(formula, evaluated, group)
         return Answer(
             question,
-            judged.count(counted.records),
+            evaluated.count(counted.records),
             None if group is None else group.name,
             groups,
             self._left_out(),

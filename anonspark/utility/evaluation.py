@@ -537,7 +537,7 @@ class Measured:
     learning: Learning
 
 
-class SideBySide:
+class ReleaseEvaluator:
     """Measures releases of one original, which is looked at once, as its models are trained once.
 
     The releases have to be of the same attributes. :meth:`close` frees what is kept meanwhile:

@@ -31,7 +31,7 @@ from anonspark.reporting.nights import read_nights
 from anonspark.sharing.ledger.check import check_ledger, demand_of, required_coalitions
 from anonspark.sharing.ledger.events import Events
 from anonspark.sharing.recipients import distribute as distributing
-from anonspark.sharing.recipients.card import look_at_plan
+from anonspark.sharing.recipients.card import preview_plan
 from anonspark.sharing.recipients.plan import parse_plan
 from anonspark.utility.evaluation import open_evaluation
 from anonspark.verification.audit import audit_release
@@ -491,7 +491,7 @@ def test_the_other_strategy_is_measured(
 
 def test_a_look_at_a_plan(tmp_path: Path) -> None:
     plan = plan_of(tmp_path)
-    look = look_at_plan(LocalEngine(), parse_plan(plan))
+    look = preview_plan(LocalEngine(), parse_plan(plan))
     assert look.rows == ROWS
     assert look.coalitions == [("labour", "press")]
     assert [one["recipient"] for one in look.requests] == ["labour", "press"]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from anonspark.config import Configuration
     from anonspark.engine.choice import Choice, EngineName, Work
     from anonspark.engine.protocol import Engine
-    from anonspark.layers.partition.lattice.search import LookedAt
+    from anonspark.layers.partition.lattice.search import NodePreview
     from anonspark.pipeline.plan import Checked, Plan
 
 _NODES = (
@@ -74,13 +74,13 @@ def _show_plan(call: Call, config: ConfigurationPath, overrides: Overrides, *, n
 
     def look_ahead(
         engine: Engine, configuration: Configuration
-    ) -> tuple[Plan, list[LookedAt] | None]:
-        from anonspark.pipeline.plan import look_at_nodes, plan_run, require_lattice
+    ) -> tuple[Plan, list[NodePreview] | None]:
+        from anonspark.pipeline.plan import plan_run, preview_nodes, require_lattice
 
         if nodes:
             require_lattice(configuration)
         planned = plan_run(engine, configuration, call.progress)
-        return planned, look_at_nodes(engine, configuration, call.progress) if nodes else None
+        return planned, preview_nodes(engine, configuration, call.progress) if nodes else None
 
     def describe(configuration: Configuration) -> tuple[EngineName, Work]:
         # Before any engine starts, which would be a reason by itself.

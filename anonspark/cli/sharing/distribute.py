@@ -21,7 +21,7 @@ from anonspark.cli.command import (
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
     from anonspark.sharing.holders.union import Union
-    from anonspark.sharing.recipients.card import PlanLook
+    from anonspark.sharing.recipients.card import PlanPreview
     from anonspark.sharing.recipients.distribute import Distribution
     from anonspark.sharing.recipients.plan import Plan as RecipientsPlan
 
@@ -56,12 +56,12 @@ def distribute(  # noqa: PLR0913 - each parameter is an option of the command
     progress = call.progress
     signed = with_key(overrides, sign, 'set."output.signing_key"')
 
-    def carry_out(engine: Engine, wanted: RecipientsPlan) -> PlanLook | Distribution:
-        from anonspark.sharing.recipients.card import look_at_plan
+    def carry_out(engine: Engine, wanted: RecipientsPlan) -> PlanPreview | Distribution:
+        from anonspark.sharing.recipients.card import preview_plan
         from anonspark.sharing.recipients.distribute import distribute as carry
 
         if look:
-            return look_at_plan(engine, wanted, progress=progress)
+            return preview_plan(engine, wanted, progress=progress)
         given = carry(engine, wanted, run_id=run_id, resume=resume, progress=progress)
         if report:
             from anonspark.reporting.build_report import report_run

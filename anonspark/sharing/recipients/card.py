@@ -23,7 +23,7 @@ from anonspark.sharing.recipients.source import read_source, require_places, req
 
 
 @dataclass(frozen=True)
-class PlanLook:
+class PlanPreview:
     """The expected result of a plan.
 
     Parameters
@@ -48,7 +48,7 @@ class PlanLook:
         return vars(self) | {"coalitions": [list(coalition) for coalition in self.coalitions]}
 
 
-def look_at_plan(engine: Engine, plan: Plan, *, progress: Progress | None = None) -> PlanLook:
+def preview_plan(engine: Engine, plan: Plan, *, progress: Progress | None = None) -> PlanPreview:
     """Check a plan, its source and its ledger. Nothing is anonymized.
 
     Raises
@@ -89,15 +89,15 @@ def look_at_plan(engine: Engine, plan: Plan, *, progress: Progress | None = None
         for recipient, number in zip(plan.recipients, rows, strict=True)
     ]
     groups = sum(pattern != 0 for pattern in strata)
-    return PlanLook(sum(strata.values()), groups, requests, coalitions)
+    return PlanPreview(sum(strata.values()), groups, requests, coalitions)
 
 
 _COLUMNS = ("rows", "withheld", "classes", "gcp", "gcp the other way")
 
 
-def distribution_blocks(result: Distribution | PlanLook) -> Iterator[Card | Table | Text]:
+def distribution_blocks(result: Distribution | PlanPreview) -> Iterator[Card | Table | Text]:
     """Return what each recipient gets, or would get, and what they know together."""
-    if isinstance(result, PlanLook):
+    if isinstance(result, PlanPreview):
         yield from _look_blocks(result)
         return
     summaries = {name: release.summary for name, release in result.releases.items()}
@@ -156,7 +156,7 @@ def distribution_card(
     )
 
 
-def _look_blocks(look: PlanLook) -> Iterator[Table | Text]:
+def _look_blocks(look: PlanPreview) -> Iterator[Table | Text]:
     """Return what a plan would give, as far as it is known before anything is anonymized."""
     columns = ("recipient", "requested", "withheld", "k")
     rows: list[list[Cell]] = [

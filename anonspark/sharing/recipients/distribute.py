@@ -203,7 +203,7 @@ def distribute(
             open_staging(files, plan.output, run_id, staging_path=staging_path, resume=resume)
         )
         stack.enter_context(engine.running(run_id, progress))
-        carrying = _Carrying(engine, plan, run_id, resume, progress, key, ledger, staging, stack)
+        carrying = _PlanRun(engine, plan, run_id, resume, progress, key, ledger, staging, stack)
         return carrying.out(table)
 
 
@@ -242,7 +242,7 @@ def _about(recipient: Recipient) -> Iterator[None]:
 
 
 @dataclass
-class _Carrying:
+class _PlanRun:
     """A plan while it is carried out. Parameters as of :func:`distribute`."""
 
     engine: Engine

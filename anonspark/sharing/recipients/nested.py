@@ -212,7 +212,7 @@ class BaseLevels:
 
 
 @dataclass(frozen=True)
-class AboveBase:
+class AboveBaseMaker:
     """Makes the model of a release: the best node at or above the base's.
 
     Parameters
@@ -450,7 +450,7 @@ class NestedMaker:
         make_model: ModelMaker = MergedAtoms
         options = self.plan.base.model
         if isinstance(options, FullDomainOptions):
-            make_model = AboveBase(options, document["levels"])
+            make_model = AboveBaseMaker(options, document["levels"])
         return Nested(grouped, counts, granted, described, atoms, make_model)
 
     def _group(self, frozen: FrozenSource, maker: PartitionMaker) -> Snapshot:

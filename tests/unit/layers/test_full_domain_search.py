@@ -17,7 +17,7 @@ from anonspark.layers.partition.lattice.lattice import Lattice
 from anonspark.layers.partition.lattice.objectives import create_objective
 from anonspark.layers.partition.lattice.search import (
     SMALLEST_CLASS,
-    LookedAt,
+    NodePreview,
     Problem,
     Scored,
     WatchedProblem,
@@ -248,7 +248,7 @@ def test_figures_are_those_of_the_definitions() -> None:
             assert told.is_chosen == (found is not None and scored.levels == found.levels)
 
 
-def assert_told(table: RandomTable, told: LookedAt, most: int) -> None:
+def assert_told(table: RandomTable, told: NodePreview, most: int) -> None:
     levels = tuple(told.levels.values())
     kept = [rows for rows in table.classes(levels).values() if table.satisfies(rows)]
     cost, suppressed = table.cost("loss", levels)
