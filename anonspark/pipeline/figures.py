@@ -200,6 +200,30 @@ class Figures(Redacted):
         )
 
 
+def _measured_figures(
+    configuration: Configuration, snapshot: Snapshot, basis: Basis, measured: Measured
+) -> Row:
+    """Return the figures of the summary that were measured beside the rounds, if they were."""
+    published = len(configuration.quasi_identifiers) + len(configuration.published_as_is)
+    unpublished = snapshot.unpublished
+    figures: Row = {
+        "columns_in": None if unpublished is None else published + len(unpublished),
+        "columns_published": published,
+    }
+    if snapshot.units is not None and measured.units is not None:
+        figures |= {"smallest_units": measured.units.fewest, "alone": measured.units.alone}
+        # Of records left out nothing may be told, nor whether somebody has no others.
+        figures["units"] = None if basis.left_out else snapshot.units.number
+    if measured.information is not None:
+        figures["entropy"] = sum(measured.information.entropy)
+        figures["kl_divergence"] = measured.information.divergence
+    if measured.ends is not None and measured.ends.ends:
+        figures[ENDS] = measured.ends.by_strip / measured.ends.ends
+    if measured.association is not None:
+        figures["association_loss"] = measured.association.loss
+    return figures
+
+
 def make_figures(
     configuration: Configuration,
     model: Model,
@@ -232,10 +256,9 @@ def make_figures(
     Of a release with one recoding a round, the job of
     :func:`anonspark.layers.evaluate.metrics.node_rows`. Of others none.
     """
-    dropped = snapshot.rows_dropped
     counts = {
         "rows_in": snapshot.rows_read,
-        "rows_dropped_missing": dropped,
+        "rows_dropped_missing": snapshot.rows_dropped,
         "rows_suppressed": basis.without_class,
         "rows_left_out": basis.left_out,
     }
@@ -243,26 +266,12 @@ def make_figures(
         **told_counts(counts, configuration.privacy.k),
         "run_id": run_id,
         "started": started,
+        **_measured_figures(configuration, snapshot, basis, measured),
     }
-    published = len(configuration.quasi_identifiers) + len(configuration.published_as_is)
-    unpublished = snapshot.unpublished
-    summary["columns_in"] = None if unpublished is None else published + len(unpublished)
-    summary["columns_published"] = published
     if request is not None:
         summary |= request.figures(configuration.privacy.k)
-    if snapshot.units is not None and measured.units is not None:
-        summary |= {"smallest_units": measured.units.fewest, "alone": measured.units.alone}
-        # Of records left out nothing may be told, nor whether somebody has no others.
-        summary["units"] = None if basis.left_out else snapshot.units.number
-    if measured.information is not None:
-        summary["entropy"] = sum(measured.information.entropy)
-        summary["kl_divergence"] = measured.information.divergence
-    if measured.ends is not None and measured.ends.ends:
-        summary[ENDS] = measured.ends.by_strip / measured.ends.ends
-    if measured.association is not None:
-        summary["association_loss"] = measured.association.loss
-    own = {"run_id": run_id}
-    attributes = _attribute_rows(configuration, basis, dropped, measured)
+    run = {"run_id": run_id}
+    attributes = _attribute_rows(configuration, basis, snapshot.rows_dropped, measured)
     if request is not None and request.has_ledger and configuration.missing == "drop":
         # The next release may drop other records of the same people, however many those are.
         summary |= {"rows_in": None, "rows_dropped_missing": None}
@@ -298,11 +307,11 @@ def make_figures(
         )
     return Figures(
         summary,
-        rounds=[row | own for row in _round_rows(basis)],
-        attributes=[row | own for row in attributes],
-        privacy=[row | own for row in privacy],
-        risk=[row | own for row in risk],
-        nodes=[row | own for row in nodes],
+        rounds=[row | run for row in _round_rows(basis)],
+        attributes=[row | run for row in attributes],
+        privacy=[row | run for row in privacy],
+        risk=[row | run for row in risk],
+        nodes=[row | run for row in nodes],
         counted=counts | _missing_by_gate(basis),
         units=units,
         of_people=[one.measured for one in measured.criteria] if measured.of_people else None,

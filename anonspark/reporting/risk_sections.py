@@ -192,30 +192,46 @@ def risk(evidence: Evidence) -> Section | None:
     after = evidence.verification.risk
     if not after:
         return None
-    rules, figures = evidence.rules, evidence.figures
-    counted, what = evidence.at_risk
-    sides: list[tuple[str, Sequence[Row], int]] = [("release", after, counted)]
+    figures = evidence.figures
+    sides: list[tuple[str, Sequence[Row], int]] = [("release", after, evidence.at_risk[0])]
     if figures.original is not None and evidence.risk_before:
         sides.insert(0, ("original", evidence.risk_before, figures.original.rows))
-    rows = []
-    for name, risks, people in sides:
-        for row in risks:
-            if row["attacker"] == "journalist" and not row.get("population"):
-                continue
-            rows.append(
-                [
-                    f"{name}: {row['attacker']}",
-                    _ATTACKERS.get(row["attacker"], ""),
-                    percent_or_nothing(row.get("highest")),
-                    percent_or_nothing(row.get("average")),
-                    *(
-                        "" if row.get(figure) is None else rules.share(row[figure], people, what)
-                        for figure in ("at_risk", "unique")
-                    ),
-                ]
-            )
     threshold = float(str(after[0]["threshold"]))
+    blocks: list[Block] = [
+        Text(_what_is_at_risk(evidence, round_percent(threshold))),
+        _risk_chart(sides, evidence, threshold),
+    ]
+    alike = _alike(evidence)
+    if alike is not None:
+        blocks.append(alike)
+    return Section("risk", "Risk before and after", blocks)
+
+
+def _risk_table(sides: Sequence[tuple[str, Sequence[Row], int]], evidence: Evidence) -> Table:
+    rules, (_, what) = evidence.rules, evidence.at_risk
+    rows = [
+        [
+            f"{name}: {row['attacker']}",
+            _ATTACKERS.get(row["attacker"], ""),
+            percent_or_nothing(row.get("highest")),
+            percent_or_nothing(row.get("average")),
+            *(
+                "" if row.get(figure) is None else rules.share(row[figure], people, what)
+                for figure in ("at_risk", "unique")
+            ),
+        ]
+        for name, risks, people in sides
+        for row in risks
+        if row["attacker"] != "journalist" or row.get("population")
+    ]
     columns = ("attacker", "who", "highest", "average", f"{what} at risk", f"unique {what}")
+    return Table("Risk of re-identification", columns, rows)
+
+
+def _risk_chart(
+    sides: Sequence[tuple[str, Sequence[Row], int]], evidence: Evidence, threshold: float
+) -> Chart:
+    rules, (_, what) = evidence.rules, evidence.at_risk
     labels = ["highest", "average", f"{what} at risk"]
     series, texts = [], {}
     for name, risks, people in sides:
@@ -227,32 +243,25 @@ def risk(evidence: Evidence) -> Section | None:
         series.append(Series(name, [100 * value for value in values]))
         at_risk_text = rules.share(float(prosecutor.get("at_risk") or 0.0), people, what)
         texts[name] = [percent(values[0]), percent(values[1]), at_risk_text]
-    blocks: list[Block] = [
-        Text(_what_is_at_risk(evidence, round_percent(threshold))),
-        bar_chart(
-            "risk",
-            Bars(
-                "Risk of re-identification",
-                labels,
-                series,
-                f"probability, or share of the {what} (%)",
-                "prosecutor",
-                limit=100.0,
-                marks=[(100 * threshold, "limit")],
-                words=[
-                    words_of(label, {name: cells[number] for name, cells in texts.items()})
-                    for number, label in enumerate(labels)
-                ],
-            ),
-            "Bar chart: highest and average probability of re-identification, and the share of the "
-            f"{what} at risk, in percent.",
-            Table("Risk of re-identification", columns, rows),
+    return bar_chart(
+        "risk",
+        Bars(
+            "Risk of re-identification",
+            labels,
+            series,
+            f"probability, or share of the {what} (%)",
+            "prosecutor",
+            limit=100.0,
+            marks=[(100 * threshold, "limit")],
+            words=[
+                words_of(label, {name: cells[number] for name, cells in texts.items()})
+                for number, label in enumerate(labels)
+            ],
         ),
-    ]  # fmt: skip
-    alike = _alike(evidence)
-    if alike is not None:
-        blocks.append(alike)
-    return Section("risk", "Risk before and after", blocks)
+        "Bar chart: highest and average probability of re-identification, and the share of the "
+        f"{what} at risk, in percent.",
+        _risk_table(sides, evidence),
+    )
 
 
 def _what_is_at_risk(evidence: Evidence, threshold: str) -> str:

@@ -120,11 +120,6 @@ def rounds(evidence: Evidence) -> Section | None:
     last = int(rows[-1]["outlier_rows"])
     hidden = last if rules.hides(last) else 0
     steps = _rounds_shown(evidence, hidden)
-    labels, losses = [step.label for step in steps], [step.loss for step in steps]
-    shown = [
-        [0 if rules.hides(count) else count for count in counts]
-        for counts in ([step.finished for step in steps], [step.left_over for step in steps])
-    ]
     cells = [
         [
             step.label,
@@ -139,49 +134,63 @@ def rounds(evidence: Evidence) -> Section | None:
     blocks: list[Block] = [
         Text("Each round puts records into classes and leaves the others to the next round: those "
              "far from their group, or those that found no class."),
-        bar_chart(
-            "rounds",
-            Bars(
-                "Records of each round",
-                labels,
-                [Series("put into classes", shown[0]), Series("left over", shown[1])],
-                "records",
-                "round",
-                stacked=True,
-                words=[
-                    [
-                        step.label,
-                        f"put into classes: {rules.count(step.finished)} records",
-                        f"left over: {rules.count(step.left_over)} records",
-                    ]
-                    for step in steps
-                ],
-            ),
-            f"Stacked bar chart: records of {len(rows)} rounds, put into classes and left over.",
-            Table("Records of each round", _ROUND_COLUMNS, cells),
-        ),
-        bar_chart(
-            "rounds-loss",
-            Bars(
-                "Certainty penalty of each round's classes",
-                labels,
-                [Series("certainty penalty", [100 * loss for loss in losses])],
-                "mean part of the range left open (%)",
-                "round",
-                words=[
-                    [f"{step.label}: {percent(step.loss)} of the range left open"] for step in steps
-                ],
-            ),
-            "Bar chart: mean certainty penalty of the classes of each round in percent. "
-            + _extremes(labels, losses),
-            Table("Certainty penalty of each round", _ROUND_COLUMNS, cells),
-        ),
+        _records_chart(steps, rules, cells),
+        _penalties_chart(steps, cells),
     ]  # fmt: skip
     if hidden or evidence.counts.get("rows_left_out", 0) is None:
         blocks.append(
             Text(f"In the end {rules.few} records were left over, which the figures leave out.")
         )
     return Section("rounds", "Rounds", blocks)
+
+
+def _records_chart(steps: Sequence[_Round], rules: Disclosure, cells: list[list[str]]) -> Chart:
+    finished, left_over = (
+        [0 if rules.hides(count) else count for count in counts]
+        for counts in ([step.finished for step in steps], [step.left_over for step in steps])
+    )
+    words = [
+        [
+            step.label,
+            f"put into classes: {rules.count(step.finished)} records",
+            f"left over: {rules.count(step.left_over)} records",
+        ]
+        for step in steps
+    ]
+    return bar_chart(
+        "rounds",
+        Bars(
+            "Records of each round",
+            [step.label for step in steps],
+            [Series("put into classes", finished), Series("left over", left_over)],
+            "records",
+            "round",
+            stacked=True,
+            words=words,
+        ),
+        f"Stacked bar chart: records of {len(steps)} rounds, put into classes and left over.",
+        Table("Records of each round", _ROUND_COLUMNS, cells),
+    )
+
+
+def _penalties_chart(steps: Sequence[_Round], cells: list[list[str]]) -> Chart:
+    labels, losses = [step.label for step in steps], [step.loss for step in steps]
+    return bar_chart(
+        "rounds-loss",
+        Bars(
+            "Certainty penalty of each round's classes",
+            labels,
+            [Series("certainty penalty", [100 * loss for loss in losses])],
+            "mean part of the range left open (%)",
+            "round",
+            words=[
+                [f"{step.label}: {percent(step.loss)} of the range left open"] for step in steps
+            ],
+        ),
+        "Bar chart: mean certainty penalty of the classes of each round in percent. "
+        + _extremes(labels, losses),
+        Table("Certainty penalty of each round", _ROUND_COLUMNS, cells),
+    )
 
 
 _ROUND_COLUMNS = (
