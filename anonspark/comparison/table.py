@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -222,7 +222,8 @@ def comparison_rows(grid: Grid, results: Sequence[CellResult]) -> list[dict[str,
         row |= {name: value for name, value in result.summary.items() if name not in _LEFT_OUT}
         row |= evaluation_row(result.evaluation)
         rows.append((contestant.protection, contestant.k, rank is None, rank or 0, row))
-    return [row for *_, row in sorted(rows, key=lambda entry: entry[:4])]
+    ordered = [row for *_, row in sorted(rows, key=lambda entry: entry[:4])]
+    return _with_types_of_axes(grid, ordered)
 
 
 def write_tables(files: Files, grid: Grid, rows: Sequence[dict[str, Any]]) -> None:
@@ -244,18 +245,29 @@ def _scalar(value: Any) -> Any:
     return value
 
 
-def _schema(grid: Grid, rows: Sequence[dict[str, Any]]) -> pa.Schema:
-    axes = []
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+_CONVERTERS: dict[str, Callable[[Any], Any]] = {"string": _text, "double": float}
+
+
+def _with_types_of_axes(grid: Grid, rows: Rows) -> Rows:
+    """Write all settings of an axis in one type: one column of the table holds them."""
     for column in map(axis_column, grid.axes):
-        values = [row[column] for row in rows if row[column] is not None]
-        kind = _kind(values)
-        axes.append(Figure(column, kind))
-        if kind == "string":
-            for row in rows:
-                row[column] = row[column] if row[column] is None else _text(row[column])
-        elif kind == "double":
-            for row in rows:
-                row[column] = row[column] if row[column] is None else float(row[column])
+        convert = _CONVERTERS.get(_kind([row[column] for row in rows]))
+        if convert is not None:
+            rows = [
+                row if row[column] is None else row | {column: convert(row[column])} for row in rows
+            ]
+    return rows
+
+
+def _schema(grid: Grid, rows: Sequence[dict[str, Any]]) -> pa.Schema:
+    axes = [
+        Figure(column, _kind([row[column] for row in rows]))
+        for column in map(axis_column, grid.axes)
+    ]
     first = [Figure(name, "string") for name in ("cell", "status", "reason")]
     ranks = [Figure("place", "int"), Figure("dominated", "boolean")]
     summary = [figure for figure in SUMMARY if figure.name not in _LEFT_OUT]
@@ -263,12 +275,9 @@ def _schema(grid: Grid, rows: Sequence[dict[str, Any]]) -> pa.Schema:
     return arrow_schema([*figures, *evaluation_columns(rows, figures)])
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
 def _kind(values: Sequence[Any]) -> str:
-    """Return the type of a column that holds all values of an axis."""
+    """Return the type of a column that holds all values of an axis, or null."""
+    values = [value for value in values if value is not None]
     for kind, types in (("boolean", (bool,)), ("long", (int,)), ("double", (int, float))):
         booleans = sum(isinstance(value, bool) for value in values)
         if all(isinstance(value, types) for value in values) and (

@@ -541,6 +541,25 @@ def _identity(configuration: Configuration) -> str:
     return configuration.model_copy(update=alike).fingerprint()
 
 
+def _read_mapping(
+    context: RunContext, options: MappingOptions, snapshot: Snapshot
+) -> tuple[Snapshot, ModelMaker]:
+    """Return the input as an earlier release reads it, and the model of that release."""
+    # Late, as the other models: a run imports what it uses.
+    from anonspark.pipeline.mapping import apply_mapping
+
+    with context.progress.stage("read the mapping"):
+        mapping = apply_mapping(
+            context.engine,
+            options,
+            context.configuration,
+            snapshot.quasi_identifiers,
+            snapshot.hierarchies,
+        )
+    snapshot = replace(snapshot, quasi_identifiers=mapping.quasi_identifiers)
+    return snapshot, mapping.make_model
+
+
 def _anonymize(
     context: RunContext,
     staging: Staging,
@@ -557,19 +576,7 @@ def _anonymize(
     target = find_target(context, snapshot)
     require_weights(context, snapshot)
     if isinstance(configuration.model, MappingOptions):
-        # Late, as the other models: a run imports what it uses.
-        from anonspark.pipeline.mapping import apply_mapping
-
-        with progress.stage("read the mapping"):
-            mapping = apply_mapping(
-                context.engine,
-                configuration.model,
-                configuration,
-                snapshot.quasi_identifiers,
-                snapshot.hierarchies,
-            )
-        snapshot = replace(snapshot, quasi_identifiers=mapping.quasi_identifiers)
-        make_model = mapping.make_model
+        snapshot, make_model = _read_mapping(context, configuration.model, snapshot)
     form = published_form(configuration, snapshot.quasi_identifiers)
     chosen = choose(context, snapshot, form.generalizer, make_model)
     if configuration.privacy.delta_presence is not None:
@@ -594,17 +601,19 @@ def _anonymize(
     with progress.stage("publish", rows=snapshot.rows):
         written = stage_records(context, staging, snapshot, basis, form)
     verified = verify_staged(context, staging, snapshot, chosen.model, basis, form)
-    measured = verified.measured
-    warnings = warnings + warn_of_staged(context, verified.table, prepared, basis, measured)
-    information = measure_information_kept(context, verified.table, snapshot, basis, form)
-    ends = measure_isolating_ends(context, verified.table, snapshot, basis, form)
-    association = measure_association_kept(context, verified.table, snapshot, basis, form, target)
+    table, measured = verified.table, verified.measured
+    warnings = warnings + warn_of_staged(context, table, prepared, basis, measured)
     figures = make_figures(
         configuration,
         chosen.model,
         snapshot,
         basis,
-        replace(measured, information=information, association=association, ends=ends),
+        replace(
+            measured,
+            information=measure_information_kept(context, table, snapshot, basis, form),
+            ends=measure_isolating_ends(context, table, snapshot, basis, form),
+            association=measure_association_kept(context, table, snapshot, basis, form, target),
+        ),
         run_id=context.run_id,
         started=context.started,
         request=context.request,
@@ -618,8 +627,6 @@ def _anonymize(
         form, basis, chosen.choice, figures, gates, drifts, warnings, prepared.version
     )
     figures = stage_findings(context, staging, findings, [*written, *verified.files])
-    # After all that is published is written: nothing of it is in the release.
-    rival = look_for_rival(context, snapshot)
     release = Release(
         configuration.output.path,
         figures.summary,
@@ -630,7 +637,8 @@ def _anonymize(
         progress.seconds,
         warnings,
         verified_by_run(configuration, form.columns, measured, figures),
-        rival,
+        # After all that is published is written: nothing of it is in the release.
+        look_for_rival(context, snapshot),
         snapshot.unpublished or (),
     )
     return StagedRelease(context, staging, release, basis.rounds, form, snapshot.hierarchies)

@@ -331,6 +331,35 @@ class _WithHolder:
             yield pa.RecordBatch.from_arrays([*batch.columns, held], schema=self.schema)
 
 
+def _write_parts(
+    engine: Engine,
+    staging: Staging,
+    parts: Sequence[Part],
+    form: Form,
+    order_key: int,
+    progress: Progress,
+) -> tuple[list[PublishedFile], str]:
+    """Prove the parts and stage their records. Also return the fingerprint that these must have."""
+    with progress.stage("verify parts"):
+        opened = [open_release(engine, part.path) for part in parts]
+        schema = require_same_types(parts, opened)
+        proofs = [proof.published for proof in prove_parts(engine, parts, opened)]
+    tables = _published(opened, form, schema)
+    extent = Extent(
+        sum(proof.rows for proof in proofs),
+        sum(part.stored for part in parts),
+        sum(proof.largest for proof in proofs),
+    )
+    expected = fingerprint_of(proofs)
+    classes = form.manifest.quasi_identifier_columns
+    begin(engine.files, staging)
+    with progress.stage("publish", rows=extent.rows):
+        if form.holder_column is not None:
+            whole = reduce(lambda table, other: table.union(other), tables)
+            expected = count_published_classes(whole, classes).fingerprint
+        return write_union(tables, classes, extent, order_key, staging), expected
+
+
 def unite(
     engine: Engine,
     releases: Sequence[str],
@@ -400,24 +429,7 @@ def unite(
         open_staging(engine.files, out, run_id, key="--out") as staging,
         engine.running(run_id, progress),
     ):
-        with progress.stage("verify parts"):
-            opened = [open_release(engine, part.path) for part in parts]
-            schema = require_same_types(parts, opened)
-            proofs = [one.published for one in prove_parts(engine, parts, opened)]
-        tables = _published(opened, form, schema)
-        extent = Extent(
-            sum(one.rows for one in proofs),
-            sum(part.stored for part in parts),
-            sum(one.largest for one in proofs),
-        )
-        expected = fingerprint_of(proofs)
-        classes = form.manifest.quasi_identifier_columns
-        begin(engine.files, staging)
-        with progress.stage("publish", rows=extent.rows):
-            if form.holder_column is not None:
-                whole = reduce(lambda one, other: one.union(other), tables)
-                expected = count_published_classes(whole, classes).fingerprint
-            written = write_union(tables, classes, extent, order_key, staging)
+        written, expected = _write_parts(engine, staging, parts, form, order_key, progress)
         with progress.stage("verify"):
             staged = engine.published(f"{staging.release}/data", form.manifest.data_format)
             proof = prove_union(engine, staged, form, expected, out)
