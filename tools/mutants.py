@@ -629,12 +629,12 @@ BOUNDARIES = [
     # Criteria.
     Boundaries(
         "core/criteria.py",
-        f"{FEW} {KERNELS}test_criteria.py {KERNELS}test_criteria_of_people.py",
+        f"{FEW} {KERNELS}test_criteria.py {KERNELS}test_criteria.py",
     ),
     Boundaries("core/criterion.py", f"{FEW} {KERNELS}test_criteria.py"),
     Boundaries(
         "kernels/criteria.py",
-        f"{KERNELS}test_criteria.py {KERNELS}test_criteria_of_people.py {KERNELS}test_merging.py",
+        f"{KERNELS}test_criteria.py {KERNELS}test_criteria.py {KERNELS}test_merging.py",
         "^(?!_judge_elsewhere)",
     ),
     # Cuts.
@@ -680,7 +680,7 @@ BOUNDARIES = [
     # Labels.
     Boundaries(
         "core/labels.py",
-        f"{FEW} tests/unit/core/test_figure_text.py tests/unit/release/test_regions.py",
+        f"{FEW} tests/unit/core/test_figures.py tests/unit/release/test_regions.py",
     ),
     Boundaries("layers/generalize/classes.py", f"{FEW} {LAYERS}test_generalize.py"),
     Boundaries("release/class_bounds.py", "tests/unit/release/test_class_bounds.py"),
@@ -698,7 +698,7 @@ BOUNDARIES = [
     Boundaries("sharing/pairs/figures.py", f"{FEW} {PAIRS}test_pair_bounds.py"),
     Boundaries("sharing/pairs/original.py", f"{FEW} {PAIRS}test_pair_bounds.py"),
     # Publishing.
-    Boundaries("layers/publish/file_assignment.py", f"{FEW} {LAYERS}test_file_assignment.py"),
+    Boundaries("layers/publish/file_assignment.py", f"{FEW} {LAYERS}test_class_table.py"),
     Boundaries("layers/publish/staging.py", "tests/guarantees/test_resume.py"),
 ]
 
