@@ -67,6 +67,14 @@ def require_levels(text: str, names: Sequence[str], key: str) -> tuple[int, ...]
 Kind = Literal["integer", "float", "decimal", "date", "timestamp", "boolean", "category"]
 """Numbers that are exact or not, points in time, truth values, and names."""
 
+KIND_WORDS = {
+    **{"integer": "whole number", "float": "number", "decimal": "number", "date": "date"},
+    **{"timestamp": "date and time", "boolean": "yes or no", "category": "category"},
+    **{"intervals": "steps", "prefix": "first characters"},
+    **{"keep": "chosen values", "calendar": "parts of the calendar"},
+}
+"""What pages call them, and rules of hierarchies."""
+
 
 # From the first of January of the year 0.
 _DAYS_TO_1970 = 719_528

@@ -159,6 +159,8 @@ class Lines:
         Whether equal ratios across are equally far apart.
     words : mapping of float to sequence of str
         What a place across says when it is pointed at, in lines.
+    names : mapping of float to str
+        What is written below a place across. Its number where that is missing.
     """
 
     title: str
@@ -167,6 +169,7 @@ class Lines:
     up: str
     logarithmic: bool
     words: Mapping[float, Sequence[str]] = field(default_factory=dict)
+    names: Mapping[float, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -256,19 +259,24 @@ def _axes(chart: Lines, frame: _LinesFrame, places: Sequence[float], up: Sequenc
         write(frame.left - _LINES_GAP, frame.up(one) + HALF_LETTER, number_text(one)) for one in up
     ]
     shown: list[tuple[float, str]] = []
-    texts = [(frame.across(place), number_text(place)) for place in places]
+    names = [chart.names.get(place) or number_text(place) for place in places]
+    # The first and the last end inside.
+    texts = [
+        (min(frame.across(place), WIDTH - text_width(name) / 2), name)
+        for place, name in zip(places, names, strict=True)
+    ]
     if chart.logarithmic:
         # Where there is no room for all of them, 50 says more than 40.
         texts.sort(key=lambda one: one[1].strip("0.,") not in ("1", "2", "5"))
     for middle, text in texts:
         if all(
-            abs(middle - other) >= (text_width(text) + text_width(own)) / 2 + 3
+            abs(middle - other) >= (text_width(text) + text_width(own)) / 2 + 6
             for other, own in shown
         ):
             shown.append((middle, text))
-    columns = [write(middle, _BOTTOM + 12, text) for middle, text in sorted(shown)]
+    columns = [write(middle, _BOTTOM + 14, text) for middle, text in sorted(shown)]
     name = shortened(chart.across, WIDTH - frame.left)
-    columns.append(write((frame.left + WIDTH) / 2, _BOTTOM + 26, name))
+    columns.append(write((frame.left + WIDTH) / 2, _BOTTOM + 28, name))
     return Markup("").join(
         [
             element("path", d=grid, style=stroke("grid")),
@@ -302,7 +310,6 @@ def _stroke(
 
 
 _LABEL_WIDTH = 146.0
-_NUMBER_SIZE = 8.0
 _SIGN_WIDTH = 12.0
 
 
@@ -416,12 +423,11 @@ def draw_bars(chart: Bars, name: str, description: str) -> Markup:
         parts += [
             write(
                 frame.across(value) + 3,
-                middle + (number - (len(chart.series) - 1) / 2) * thickness + 3,
-                _short_number(value),
-                font_size=_NUMBER_SIZE,
+                middle + (number - (len(chart.series) - 1) / 2) * thickness + HALF_LETTER,
+                text,
             )
-            for number, series in enumerate(chart.series)
-            for value, middle in zip(series.values, middles, strict=True)
+            for number, (series, texts) in enumerate(zip(chart.series, _texts(chart), strict=True))
+            for value, text, middle in zip(series.values, texts, middles, strict=True)
             if not math.isnan(value)
         ]
     parts += [_mark(frame.across(place), frame.top, frame.bottom) for place, _ in chart.marks]
@@ -452,7 +458,7 @@ def _frame(chart: Bars, left: float) -> _Frame:
     end = chart.limit
     if not chart.stacked:
         # A bar and its number end inside.
-        numbers = [text_width(_short_number(value), _NUMBER_SIZE) + 6 for value in ends]
+        numbers = [text_width(text) + 6 for texts in _texts(chart) for text in texts]
         space = right - left
         room = zip(ends, numbers, strict=True)
         if end is None:
@@ -550,10 +556,11 @@ def _mark(x: float, top: float, bottom: float) -> Markup:
     )
 
 
-def _short_number(value: float) -> str:
-    if value.is_integer() or abs(value) >= 100:
-        return f"{value:z,.0f}"
-    return f"{value:z.1f}" if abs(value) >= 1 else f"{value:.2g}"
+def _texts(chart: Bars) -> list[list[str]]:
+    """Write the number of each bar: whole ones, or all with one decimal."""
+    values = chain(*(series.values for series in chart.series))
+    decimals = 0 if all(math.isnan(value) or value.is_integer() for value in values) else 1
+    return [[f"{value:z,.{decimals}f}" for value in series.values] for series in chart.series]
 
 
 _TOP = 24.0

@@ -142,12 +142,15 @@ class Answers:
     unit : str or None
         Column that numbers people or households. None where each row is a person. It counts where
         there are roles.
+    weighted : bool
+        Whether quasi-identifiers get the weights of the profile.
     """
 
     roles: Mapping[str, Role] | None
     k: int
     output: str
     unit: str | None = None
+    weighted: bool = False
 
 
 def draft_configuration(profile: Profile, answers: Answers) -> Draft:
@@ -171,6 +174,7 @@ def draft_configuration(profile: Profile, answers: Answers) -> Draft:
             "identifier, a name, free text or of a type that is not judged). Nothing was written. "
             f"See anonspark profile {profile.source.path}, or choose the columns with --interactive"
         )
+    weights_by_name = profile.weights([column.name for column in quasi]) if answers.weighted else {}
     attributes = []
     for column in profile.columns:
         role, reason = roles[column.name]
@@ -182,7 +186,10 @@ def draft_configuration(profile: Profile, answers: Answers) -> Draft:
                 reason += _giving(column.name, profile, roles)
             attributes.append(DraftedAttribute(column.name, role, reason))
             continue
-        attributes.append(_quasi_identifier(column, reason))
+        attribute = _quasi_identifier(column, reason)
+        if column.name in weights_by_name:
+            attribute.options["weight"] = f"{weights_by_name[column.name]:g}"
+        attributes.append(attribute)
     sensitive = [column for column in profile.columns if roles[column.name][0] == "sensitive"]
     identifiers = [
         column.name for column in profile.columns if roles[column.name][0] == "identifier"
@@ -393,8 +400,10 @@ def _attributes(draft: Draft) -> list[str]:
         "# quasi_identifier: identifies together with others. Published as a range of k records.",
         "# sensitive: what no one should learn about a person. Published as it is.",
         "# insensitive: harmless. Published as it is. No column is proposed as such.",
-        "attributes:",
     ]
+    if any("weight" in attribute.options for attribute in draft.attributes):
+        lines.append("# weight: the smaller, the more records a column makes unique.")
+    lines.append("attributes:")
     for attribute in draft.attributes:
         if attribute.role is not None:
             lines += _attribute(attribute)
@@ -447,9 +456,9 @@ def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
             f"  # {_comment(criterion.reason)}"
             for criterion in draft.criteria
         ]
-    model = "auto  # tries five models for some seconds. Takes the fastest that loses least"
+    model = "auto  # tries three models for some seconds. Takes the fastest that loses least"
     if draft.rows > _TRIES_MODELS:
-        model = "{name: su-mondrian, refine: 2}  # 0 passes are twice as fast, and lose more"
+        model = "su-mondrian"
     lines += [
         "",
         f"model: {model}",

@@ -111,6 +111,13 @@ def roles_texts(profile: Profile) -> list[str]:
     return [f"Proposed, {words}: {names}" for words, names in named.items() if names]
 
 
+def weights_text(profile: Profile) -> str | None:
+    """List the weights of the proposed quasi-identifiers."""
+    weights = profile.proposed_weights
+    listed = ", ".join(f"{name} {weight:g}" for name, weight in weights.items())
+    return f"Weights, with init --weights: {listed}" if len(weights) > 1 else None
+
+
 def markers_text(profile: Profile) -> str | None:
     """Say which words count as missing, beside those that do in any table."""
     counts = [
@@ -149,6 +156,7 @@ def profile_card(
         *unique[:-1],
         *dependency_texts(profile),
         *roles_texts(profile),
+        weights_text(profile),
         unit_text(profile),
     ]
     return Card(
@@ -230,7 +238,7 @@ def profile_page(profile: Profile) -> str:
     str
         HTML that loads nothing and runs no script. With values only if the profile has them.
     """
-    sets = (measured_text(profile) or no_sets_text(profile), *unique_text(profile))
+    remarks = _texts(weights_text(profile), unit_text(profile))
     dependencies = dependency_texts(profile) or [_NONE]
     sections = [
         Section(
@@ -238,19 +246,16 @@ def profile_page(profile: Profile) -> str:
             "Columns",
             [_columns(profile), *_texts(markers_text(profile)), _chart(profile)],
         ),
-        Section("roles", "Proposed roles", [_roles(profile), *_texts(unit_text(profile))]),
-        Section("sets", "Columns together", [*_texts(*sets), *_sets(profile)]),
-        Section(
-            "dependencies",
-            "Columns that give others away",
-            _texts(*dependencies),
-        ),
+        Section("roles", "Proposed roles", [_roles(profile), *remarks]),
+        Section("sets", "Columns together", _sets(profile)),
+        Section("dependencies", "Columns that give others away", _texts(*dependencies)),
     ]
     return render(
         title="Profile",
         subtitle=(
             f"{profile.source.path}: {profile.rows:,} rows, {len(profile.columns):,} columns"
         ),
+        opening=Section("meaning", "What this means", _meaning(profile)),
         sections=sections,
         footer=f"Made by anonspark {__version__}, before anything was anonymized.",
     )
@@ -290,3 +295,8 @@ def _roles(profile: Profile) -> Table:
         ["column", "role", "because"],
         [[column.name, Role(ROLES[column.role]), column.reason] for column in profile.columns],
     )
+
+
+def _meaning(profile: Profile) -> list[Block]:
+    *fewer, most = unique_text(profile) or [no_sets_text(profile)]
+    return [Text(most, "strong"), *_texts(*fewer, measured_text(profile))]

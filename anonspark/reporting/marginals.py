@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from anonspark.core.arrays import Figures
 from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.core.labels import KIND_WORDS
 from anonspark.core.uniform_mass import Runs, Spread, spread_out
 from anonspark.release.axes import Axis
 from anonspark.release.regions import (
@@ -318,7 +319,7 @@ class Marginal:
     ----------
     attribute : str
     kind : str
-        As in the manifest.
+        In words.
     labels : tuple of str
         Of bins or groups, in order.
     before : tuple of int or None
@@ -446,7 +447,7 @@ def _marginal(
     ]
     return Marginal(
         attribute.name,
-        attribute.kind,
+        KIND_WORDS.get(attribute.kind, ""),
         tuple(names[index] for index in shown),
         None if original is None else tuple(int(original[index]) for index in shown),
         tuple(float(release[index]) for index in shown),

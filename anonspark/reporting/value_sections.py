@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from anonspark.core.figure_text import figure_texts, percent
+from anonspark.core.labels import KIND_WORDS
 from anonspark.engine.protocol import Engine
 from anonspark.engine.protocol import Table as EngineTable
 from anonspark.errors import ConfigurationError, DataError
@@ -41,7 +42,7 @@ def loss(evidence: Evidence) -> Section | None:
     cells = [
         [
             str(row["attribute"]),
-            str(row["kind"]),
+            KIND_WORDS.get(row["kind"], ""),
             weight,
             percent(row["ncp"]),
             percent(row["iloss"]),
