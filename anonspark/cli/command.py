@@ -127,7 +127,7 @@ def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> N
     writer.writerow(columns)
     for row in rows:
         cells = (row[name] for name in columns)
-        writer.writerow([str(one).lower() if isinstance(one, bool) else one for one in cells])
+        writer.writerow([str(cell).lower() if isinstance(cell, bool) else cell for cell in cells])
     print_text(text.getvalue())
 
 
@@ -195,14 +195,14 @@ def help_without_command(context: typer.Context) -> None:
         raise typer.Exit(ConfigurationError.exit_code)
 
 
-def usage_problem(error: Exception, given: Sequence[str], commands: Sequence[str]) -> str:
+def usage_problem(error: Exception, words: Sequence[str], commands: Sequence[str]) -> str:
     """Return the message of a wrong command line.
 
     Parameters
     ----------
     error : Exception
         Of the parser of the command line.
-    given : sequence of str
+    words : sequence of str
         The command line.
     commands : sequence of str
         All commands.
@@ -213,12 +213,12 @@ def usage_problem(error: Exception, given: Sequence[str], commands: Sequence[str
         With the help to look at: that of the command, where it is known.
     """
     said = error.format_message().rstrip(".")  # type: ignore[attr-defined]
-    command = next((one for one in given if not one.startswith("-")), None)
+    command = next((word for word in words if not word.startswith("-")), None)
     if command not in commands:
         return f"{_unknown(said, commands)}. See {_PROGRAM} --help"
     option = getattr(error, "option_name", None)
     if option is not None and getattr(error, "possibilities", None) is not None:
-        key = _as_override(str(option), given)
+        key = _as_override(str(option), words)
         if key is not None:
             said = f"No such option: {option}. It is a key of the configuration: {key}"
     inner = getattr(getattr(error, "ctx", None), "info_name", None) or command
@@ -236,7 +236,7 @@ def _unknown(said: str, commands: Sequence[str]) -> str:
     return f"No such command: {match[1]}" + (f". Did you mean {_PROGRAM} {near}?" if near else "")
 
 
-def _as_override(option: str, given: Sequence[str]) -> str | None:
+def _as_override(option: str, words: Sequence[str]) -> str | None:
     """Return the ``--set`` form of a wrong option. None where there is none."""
     from anonspark.config.json_schema import known_schema
     from anonspark.config.problems import places_of
@@ -246,12 +246,12 @@ def _as_override(option: str, given: Sequence[str]) -> str | None:
     if not places:
         return None
     value = "..."
-    for place, one in enumerate(given):
-        if one == f"--{name}" and place + 1 < len(given):
-            value = given[place + 1]
-        elif one.startswith(f"--{name}="):
-            value = one.partition("=")[2]
-    return " or ".join(f"--set {place}={value}" for place in places)
+    for index, word in enumerate(words):
+        if word == f"--{name}" and index + 1 < len(words):
+            value = words[index + 1]
+        elif word.startswith(f"--{name}="):
+            value = word.partition("=")[2]
+    return " or ".join(f"--set {index}={value}" for index in places)
 
 
 Found = TypeVar("Found")
@@ -282,12 +282,12 @@ class Call:
     as_json: bool = False
     quiet: bool = False
 
-    def show(self, found: Found, blocks: Callable[[Found], Iterable[Block]], **more: Any) -> None:
+    def show(self, result: Found, blocks: Callable[[Found], Iterable[Block]], **more: Any) -> None:
         """Print a result: as JSON where that is asked for, or else as blocks.
 
         Parameters
         ----------
-        found : object
+        result : object
             A mapping or a list is JSON as it is, anything else by its ``as_dict``.
         blocks : callable
             Returns what a terminal shows of it.
@@ -295,12 +295,12 @@ class Call:
             Further keys of the JSON object.
         """
         if self.as_json:
-            document: Any = found if isinstance(found, dict | list) else found.as_dict()  # type: ignore[attr-defined]
+            document: Any = result if isinstance(result, dict | list) else result.as_dict()  # type: ignore[attr-defined]
             print_json(document | more if more else document)
             return
         from anonspark.presentation.terminal import show_blocks
 
-        show_blocks(OUT, blocks(found))
+        show_blocks(OUT, blocks(result))
 
     def say(self, document: dict[str, object], *lines: str) -> None:
         """Print a result: as JSON where that is asked for, or else as lines."""
@@ -330,9 +330,9 @@ class Call:
         stage : str
             Name in the progress. Empty if the function begins stages.
         """
-        wanted, of_paths = self.work_on(*paths, written=written)
+        engine_of_call, of_paths = self.work_on(*paths, written=written)
         function = self._staged(function, stage)
-        return work_with_engine(wanted, work or of_paths, self.master, function)
+        return work_with_engine(engine_of_call, work or of_paths, self.master, function)
 
     def work_on(self, *paths: str | None, written: Sequence[str] = ()) -> tuple[EngineName, Work]:
         """Return the engine that was asked for, and the work on some paths. See :meth:`work`."""
@@ -387,10 +387,10 @@ class Call:
                 return work_with_engine(*described, self.master, work)
 
         def read_then_work(engine: Engine) -> Result:
-            def read(place: str) -> str:
-                if is_address(place):
-                    return engine.files.read_document(place)
-                return read_local_text(place)
+            def read(source: str) -> str:
+                if is_address(source):
+                    return engine.files.read_document(source)
+                return read_local_text(source)
 
             loaded = loaded_with(read)
             return self._staged(lambda engine: function(engine, loaded), stage)(engine)
@@ -451,15 +451,15 @@ def command(*common: Common) -> Callable[[Callable[..., None]], Callable[..., No
         # The parser reads parameters from the signature.
         hints = get_type_hints(function, include_extras=True)
         parameters = [
-            one.replace(annotation=hints[one.name])
-            for one in list(inspect.signature(function).parameters.values())[1:]
+            parameter.replace(annotation=hints[parameter.name])
+            for parameter in list(inspect.signature(function).parameters.values())[1:]
         ]
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         for name in common:
             annotation, default = _OPTIONS[name]
             parameters.append(inspect.Parameter(name, kind, default=default, annotation=annotation))
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        called.__annotations__ = {one.name: one.annotation for one in parameters}
+        called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         del called.__wrapped__
         return called
 

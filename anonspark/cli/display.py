@@ -66,7 +66,7 @@ def plan_blocks(plan: Plan, nodes: Sequence[NodePreview] | None, engine: str) ->
         lines.append(("nodes of the lattice, each round", plan.nodes))
     lines.append(("columns published", ", ".join(plan.columns)))
     yield Table("Plan", (), lines)
-    rows = [(place, one.name, one.kind) for place, one in enumerate(plan.quasi_identifiers, 1)]
+    rows = [(number, item.name, item.kind) for number, item in enumerate(plan.quasi_identifiers, 1)]
     yield Table("Quasi-identifiers", ("position", "name", "kind"), rows)
     estimate = plan.estimate
     took = "" if estimate.seconds is None else f"{estimate.seconds:,.0f} seconds and "
@@ -81,10 +81,10 @@ def plan_blocks(plan: Plan, nodes: Sequence[NodePreview] | None, engine: str) ->
 
 def _node_blocks(nodes: Sequence[NodePreview]) -> Blocks:
     """Return the best nodes, the chosen one marked."""
-    losses = figure_texts([one.loss for one in nodes])
+    losses = figure_texts([row.loss for row in nodes])
     rows = [
-        (_mark(one), levels_text(one.levels), one.classes, one.suppressed, loss, one.binds or "")
-        for one, loss in zip(nodes, losses, strict=True)
+        (_mark(row), levels_text(row.levels), row.classes, row.suppressed, loss, row.binds or "")
+        for row, loss in zip(nodes, losses, strict=True)
     ]
     names = ("", "levels", "classes", "suppressed", "loss", "binds")
     yield Table("Levels, the best first", names, rows)
@@ -138,12 +138,12 @@ def history_blocks(nights: Sequence[Night]) -> Blocks:
 
     several = len(jobs_of(nights)) > 1
     figures = [
-        figure_texts([one.figures.get(name) for one in nights], digits)
+        figure_texts([run.figures.get(name) for run in nights], digits)
         for name, (_, digits) in _FIGURES.items()
     ]
     rows = [
-        [f"{one.started:%Y-%m-%d %H:%M}", *[one.job] * several, one.run_id, *cells]
-        for one, *cells in zip(nights, *figures, strict=True)
+        [f"{run.started:%Y-%m-%d %H:%M}", *[run.job] * several, run.run_id, *cells]
+        for run, *cells in zip(nights, *figures, strict=True)
     ]
     columns = ["began (UTC)", *["job"] * several, "run", *(name for name, _ in _FIGURES.values())]
     yield Table("", columns, rows)

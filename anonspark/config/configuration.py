@@ -358,7 +358,7 @@ class Configuration(Section):
             document["pseudonyms"] = True
         if self.evaluate.risk.weights in self.identifiers:
             document["weights"] = self.evaluate.risk.weights
-        grids = [one.grid for one in self.attributes.values()]
+        grids = [attribute.grid for attribute in self.attributes.values()]
         if getattr(self.model, "published", None) and "auto" in grids:
             # Their ranges end at values of records.
             document["exact"] = True
@@ -385,8 +385,8 @@ class Configuration(Section):
         for attribute in document["attributes"].values():
             if isinstance(attribute.get("hierarchy"), str):
                 attribute["hierarchy"] = "file"
-        for place in ("population", "format", "options"):
-            document["privacy"].get("delta_presence", {}).pop(place, None)
+        for key in ("population", "format", "options"):
+            document["privacy"].get("delta_presence", {}).pop(key, None)
         document["attributes"] = list(document["attributes"].items())
         document["model"] = {"name": self.model.name, **document.get("model", {})}
         document["model"] |= self.model.model_dump(include={"separation"})

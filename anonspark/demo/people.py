@@ -335,11 +335,11 @@ def _age_in_days(draw: _Draws) -> Longs:
 
 def _full_name(draw: _Draws, sex: Longs) -> pa.Array:
     """Return given and family name. People of sex "other" have names of both lists."""
-    given = _rank(draw.uniform("given name"), len(_FEMALE_NAMES)) - 1
+    rank = _rank(draw.uniform("given name"), len(_FEMALE_NAMES)) - 1
     among_male = (sex == 1) | ((sex == 2) & (draw.bits("name list") < 0))
     family = _rank(draw.uniform("family name"), len(_FAMILY_NAMES)) - 1
     names = [f"{first} {last}" for first in _FEMALE_NAMES + _MALE_NAMES for last in _FAMILY_NAMES]
-    first = given + among_male * len(_FEMALE_NAMES)
+    first = rank + among_male * len(_FEMALE_NAMES)
     return _pick(names, first * len(_FAMILY_NAMES) + family)
 
 
@@ -461,13 +461,14 @@ def find_class(
     tuple of pyarrow.Table or None
         None if the labels of every class also cover people of other classes.
     """
-    names = [one.name for one in attributes]
+    names = [attribute.name for attribute in attributes]
     for labels in published.group_by(names, use_threads=False).aggregate([]).to_pylist():
         records = published.filter(
             reduce(pc.and_, [pc.equal(published[name], labels[name]) for name in names])
         )
         covered = [
-            _covered(people[one.name], read_label(labels[one.name], one)) for one in attributes
+            _covered(people[attribute.name], read_label(labels[attribute.name], attribute))
+            for attribute in attributes
         ]
         # The labels cover all people of the class: no more people are these people.
         members = people.filter(reduce(pc.and_, covered))
@@ -491,11 +492,11 @@ def _require_own_configuration(path: Path, document: dict[str, object]) -> None:
     if not path.exists() and not path.is_symlink():
         return
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError):
-        found = None
-    is_own = isinstance(found, dict) and all(
-        found.get(key) == document[key] for key in document if key not in ("input", "output")
+        content = None
+    is_own = isinstance(content, dict) and all(
+        content.get(key) == document[key] for key in document if key not in ("input", "output")
     )
     if fault_at(path) or not is_own:
         raise _other_file(path)

@@ -105,16 +105,16 @@ def form_groups(points, k):
         largest = k * max(_CELL_GROUPS, _CELL_RECORDS // k)
         tree_order, cells = cut_cells(points, largest, k, False, uint64(0))
         for cell in range(cells.shape[0] - 1):
-            own = tree_order[cells[cell] : cells[cell + 1]]
-            axes = varying_axes(points, own)
-            scores = np.zeros(own.shape[0], np.float64)
+            members = tree_order[cells[cell] : cells[cell + 1]]
+            axes = varying_axes(points, members)
+            scores = np.zeros(members.shape[0], np.float64)
             for j in range(axes.shape[0]):
                 scores += (axes[j] - axes[j].mean()) ** 2
-            grown = np.empty(own.shape[0], np.int64)
+            grown = np.empty(members.shape[0], np.int64)
             grow_groups(axes, k, scores, grown)
-            for i in range(own.shape[0]):
-                group_of[own[i]] = groups + grown[i]
-            groups += own.shape[0] // k
+            for i in range(members.shape[0]):
+                group_of[members[i]] = groups + grown[i]
+            groups += members.shape[0] // k
         axes = varying_axes(points, records)
         cost = group_cost(axes, group_of, groups)
         if cost > 0.0:
@@ -200,10 +200,10 @@ def microaggregate(codes, normalized, hashes, values, requirements, passes):
     sequence, _ = cut_cells(middles, 1, 1, False, uint64(0))
     result = np.empty(n, np.int64)
     result_starts = np.zeros(groups + 1, np.int64)
-    for place in range(groups):
-        group = sequence[place]
-        start = result_starts[place]
+    for position in range(groups):
+        group = sequence[position]
+        start = result_starts[position]
         stop = start + starts[group + 1] - starts[group]
         result[start:stop] = canonical[np.sort(order[starts[group] : starts[group + 1]])]
-        result_starts[place + 1] = stop
+        result_starts[position + 1] = stop
     return result, result_starts

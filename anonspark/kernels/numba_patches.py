@@ -84,10 +84,10 @@ def folder_to_compile_into() -> Path:
     if chosen and _is_private(parent := Path(chosen).absolute()) and _is_private(parent / _name()):
         return parent / _name()
     package = Path(__file__).parent
-    own = package / "__pycache__"
+    folder = package / "__pycache__"
     # Who can write there can change the package as well, but not who has written once.
-    if os.access(own if own.exists() else package, os.W_OK) and _is_private(own / _name()):
-        return own / _name()
+    if os.access(folder if folder.exists() else package, os.W_OK) and _is_private(folder / _name()):
+        return folder / _name()
     # Either may be missing or unwritable: containers on a cluster often have no real home, and
     # without one `~` stays as it is.
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
@@ -121,7 +121,7 @@ def _call_address(
     """Call the C function at an address with numbers. It returns a whole number."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        kinds = [context.get_value_type(one) for one in signature.args[1:]]
+        kinds = [context.get_value_type(argument) for argument in signature.args[1:]]
         function = ir.FunctionType(ir.IntType(64), kinds).as_pointer()
         return builder.call(builder.inttoptr(values[0], function), values[1:])
 

@@ -187,7 +187,7 @@ def released_before(engine: Engine, configuration: Configuration, run_id: str) -
         path=path,
         summary=summary,
         seconds=manifest.document["seconds"],
-        warnings=[ReleaseWarning(**one) for one in manifest.document.get("warnings", [])],
+        warnings=[ReleaseWarning(**warning) for warning in manifest.document.get("warnings", [])],
         earlier=True,
         **tables,
     )

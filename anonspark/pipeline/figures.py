@@ -290,7 +290,7 @@ def make_figures(
         configuration.privacy,
         measured.published.smallest,
         units,
-        {one.criterion: one.measured for one in measured.criteria},
+        {case.criterion: case.measured for case in measured.criteria},
         None if presence is None else (presence.smallest, presence.largest),
     )
     nodes: list[Row] = []
@@ -314,7 +314,7 @@ def make_figures(
         nodes=[row | run for row in nodes],
         counted=counts | _missing_by_gate(basis),
         units=units,
-        of_people=[one.measured for one in measured.criteria] if measured.of_people else None,
+        of_people=[case.measured for case in measured.criteria] if measured.of_people else None,
     )
 
 
@@ -407,14 +407,14 @@ def _without_outlier_handling(model: Model, basis: Basis) -> Baseline:
 def _rounds(basis: Basis) -> dict[int, Totals]:
     """Return the sums of each round, by its number."""
     pairs = zip(basis.rounds.results, basis.totals, strict=True)
-    return {one.number: own for one, own in pairs}
+    return {round_.number: total for round_, total in pairs}
 
 
 def _round_rows(basis: Basis) -> Iterator[Row]:
     """Yield the rows of the table ``rounds``. See docs/output.md."""
     rows, so_far = basis.rounds.results[0].rows, basis.totals[0]
-    for place, (result, total) in enumerate(zip(basis.rounds.results, basis.totals, strict=True)):
-        so_far = so_far + total if place else total
+    for index, (result, total) in enumerate(zip(basis.rounds.results, basis.totals, strict=True)):
+        so_far = so_far + total if index else total
         left_over, levels = rows - total.rows, result.levels
         means = total.means(0, _weights(basis))
         yield {
@@ -477,4 +477,4 @@ def _attribute_rows(
 def _missing_by_gate(basis: Basis) -> dict[str, int]:
     """Return the missing values of quasi-identifiers under the names that gates have for them."""
     pairs = zip(basis.quasi_identifiers, basis.missing, strict=True)
-    return {f"attributes.{one.name}.missing_rows": missing for one, missing in pairs}
+    return {f"attributes.{item.name}.missing_rows": missing for item, missing in pairs}

@@ -155,7 +155,7 @@ def _recoding(engine: Engine, manifest: Manifest, options: MappingOptions, path:
             f"{_KEY}: the release was made by rho-gain, each of whose rounds has levels of its "
             "own. Expected one coding. Name a release by full-domain"
         )
-    (levels_text,) = (str(one["levels"]) for one in rounds)
+    (levels_text,) = (str(row["levels"]) for row in rounds)
     names = [str(identifier["name"]) for identifier in manifest.quasi_identifiers]
     levels = dict(zip(names, require_levels(levels_text, names, _KEY), strict=True))
     limit = 0.0 if options.unfit == "refuse" else 1.0

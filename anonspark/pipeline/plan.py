@@ -117,8 +117,8 @@ def warn_of_input(
             else identifier_column(configuration.identifiers.index(weights))
         )
         with open_records([column]) as table:
-            own = table.select({weights: column})
-            sum_weights(own, [], weights, configuration.input.missing_markers)
+            weighted = table.select({weights: column})
+            sum_weights(weighted, [], weights, configuration.input.missing_markers)
     with open_records(names) as table:
         of_values = [
             *sensitive_value_warnings(table, configuration, sensitive, sizes),
@@ -210,9 +210,9 @@ def estimate_run(files: Files, configuration: Configuration, rows: int, columns:
     """
     earlier = _earlier_release(files, configuration)
     if earlier is not None:
-        found = _as_before(earlier, rows)
-        if found is not None:
-            return found
+        estimate = _as_before(earlier, rows)
+        if estimate is not None:
+            return estimate
     size = int(rows * columns * _BYTES_A_VALUE)
     rate = _ROWS_A_SECOND.get(configuration.model.name)
     if rate is None:
@@ -240,8 +240,8 @@ def _earlier_release(files: Files, configuration: Configuration) -> Manifest | N
         manifest = read_manifest(files, path)
     except (DataError, GuaranteeError):
         return None
-    wanted = configuration.public_dict()
-    same = all(manifest.configuration.get(name) == wanted[name] for name in _SETTINGS)
+    settings = configuration.public_dict()
+    same = all(manifest.configuration.get(name) == settings[name] for name in _SETTINGS)
     return manifest if same and manifest.style == configuration.output.style else None
 
 

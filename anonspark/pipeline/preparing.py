@@ -123,8 +123,8 @@ def prepare_run(
                 text = json.dumps(dict(context.engine.input_version(configuration)))
                 version = json.loads(staging.state.first_input_version(text))
             read = configuration.with_input(version)
-            given = None if table is None else partial(context.engine.open_input, source=table)
-            snapshot = prepare(context.engine, read, staging.records, given)
+            open_table = None if table is None else partial(context.engine.open_input, source=table)
+            snapshot = prepare(context.engine, read, staging.records, open_table)
             # Whatever version it has, it is the input that the configuration names.
             snapshot = replace(snapshot, origin=configuration.input_fingerprint())
         # Before anything that another input would fail in.

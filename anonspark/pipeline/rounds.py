@@ -110,8 +110,8 @@ class _Rank:
             ranks, by_name = self.classes.ranks(batch)
             sizes = batch.column(SIZE).to_numpy()
             if self.among is not None:
-                own = ranks == self.among
-                ranks, sizes = by_name[own], sizes[own]
+                chosen = ranks == self.among
+                ranks, sizes = by_name[chosen], sizes[chosen]
             yield pa.RecordBatch.from_arrays([pa.array(ranks), pa.array(sizes)], schema=_RANKED)
 
 
@@ -124,9 +124,9 @@ class _Kept:
     def __call__(self, batches: Batches) -> Batches:
         packer = Packer()
         for batch in batches:
-            own = pa.Table.from_batches([batch]).filter(pa.array(~self.classes.leave(batch)))
-            if own.num_rows:
-                yield pa.RecordBatch.from_pydict(packer.pack(own))
+            records = pa.Table.from_batches([batch]).filter(pa.array(~self.classes.leave(batch)))
+            if records.num_rows:
+                yield pa.RecordBatch.from_pydict(packer.pack(records))
 
 
 @dataclass(frozen=True)
@@ -148,8 +148,8 @@ class _Divide:
             leave = self.classes.leave(records)
             for part, mask in ((Part.FINISHED, ~leave), (Part.LEFT_OVER, leave)):
                 if mask.any():
-                    own = records.select(self.names[part]).filter(pa.array(mask))
-                    yield result_batch(part, packer.pack(own))
+                    selected = records.select(self.names[part]).filter(pa.array(mask))
+                    yield result_batch(part, packer.pack(selected))
 
 
 @dataclass(frozen=True)
@@ -210,24 +210,24 @@ def suppress_classes(
     none.
     """
     rows = results[0].rows
-    own = _Classes(tuple(identifier.weight for identifier in quasi_identifiers))
-    loss, most = _rank_that_exceeds(classes, _Rank(own), int(Decimal(str(limit)) * rows))
+    weighed = _Classes(tuple(identifier.weight for identifier in quasi_identifiers))
+    loss, most = _rank_that_exceeds(classes, _Rank(weighed), int(Decimal(str(limit)) * rows))
     # Of classes that lose nothing none is left out.
-    name, _ = _rank_that_exceeds(classes, _Rank(own, loss), most) if loss else (_HIGHEST, 0)
-    own = replace(own, loss=loss, name=name)
-    packed = classes.map_batches(_Kept(own), PACKED)
+    name, _ = _rank_that_exceeds(classes, _Rank(weighed, loss), most) if loss else (_HIGHEST, 0)
+    weighed = replace(weighed, loss=loss, name=name)
+    packed = classes.map_batches(_Kept(weighed), PACKED)
     classes = Records(packed, classes.schema)
     sizes = classes.rows(ROUND, SIZE).aggregate([ROUND], sums=[SIZE]).collect().to_pylist()
-    kept = {row[ROUND]: row[SIZE] for row in sizes}
+    rows_by_round = {row[ROUND]: row[SIZE] for row in sizes}
     parts = (Part.FINISHED, Part.LEFT_OVER)
     names = {part: schema.names for part, schema in zip(parts, schemas, strict=True)}
     of_records = pa.schema([*schemas[1], (CLASS_ID, pa.int64()), (RECORD_LOSS, pa.float64())])
-    divided = Records(finished, of_records).map_batches(_Divide(own, names), RESULT)
+    divided = Records(finished, of_records).map_batches(_Divide(weighed, names), RESULT)
     taken = divided.stage_parts(path, PART, parts, [BYTES])[Part.FINISHED][BYTES]
     remaining: list[RoundResult] = []
     for result in results:
-        if result.number in kept:
-            left_over = rows - kept[result.number]
+        if result.number in rows_by_round:
+            left_over = rows - rows_by_round[result.number]
             # All of them are counted with the first round.
             own_bytes = 0 if remaining else int(taken or 0)
             remaining.append(
@@ -247,8 +247,8 @@ def _rank_that_exceeds(classes: Records, rank: _Rank, most: int) -> tuple[int, i
     counted = classes.map_batches(rank, _RANKED, names).aggregate(["rank"], sums=[SIZE]).collect()
     by_rank = counted.sort_by([("rank", "descending")])
     so_far = np.cumsum(by_rank[SIZE].to_numpy())
-    place = int(np.searchsorted(so_far, most, side="right"))
-    return by_rank["rank"][place].as_py(), most - int(so_far[place - 1] if place else 0)
+    index = int(np.searchsorted(so_far, most, side="right"))
+    return by_rank["rank"][index].as_py(), most - int(so_far[index - 1] if index else 0)
 
 
 # Begins the names of the attempts' folders.
@@ -464,7 +464,7 @@ class _Rounds:
         if finished.last or rows < self.criteria.k:
             self.remaining = left_over, rows
             return None
-        finished_ones = sum(one.penalty for one in self.results)
+        finished_ones = sum(earlier.penalty for earlier in self.results)
         if self.model.undoes_rounds and finished_ones >= self._best.penalty_if_last:
             # Whatever the others will lose, all rounds from here on will be undone.
             return None
@@ -519,13 +519,13 @@ class _Rounds:
         Run again as the last one, a round forms the same groups and so loses the same.
         """
         return self.model.undoes_rounds and any(
-            one.penalty_if_last <= result.penalty_if_last for one in self.results
+            earlier.penalty_if_last <= result.penalty_if_last for earlier in self.results
         )
 
     @property
     def _best(self) -> RoundResult:
         """Return the first of the rounds with which the release loses least as the last one."""
-        return min(self.results, key=lambda one: one.penalty_if_last)
+        return min(self.results, key=lambda result: result.penalty_if_last)
 
     def end_with_best(self) -> None:
         """Undo the rounds after the one that loses least as the last, for models that do so.
@@ -552,7 +552,7 @@ class _Rounds:
             len(results),
             results[-1].penalty_if_last,
         )
-        undone = [one.number for one in results[best:]]
+        undone = [result.number for result in results[best:]]
         del results[best:], self.paths[best:]
         self.remaining = None
         again = self._run_again(table, undone)
@@ -621,11 +621,11 @@ class _Rounds:
         sums = (ROWS, BYTES, PENALTY, WHOLE_PENALTY, WHOLE_SQUARES)
         parts = (Part.FINISHED, Part.LEFT_OVER, Part.CLASSES)
         try:
-            found = anonymized.rows.stage_parts(path, PART, parts, sums)
+            parts_staged = anonymized.rows.stage_parts(path, PART, parts, sums)
         finally:
             anonymized.release()
-        left_over = int(found[Part.LEFT_OVER][ROWS] or 0)
-        classes = found[Part.CLASSES]
+        left_over = int(parts_staged[Part.LEFT_OVER][ROWS] or 0)
+        classes = parts_staged[Part.CLASSES]
         if_last = sum(
             (result.penalty for result in self.results), classes[WHOLE_PENALTY] or Decimal(0)
         )
@@ -641,7 +641,7 @@ class _Rounds:
             squares_if_whole=int(classes[WHOLE_SQUARES] or 0),
             levels=anonymized.levels,
             large_block=self.large_block,
-            staged_bytes=int(found[Part.FINISHED][BYTES] or 0),
+            staged_bytes=int(parts_staged[Part.FINISHED][BYTES] or 0),
             price=anonymized.price,
         )
 

@@ -113,20 +113,20 @@ def warn_of_staged(
         columns_as_is = {name: CountedColumn(name) for name in configuration.published_as_is}
         sizes = count_value_sizes(table, columns_as_is, published.rows, drawn=published.values)
         snapshot, k = prepared.snapshot, configuration.privacy.k
-        found = [
+        raised = [
             *blank_row_warnings(snapshot.blank_rows, k),
             *dropped_record_warnings(snapshot.rows_dropped, published.rows, k),
         ]
         if context.request is not None and context.request.has_ledger:
             # For who carries the plan out. In releases it would be a count night by night.
-            tell_warnings(found)
-            found = []
+            tell_warnings(raised)
+            raised = []
         for text in [] if units is None else units.warnings():
-            found.append(ReleaseWarning("people_alone", text))
-        found += published_value_warnings(sizes, configuration)
-        found += warn_of_sensitive_values(table, configuration, sizes, published)
-        tell_warnings(found)
-    return earlier + found
+            raised.append(ReleaseWarning("people_alone", text))
+        raised += published_value_warnings(sizes, configuration)
+        raised += warn_of_sensitive_values(table, configuration, sizes, published)
+        tell_warnings(raised)
+    return earlier + raised
 
 
 # Directories beside the output that are looked at, the last ones by name: nights have dates.
@@ -147,30 +147,30 @@ def earlier_release_warnings(
     -----
     Reads the manifests of at most 31 directories. No job.
     """
-    wanted = list(configuration.public_dict()["input"]["path"])
-    found = sum(
-        _input_of(files, path) == wanted for path in _places(files, configuration.output.path)
+    paths = list(configuration.public_dict()["input"]["path"])
+    number = sum(
+        _input_of(files, path) == paths for path in _places(files, configuration.output.path)
     )
-    if found:
+    if number:
         yield ReleaseWarning(
             "released_before",
             "input.path: a release of this input exists at output.path or next to it. A person who "
             "has several releases about the same people can intersect their classes, and is left "
             "with fewer than k. Make them by a plan with a ledger (anonspark distribute), so that "
             "releases together show no more than each of them alone",
-            figures={"releases": found},
+            figures={"releases": number},
         )
 
 
 def _places(files: Files, output: str) -> Iterator[str]:
-    own = files.qualified(output).rstrip("/")
-    yield own
-    beside = [
+    target = files.qualified(output).rstrip("/")
+    yield target
+    others = [
         path
-        for path in files.children(files.parent(own))
-        if path.rstrip("/") != own and not path.rpartition("/")[2].startswith((".", "_"))
+        for path in files.children(files.parent(target))
+        if path.rstrip("/") != target and not path.rpartition("/")[2].startswith((".", "_"))
     ]
-    yield from sorted(beside)[-_MOST_BESIDE:]
+    yield from sorted(others)[-_MOST_BESIDE:]
 
 
 def _input_of(files: Files, path: str) -> list[str] | None:
@@ -260,7 +260,9 @@ def require_usual_input(context: RunContext, snapshot: Snapshot, before: Earlier
     bounds = configuration.metrics.drift
     drifts = measure_drift({name: bounds[name] for name in known if name in bounds}, known, before)
     # Of fewer than k records that find no class, the input's count would lack that many.
-    require_no_drift([one for one in drifts if one.metric != "rows_in" or one.is_sure(k - 1)])
+    require_no_drift(
+        [drift for drift in drifts if drift.metric != "rows_in" or drift.is_sure(k - 1)]
+    )
 
 
 def require_little_drift(
@@ -406,13 +408,13 @@ def forget_staging(context: RunContext) -> None:
     PublishingError
     """
     configuration = context.configuration
-    place = place_of(
+    path = place_of(
         context.files,
         configuration.output.path,
         context.run_id,
         configuration.execution.staging_path,
     )
-    remove_staging(context.files, place)
+    remove_staging(context.files, path)
 
 
 def append_figures(context: RunContext, release: Release) -> None:

@@ -73,15 +73,15 @@ def find_target(context: RunContext, snapshot: Snapshot) -> Target | None:
     -----
     One narrow pass over the snapshot.
     """
-    wanted = context.configuration.evaluate.association
-    if wanted is None:
+    options = context.configuration.evaluate.association
+    if options is None:
         return None
     from anonspark.utility.learning import describe_target
 
     with context.progress.stage("association"):
-        records = snapshot.records.named(_payload(context, wanted.target))
+        records = snapshot.records.named(_payload(context, options.target))
         markers = context.configuration.input.missing_markers
-        return describe_target(records, wanted.target, markers, _TARGET)
+        return describe_target(records, options.target, markers, _TARGET)
 
 
 def require_weights(context: RunContext, snapshot: Snapshot) -> None:
@@ -179,7 +179,7 @@ def measure_association_kept(
     from anonspark.utility.association import measure_association
 
     with context.progress.stage("association"):
-        found = measure_association(
+        association = measure_association(
             table,
             _records(snapshot, basis, _payload(context, target.name)),
             form.attributes,
@@ -187,12 +187,12 @@ def measure_association_kept(
             target,
             context.configuration.input.missing_markers,
         )
-    if found.loss is None:
+    if association.loss is None:
         _LOGGER.warning(
             "association_loss is null: the quasi-identifiers predict next to nothing of %r",
             target.name,
         )
-    return found
+    return association
 
 
 def _records(snapshot: Snapshot, basis: Basis, payload: dict[str, str]) -> Table:
@@ -233,9 +233,9 @@ def stage_records(
     """
     configuration = context.configuration
     rounds = basis.rounds
-    taken = sum(one.staged_bytes for one in rounds.results)
-    taken += sum(one.label_bytes for one in basis.totals)
-    largest = max(max(one.sizes) for one in basis.totals)
+    taken = sum(item.staged_bytes for item in rounds.results)
+    taken += sum(item.label_bytes for item in basis.totals)
+    largest = max(max(item.sizes) for item in basis.totals)
     residual, suppressed = rounds.residual, None
     if residual is not None and residual.labels is not None:
         suppressed = residual.labels

@@ -63,7 +63,7 @@ _LEGEND_GAP = 5.0
 
 
 def legend(
-    top: float, entries: Sequence[tuple[Markup, float, str]], *, beside: bool = True
+    top: float, entries: Sequence[tuple[Markup, float, str]], *, in_row: bool = True
 ) -> tuple[Markup, float]:
     """Draw a legend.
 
@@ -73,7 +73,7 @@ def legend(
     entries : sequence of (Markup, float, str)
         The sign, whose left end is the origin and whose middle is on the axis across, how wide it
         is, and its name.
-    beside : bool
+    in_row : bool
         Whether entries share a line if there is room, otherwise each is below the last.
 
     Returns
@@ -86,7 +86,7 @@ def legend(
     for sign, width, name in entries:
         label = shortened(name, WIDTH - width - _LEGEND_GAP)
         whole = width + _LEGEND_GAP + text_width(label)
-        if x and (not beside or x + whole > WIDTH):
+        if x and (not in_row or x + whole > WIDTH):
             x, middle = 0.0, middle + _ROW
         drawn.append(element("g", sign, transform=f"translate({x:.10g} {middle:.10g})"))
         drawn.append(write(x + width + _LEGEND_GAP, middle + HALF_LETTER, label))
@@ -185,10 +185,10 @@ class _LinesFrame:
 
     def across(self, value: float) -> float:
         """Return the horizontal position of a number. The first and the last keep off the ends."""
-        low, high, place = (
-            math.log(one) if self.logarithmic else one for one in (self.first, self.last, value)
+        low, high, scaled = (
+            math.log(end) if self.logarithmic else end for end in (self.first, self.last, value)
         )
-        part = (place - low) / (high - low) if high > low else 0.5
+        part = (scaled - low) / (high - low) if high > low else 0.5
         return self.left + (WIDTH - self.left) * (0.06 + 0.86 * part)
 
     def up(self, value: float) -> float:
@@ -204,7 +204,7 @@ def draw_lines(chart: Lines, description: str) -> Markup:
     if start == end:
         end = 1.0
     up = _ticks(start, end)
-    left = max(text_width(number_text(one)) for one in up) + _LINES_GAP
+    left = max(text_width(number_text(tick)) for tick in up) + _LINES_GAP
     frame = _LinesFrame(left, places[0], places[-1], start, end, chart.logarithmic)
     parts = [heading(chart.title, chart.up), _axes(chart, frame, places, up)]
     signs = []
@@ -217,7 +217,7 @@ def draw_lines(chart: Lines, description: str) -> Markup:
         signs.append((sign, _LINE_SIGN, line.name))
     bottom = _BOTTOM + 32
     if len(signs) > 1:
-        names, bottom = legend(bottom, signs, beside=False)
+        names, bottom = legend(bottom, signs, in_row=False)
         parts.append(names)
     parts.append(tips(_bands(chart, frame, places)))
     return drawing(bottom, description, *parts)
@@ -225,11 +225,11 @@ def draw_lines(chart: Lines, description: str) -> Markup:
 
 def _bands(chart: Lines, frame: _LinesFrame, places: Sequence[float]) -> list[Place]:
     """Return what is nearest to each place across, with what it says."""
-    middles = [frame.across(place) for place in places]
-    edges = [frame.left, *((one + other) / 2 for one, other in pairwise(middles)), WIDTH]
+    middles = [frame.across(value) for value in places]
+    edges = [frame.left, *((left_one + other) / 2 for left_one, other in pairwise(middles)), WIDTH]
     return [
-        Place(left, _LINES_TOP, right - left, _BOTTOM - _LINES_TOP, chart.words.get(place, ()))
-        for place, (left, right) in zip(places, pairwise(edges), strict=True)
+        Place(left, _LINES_TOP, right - left, _BOTTOM - _LINES_TOP, chart.words.get(value, ()))
+        for value, (left, right) in zip(places, pairwise(edges), strict=True)
     ]
 
 
@@ -245,33 +245,33 @@ def _whiskers(number: int, frame: _LinesFrame, line: Line) -> Markup:
     path = ""
     for (x, _), interval in zip(line.points, line.intervals, strict=True):
         if interval is not None:
-            place, (low, high) = frame.across(x), map(frame.up, interval)
-            path += f"M{place:.2f} {low:.2f}V{high:.2f}"
-            path += "".join(f"M{place - 3:.2f} {end:.2f}H{place + 3:.2f}" for end in (low, high))
+            center, (low, high) = frame.across(x), map(frame.up, interval)
+            path += f"M{center:.2f} {low:.2f}V{high:.2f}"
+            path += "".join(f"M{center - 3:.2f} {end:.2f}H{center + 3:.2f}" for end in (low, high))
     return element("path", d=path, style=stroke(name))
 
 
 def _axes(chart: Lines, frame: _LinesFrame, places: Sequence[float], up: Sequence[float]) -> Markup:
     """Draw grid, numbers and the name of the axis across."""
-    grid = "".join(f"M{frame.left:.2f} {frame.up(one):.2f}H{WIDTH}" for one in up)
-    grid += "".join(f"M{frame.across(one):.2f} {_LINES_TOP}V{_BOTTOM}" for one in places)
+    grid = "".join(f"M{frame.left:.2f} {frame.up(at):.2f}H{WIDTH}" for at in up)
+    grid += "".join(f"M{frame.across(at):.2f} {_LINES_TOP}V{_BOTTOM}" for at in places)
     rows = [
-        write(frame.left - _LINES_GAP, frame.up(one) + HALF_LETTER, number_text(one)) for one in up
+        write(frame.left - _LINES_GAP, frame.up(at) + HALF_LETTER, number_text(at)) for at in up
     ]
     shown: list[tuple[float, str]] = []
-    names = [chart.names.get(place) or number_text(place) for place in places]
+    names = [chart.names.get(value) or number_text(value) for value in places]
     # The first and the last end inside.
     texts = [
-        (min(frame.across(place), WIDTH - text_width(name) / 2), name)
-        for place, name in zip(places, names, strict=True)
+        (min(frame.across(value), WIDTH - text_width(name) / 2), name)
+        for value, name in zip(places, names, strict=True)
     ]
     if chart.logarithmic:
         # Where there is no room for all of them, 50 says more than 40.
-        texts.sort(key=lambda one: one[1].strip("0.,") not in ("1", "2", "5"))
+        texts.sort(key=lambda at: at[1].strip("0.,") not in ("1", "2", "5"))
     for middle, text in texts:
         if all(
-            abs(middle - other) >= (text_width(text) + text_width(own)) / 2 + 6
-            for other, own in shown
+            abs(middle - other) >= (text_width(text) + text_width(size)) / 2 + 6
+            for other, size in shown
         ):
             shown.append((middle, text))
     columns = [write(middle, _BOTTOM + 14, text) for middle, text in sorted(shown)]
@@ -430,12 +430,12 @@ def draw_bars(chart: Bars, name: str, description: str) -> Markup:
             for value, text, middle in zip(series.values, texts, middles, strict=True)
             if not math.isnan(value)
         ]
-    parts += [_mark(frame.across(place), frame.top, frame.bottom) for place, _ in chart.marks]
+    parts += [_mark(frame.across(mark), frame.top, frame.bottom) for mark, _ in chart.marks]
     bottom = frame.bottom + 32
     if len(chart.series) > 1 or chart.marks:
         signs = [
-            (_bar(0.0, -4.0, _SIGN_WIDTH, 8.0, number, name), _SIGN_WIDTH, one.name)
-            for number, one in enumerate(chart.series)
+            (_bar(0.0, -4.0, _SIGN_WIDTH, 8.0, number, name), _SIGN_WIDTH, item.name)
+            for number, item in enumerate(chart.series)
         ] + [(_mark(_SIGN_WIDTH / 2, -6.0, 6.0), _SIGN_WIDTH, text) for _, text in chart.marks]
         drawn, bottom = legend(bottom, signs)
         parts.append(drawn)
@@ -449,8 +449,8 @@ def draw_bars(chart: Bars, name: str, description: str) -> Markup:
 
 
 def _frame(chart: Bars, left: float) -> _Frame:
-    beside = 1 if chart.stacked else len(chart.series)
-    values = [[0.0 if math.isnan(one) else one for one in series.values] for series in chart.series]
+    bars = 1 if chart.stacked else len(chart.series)
+    values = [[0.0 if math.isnan(x) else x for x in series.values] for series in chart.series]
     ends = list(map(sum, zip(*values, strict=True))) if chart.stacked else list(chain(*values))
     longest = max(ends, default=0.0) or 1.0
     # Half of the last number of the axis may lie outside.
@@ -470,7 +470,7 @@ def _frame(chart: Bars, left: float) -> _Frame:
         left=left,
         right=right,
         top=36.0,
-        row_height=11.5 + 10 * beside,
+        row_height=11.5 + 10 * bars,
         rows=len(chart.labels),
         end=end or 1.05 * longest,
     )
@@ -484,11 +484,11 @@ def _axis(chart: Bars, frame: _Frame) -> Markup:
     room = frame.right - frame.left
     for most in (5, 4, 3, 2, 1):
         places = ticks(frame.end, most, whole=whole)
-        if max(text_width(number_text(one)) + 8 for one in places) * len(places) <= room:
+        if max(text_width(number_text(at)) + 8 for at in places) * len(places) <= room:
             break
-    lines = "".join(f"M{frame.across(one):.2f} {frame.top}V{frame.bottom:.2f}" for one in places)
+    lines = "".join(f"M{frame.across(at):.2f} {frame.top}V{frame.bottom:.2f}" for at in places)
     base = frame.bottom + 12
-    numbers = [write(frame.across(one), base, number_text(one)) for one in places]
+    numbers = [write(frame.across(at), base, number_text(at)) for at in places]
     name = shortened(chart.axis, WIDTH)
     middle = (frame.left + frame.right) / 2
     inside = min(middle, WIDTH - text_width(name) / 2)
@@ -507,8 +507,8 @@ def _axis(chart: Bars, frame: _Frame) -> Markup:
 
 def _bars(chart: Bars, frame: _Frame, name: str) -> list[Markup]:
     """Draw the bars of all series, stacked or below each other in their rows."""
-    beside = 1 if chart.stacked else len(chart.series)
-    thickness = 0.78 * frame.row_height / beside
+    bars = 1 if chart.stacked else len(chart.series)
+    thickness = 0.78 * frame.row_height / bars
     drawn = []
     starts = [0.0] * frame.rows
     for number, series in enumerate(chart.series):

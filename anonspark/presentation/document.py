@@ -68,19 +68,19 @@ class Glossary:
         parts: list[Markup] = []
         explained_terms: set[str] = set()
         end = 0
-        for found in self._pattern.finditer(text):
-            term = self._by_form[found[0].lower()]
+        for match in self._pattern.finditer(text):
+            term = self._by_form[match[0].lower()]
             if term.name in explained_terms:
                 continue
             explained_terms.add(term.name)
             parts += [
-                escape(clean(text[end : found.start()])),
+                escape(clean(text[end : match.start()])),
                 Markup(
                     '<span class="term" tabindex="0" aria-describedby="{0}">{1}'
                     '<span class="tip" aria-hidden="true">{2}</span></span>'
-                ).format(term.anchor, found[0], term.meaning),
+                ).format(term.anchor, match[0], term.meaning),
             ]
-            end = found.end()
+            end = match.end()
         return Markup("").join([*parts, escape(clean(text[end:]))])
 
 

@@ -150,7 +150,7 @@ def words_of(name: str, texts: Mapping[str, str]) -> list[str]:
     """Return the lines of a place that has one text or several, each with its name."""
     if len(texts) == 1:
         return [f"{name}: {text}" for text in texts.values()]
-    return [name, *(f"{one}: {text}" for one, text in texts.items())]
+    return [name, *(f"{side}: {text}" for side, text in texts.items())]
 
 
 def tips(places: Sequence[Place]) -> Markup:
@@ -161,7 +161,7 @@ def tips(places: Sequence[Place]) -> Markup:
     places : sequence of Place
         Those without words are left out.
     """
-    drawn = [_tip(one) for one in places if one.words]
+    drawn = [_tip(place_of_tip) for place_of_tip in places if place_of_tip.words]
     if not drawn:
         return Markup()
     return element("g", *drawn, class_="tips", fill="none", pointer_events="all")

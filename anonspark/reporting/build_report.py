@@ -56,8 +56,8 @@ def report_place(files: Files, release: str, out: str | None, key: str | None = 
     GuaranteeError
         If the manifest of a signed release was changed.
     """
-    own = f"{release.rstrip('/')}/{REPORT}"
-    path = out or own
+    inside = f"{release.rstrip('/')}/{REPORT}"
+    path = out or inside
     option = "report" if out is None else "--out"
     require_target(files, option, path)
     if out is None:
@@ -66,7 +66,7 @@ def report_place(files: Files, release: str, out: str | None, key: str | None = 
     if target.startswith(f"{release_root}/") and target != f"{release_root}/{REPORT}":
         raise ConfigurationError(
             f"{option}: {path} lies inside the release, which holds what its manifest lists and "
-            f"nothing else. Leave it out for {own}, or choose a place apart from the release"
+            f"nothing else. Leave it out for {inside}, or choose a place apart from the release"
         )
     if files.exists(path) and not looks_like_report(files, path):
         raise ConfigurationError(
@@ -299,8 +299,8 @@ def make_report(
             f"its parts with the original of that part"
         )
     where = f"{release}/data"
-    given = (original_path, holdout if isinstance(holdout, str) else None)
-    with engine.reading((where, *filter(None, given)), key=""):
+    sources = (original_path, holdout if isinstance(holdout, str) else None)
+    with engine.reading((where, *filter(None, sources)), key=""):
         learning = learn(engine, release, manifest, original, target, holdout)
         data = engine.published(where, manifest.data_format)
         claim, verification, is_matched = _proof(
@@ -313,8 +313,8 @@ def make_report(
     # Of the original only records are counted, and nothing compares them with people.
     of_records = verification.units is None
     if of_records and figures.original is not None and figures.original.sizes:
-        found = attacks(figures.original.sizes, claim.risk.threshold)
-        before = [risk_row(attack, claim.risk) for attack in found]
+        attacked = attacks(figures.original.sizes, claim.risk.threshold)
+        before = [risk_row(attack, claim.risk) for attack in attacked]
     evidence = Evidence(
         release,
         manifest,
@@ -535,4 +535,4 @@ def report_run(
 
 def _tells_regions(attributes: Iterable[PublishedAttribute] | None) -> bool:
     """Return whether records can be matched with the release: means hide their classes."""
-    return not any(one.is_mean for one in attributes or ())
+    return not any(attribute.is_mean for attribute in attributes or ())

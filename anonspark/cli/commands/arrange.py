@@ -79,5 +79,5 @@ def arrange(  # noqa: PLR0913 - each parameter is an option of the command
             return configuration.execution.engine, Work((selection,))
         return of_configuration(configuration)
 
-    found = call.load(config, loads(config, overrides), learn, describe, stage="arrange")
-    call.show(found, arrangement_blocks)
+    arrangement = call.load(config, loads(config, overrides), learn, describe, stage="arrange")
+    call.show(arrangement, arrangement_blocks)

@@ -63,7 +63,7 @@ def check(
         "rows_to_drop": checked.rows_dropped,
         "missing": checked.missing,
         "coding": coding and {"name": coding.name, "fingerprint": coding.fingerprint},
-        "warnings": [one.as_dict() for one in checked.warnings],
+        "warnings": [warning.as_dict() for warning in checked.warnings],
     }
     call.show(document, lambda _: checked_blocks(config, checked))
 
@@ -84,15 +84,15 @@ def _show_plan(call: Call, config: ConfigurationPath, overrides: Overrides, *, n
 
     def describe(configuration: Configuration) -> tuple[EngineName, Work]:
         # Before any engine starts, which would be a reason by itself.
-        wanted = of_configuration(configuration)
-        chosen.append(choose_engine(*wanted, call.master))
-        return wanted
+        work = of_configuration(configuration)
+        chosen.append(choose_engine(*work, call.master))
+        return work
 
     chosen: list[Choice] = []
     planned, looked_at = call.load(config, loads(config, overrides), look_ahead, describe)
     engines = [{"name": choice.name, "reason": choice.reason} for choice in chosen]
     more: dict[str, object] = {"engine": engines[0] if engines else None}
     if looked_at is not None:
-        more["best_nodes"] = [asdict(one) for one in looked_at]
+        more["best_nodes"] = [asdict(node) for node in looked_at]
     engine = "".join(f"{choice.name}, because {choice.reason}" for choice in chosen)
     call.show(planned, lambda _: plan_blocks(planned, looked_at, engine), **more)

@@ -123,6 +123,6 @@ def _show_run(call: Call, release: Release, *, details: bool, has_report: bool =
         "privacy": release.privacy,
         "seconds": release.seconds,
         "unpublished": release.unpublished,
-        "warnings": [one.as_dict() for one in release.warnings],
+        "warnings": [warning.as_dict() for warning in release.warnings],
     }
     call.show(document, blocks)

@@ -52,7 +52,7 @@ def select_attributes(
 
         return look_ahead(engine, settings) if dry_run else select(engine, settings, run_id=run_id)
 
-    found = call.load(
+    selection = call.load(
         config,
         lambda read: load_selection(config, overrides or (), read),
         choose,
@@ -61,4 +61,4 @@ def select_attributes(
     )
     from anonspark.sharing.selection.card import selection_card
 
-    call.show(found, lambda found: [selection_card(found)])
+    call.show(selection, lambda selection: [selection_card(selection)])

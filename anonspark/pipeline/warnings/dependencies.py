@@ -94,7 +94,7 @@ def sample_of(
     """
     staged = comparable_columns(table, configuration)
     types = [table.schema.field(column).type for column in staged.values()]
-    narrow = _Narrow(tuple(is_number(one) or is_time(one) for one in types))
+    narrow = _Narrow(tuple(is_number(kind) or is_time(kind) for kind in types))
     if not staged or not records:
         return RecordSample(staged, records, narrow.schema.empty_table())
     # Hashes and numbers have 8 bytes each.
@@ -131,18 +131,18 @@ def dependency_warnings(sample: RecordSample, configuration: Configuration) -> l
         f"{first} and {second}": (first, second)
         for first, second in combinations(published[:_PAIRED], 2)
     }
-    codes |= {name: joined_codes(codes[one], codes[two]) for name, (one, two) in pairs.items()}
-    found: dict[str, list[Dependency]] = {}
-    for one in find_dependencies(
+    codes |= {name: joined_codes(codes[left], codes[two]) for name, (left, two) in pairs.items()}
+    by_name: dict[str, list[Dependency]] = {}
+    for left in find_dependencies(
         list(codes), list(codes.values()), [*published, *pairs], determined, numbers
     ):
-        alone = [each for name in pairs.get(one.column, ()) for each in found.get(name, ())]
-        if one.determines not in [each.determines for each in alone]:
-            found.setdefault(one.column, []).append(one)
+        alone = [each for name in pairs.get(left.column, ()) for each in by_name.get(name, ())]
+        if left.determines not in [each.determines for each in alone]:
+            by_name.setdefault(left.column, []).append(left)
     exact = len(sample.drawn) == sample.records
     return [
-        _warning(pairs.get(name, (name,)), own, configuration, exact=exact)
-        for name, own in found.items()
+        _warning(pairs.get(name, (name,)), shown, configuration, exact=exact)
+        for name, shown in by_name.items()
     ]
 
 
@@ -235,7 +235,7 @@ class _Narrow:
     @property
     def schema(self) -> pa.Schema:
         codes = [(f"code_{index}", pa.int64()) for index in range(len(self.measured))]
-        numbers = [(f"number_{i}", pa.float64()) for i, own in enumerate(self.measured) if own]
+        numbers = [(f"number_{i}", pa.float64()) for i, flag in enumerate(self.measured) if flag]
         return pa.schema([*codes, *numbers])
 
     def __call__(self, batches: Batches) -> Batches:

@@ -302,8 +302,8 @@ def _remedy(disguise: str, configuration: Configuration) -> str:
         return f"Declare its type as {disguise}"
     if disguise == "other number":
         return "Convert them to numbers that are written as 1234.5"
-    given = {name.lower(): value for name, value in configuration.input.options.items()}
-    is_tried = "dateformat" in given and given.get("inferschema", "").lower() == "true"
+    options = {name.lower(): value for name, value in configuration.input.options.items()}
+    is_tried = "dateformat" in options and options.get("inferschema", "").lower() == "true"
     if configuration.input.format.lower() != "csv" or is_tried:
         return "Convert them to days that are written as 2026-01-31"
     return (

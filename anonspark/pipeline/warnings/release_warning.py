@@ -58,8 +58,8 @@ class ReleaseWarning:
 
 def tell_warnings(warnings: Iterable[ReleaseWarning]) -> None:
     """Write warnings to the log."""
-    for one in warnings:
-        _LOGGER.warning("%s", one.line)
+    for warning in warnings:
+        _LOGGER.warning("%s", warning.line)
 
 
 # So many can be tried in minutes, against the fingerprint that the manifest holds.

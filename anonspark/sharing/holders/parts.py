@@ -127,20 +127,20 @@ def _require_one_coding(parts: Sequence[Part]) -> None:
             )
 
 
-def _require_different(one: Part, other: Part) -> None:
-    mine, others = one.manifest, other.manifest
+def _require_different(first: Part, other: Part) -> None:
+    mine, others = first.manifest, other.manifest
     if mine.run_id == others.run_id or mine.fingerprint == others.fingerprint:
         raise ConfigurationError(
-            f"union: {one.path} and {other.path} are one release (the same run or the same "
+            f"union: {first.path} and {other.path} are one release (the same run or the same "
             "records). Name each release once, else its people count twice"
         )
-    people = [People(part.manifest, part.rows) for part in (one, other)]
-    tables = [own.document["fingerprints"].get("input") for own in (mine, others)]
+    people = [People(part.manifest, part.rows) for part in (first, other)]
+    tables = [side.document["fingerprints"].get("input") for side in (mine, others)]
     # Equal tables of two places may be two by chance; a union rather takes none of them.
     one_table = bool(tables[0]) and tables[0] == tables[1]
     if one_table or relation_of(people[0], people[1], None) != "unknown":
         raise ConfigurationError(
-            f"union: {one.path} and {other.path} are about the same people, as their manifests "
+            f"union: {first.path} and {other.path} are about the same people, as their manifests "
             "show. Holders of a union have different people. Otherwise a person counts twice in k"
         )
 
@@ -154,14 +154,14 @@ def _require_as_coded(part: Part) -> None:
     """
     manifest = part.manifest
     configured, document = manifest.configuration, manifest.coding["document"]
-    found = not_as_coded(configured, document)
+    wrong = not_as_coded(configured, document)
     privacy = PrivacyOptions.model_validate(configured["privacy"])
     if not is_at_least(privacy, coding_privacy(document)):
-        found.append("privacy")
-    if found:
+        wrong.append("privacy")
+    if wrong:
         raise GuaranteeError(
             f"{part.path}/{MANIFEST}: its configuration is not that of its coding "
-            f"({', '.join(found)}). Restore the release or publish it again"
+            f"({', '.join(wrong)}). Restore the release or publish it again"
         )
 
 
@@ -182,12 +182,12 @@ def _require_same_columns(first: Part, part: Part) -> None:
 
 def _type_of(described: Mapping[str, Any]) -> str:
     """Return the type of an attribute, as far as labels show it: integers of any width."""
-    kind, found = str(described["kind"]), str(described.get("type", ""))
-    return "integer" if kind == "integer" and found.startswith(_INTEGERS) else found
+    kind, typed = str(described["kind"]), str(described.get("type", ""))
+    return "integer" if kind == "integer" and typed.startswith(_INTEGERS) else typed
 
 
 def _other_types(name: str, parts: Sequence[Part], types: Sequence[str]) -> str:
-    text = " and ".join(f"{found} in {part.path}" for part, found in zip(parts, types, strict=True))
+    text = " and ".join(f"{kind} in {part.path}" for part, kind in zip(parts, types, strict=True))
     return (
         f"union: attributes.{name}: found {text}. Expected one type. Let the coding say 'type' of "
         "the attribute, or store the column in the same type, and publish again"
@@ -210,12 +210,12 @@ def require_same_types(parts: Sequence[Part], opened: Sequence[OpenedRelease]) -
     """
     columns = parts[0].manifest.published["columns"]
     first = opened[0].data.schema
-    for part, one in zip(parts[1:], opened[1:], strict=True):
-        schema = one.data.schema
+    for part, item in zip(parts[1:], opened[1:], strict=True):
+        schema = item.data.schema
         for name in columns:
-            types = [own.field(name).type for own in (first, schema)]
+            types = [side.field(name).type for side in (first, schema)]
             if types[0] != types[1]:
-                type_names = [type_name(found) for found in types]
+                type_names = [type_name(kind) for kind in types]
                 raise ConfigurationError(_other_types(name, (parts[0], part), type_names))
     return pa.schema([first.field(name) for name in columns])
 
@@ -228,11 +228,11 @@ def form_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
         or holder not in manifest["published"]["quasi_identifier_columns"]
     ):
         yield "holder_column: expected a quasi-identifier of the union"
-    for place, part in enumerate(manifest["parts"]):
+    for index, part in enumerate(manifest["parts"]):
         try:
             _privacy_of(part)
         except ValidationError:
-            yield f"{key_path(('parts', place, 'privacy'))}: expected what anonspark writes there"
+            yield f"{key_path(('parts', index, 'privacy'))}: expected what anonspark writes there"
 
 
 def _privacy_of(part: Mapping[str, Any]) -> PrivacyOptions:
