@@ -122,10 +122,10 @@ def warn_of_sensitive_values(
     """
     criteria = configuration.privacy.criteria
     counting = {criterion.attribute for criterion in criteria if criterion.type.counts_values}
-    forbidden = {criterion.attribute for criterion in criteria if criterion.forbids_one_value}
-    for name in configuration.sensitive:
-        if name in counting and (missing := published.missing.get(name)):
+    for name in filter(counting.__contains__, configuration.sensitive):
+        if missing := published.missing.get(name):
             yield ReleaseWarning("missing_values", MISSING_VALUES, name, {"records": missing})
+    forbidden = {criterion.attribute for criterion in criteria if criterion.forbids_one_value}
     measured = {
         name: _homogeneity(
             sizes[name],
@@ -194,8 +194,10 @@ def _privacy_warnings(
             "compare with this release, and publish one with a larger k"
         )
         yield ReleaseWarning("no_protection", text)
+    is_only = len(configuration.sensitive) == 1
     for name in filter(measured.__contains__, configuration.sensitive):
-        share = measured[name]
-        more = share.warning(name, configuration.privacy, is_only=len(configuration.sensitive) == 1)
-        if more is not None:
-            yield ReleaseWarning(*more, name, {"homogeneous_records": share.homogeneous})
+        warning = measured[name].warning(name, configuration.privacy, is_only=is_only)
+        if warning is not None:
+            yield ReleaseWarning(
+                *warning, name, {"homogeneous_records": measured[name].homogeneous}
+            )
