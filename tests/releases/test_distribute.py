@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cases import one_by_day
+from cases import cases, one_by_day
 from helpers import command
 from recipients import carry_out, with_ledger
 
@@ -116,16 +116,7 @@ def test_releases_and_their_ledger(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ledger", [False, True])
-@pytest.mark.parametrize(
-    "where",
-    [
-        {"year": {"min": 2022}},
-        {"age": {"max": 60}, "sex": "f"},
-        {"sex": {"not_in": ["m"]}},
-        {"day": {"min": "2026-03-01"}, "code": {"in": [1, 2, 3, 4]}},
-        {"seen": {"max": "2026-05-01 08:00:00"}},
-    ],
-)
+@cases(__file__, "where")
 def test_the_original_of_a_recipient_is_what_its_conditions_select(
     tmp_path: Path, where: dict[str, Any], ledger: bool
 ) -> None:
