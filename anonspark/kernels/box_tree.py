@@ -91,5 +91,3 @@ def build_box_tree(boxes, relative):
     return members, nodes[:count].copy(), node_boxes[:count].copy()
 
 
-# A growth that is greater than another by this factor is so in its first 33 bits, too.
-_CERTAINLY = 1 + 1e-9

@@ -19,7 +19,6 @@ from anonspark.kernels.signatures import boolean, float64, int64, types, uint64,
 # Where balanced cuts look for boundaries beyond those of the median. More parts gain next to
 # nothing, and on the cluster each boundary is a request of one pass.
 _PARTS = 128
-_SMALLEST, _LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 CELL_RECORDS = 16384
 """Nodes of so many records are cut where their records lie side by side."""

@@ -94,9 +94,9 @@ def legend(
     return Markup("").join(drawn), middle + _ROW / 2
 
 
-_LINES_TOP = 36.0
+_TOP = 36.0
 _BOTTOM = 190.0
-_LINES_GAP = 6.0
+_GAP = 6.0
 _LINE_SIGN = 26.0
 
 # Lines are told apart without colours, too.
@@ -192,7 +192,7 @@ class _LinesFrame:
         return self.left + (WIDTH - self.left) * (0.06 + 0.86 * part)
 
     def up(self, value: float) -> float:
-        return _BOTTOM - (_BOTTOM - _LINES_TOP) * (value - self.start) / (self.end - self.start)
+        return _BOTTOM - (_BOTTOM - _TOP) * (value - self.start) / (self.end - self.start)
 
 
 def draw_lines(chart: Lines, description: str) -> Markup:
@@ -204,7 +204,7 @@ def draw_lines(chart: Lines, description: str) -> Markup:
     if start == end:
         end = 1.0
     up = _ticks(start, end)
-    left = max(text_width(number_text(tick)) for tick in up) + _LINES_GAP
+    left = max(text_width(number_text(tick)) for tick in up) + _GAP
     frame = _LinesFrame(left, places[0], places[-1], start, end, chart.logarithmic)
     parts = [heading(chart.title, chart.up), _axes(chart, frame, places, up)]
     signs = []
@@ -228,7 +228,7 @@ def _bands(chart: Lines, frame: _LinesFrame, places: Sequence[float]) -> list[Pl
     middles = [frame.across(value) for value in places]
     edges = [frame.left, *((left_one + other) / 2 for left_one, other in pairwise(middles)), WIDTH]
     return [
-        Place(left, _LINES_TOP, right - left, _BOTTOM - _LINES_TOP, chart.words.get(value, ()))
+        Place(left, _TOP, right - left, _BOTTOM - _TOP, chart.words.get(value, ()))
         for value, (left, right) in zip(places, pairwise(edges), strict=True)
     ]
 
@@ -254,9 +254,9 @@ def _whiskers(number: int, frame: _LinesFrame, line: Line) -> Markup:
 def _axes(chart: Lines, frame: _LinesFrame, places: Sequence[float], up: Sequence[float]) -> Markup:
     """Draw grid, numbers and the name of the axis across."""
     grid = "".join(f"M{frame.left:.2f} {frame.up(at):.2f}H{WIDTH}" for at in up)
-    grid += "".join(f"M{frame.across(at):.2f} {_LINES_TOP}V{_BOTTOM}" for at in places)
+    grid += "".join(f"M{frame.across(at):.2f} {_TOP}V{_BOTTOM}" for at in places)
     rows = [
-        write(frame.left - _LINES_GAP, frame.up(at) + HALF_LETTER, number_text(at)) for at in up
+        write(frame.left - _GAP, frame.up(at) + HALF_LETTER, number_text(at)) for at in up
     ]
     shown: list[tuple[float, str]] = []
     names = [chart.names.get(value) or number_text(value) for value in places]
@@ -561,7 +561,3 @@ def _texts(chart: Bars) -> list[list[str]]:
     values = chain(*(series.values for series in chart.series))
     decimals = 0 if all(math.isnan(value) or value.is_integer() for value in values) else 1
     return [[f"{value:z,.{decimals}f}" for value in series.values] for series in chart.series]
-
-
-_TOP = 24.0
-_GAP = 5.0
