@@ -1,4 +1,4 @@
-"""Choose what does the work that a program asks for: this process, or Spark."""
+"""Choose what does the work of a program, this process or Spark, and propose what it leaves out."""
 
 from __future__ import annotations
 

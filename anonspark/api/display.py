@@ -1,4 +1,4 @@
-"""Show results: as plain text in a program, as HTML in a notebook."""
+"""Show results: as plain text in a program, as HTML with pictures in a notebook."""
 
 from __future__ import annotations
 

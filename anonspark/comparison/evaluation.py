@@ -14,8 +14,8 @@ from pydantic import Field, model_validator
 from anonspark.config import Configuration
 from anonspark.config.input import SourceOptions, take_format_of_names
 from anonspark.config.section import NonEmptyText, Section
-from anonspark.core.arrays import table_fingerprint
 from anonspark.core.figures import Figure, Need
+from anonspark.core.fingerprints import table_fingerprint
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.recognition import settled

@@ -1,4 +1,4 @@
-"""The grid file: a configuration, the settings that are varied, and where the figures go."""
+"""The grid file: a configuration, the settings that are varied, and how they are ranked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metrics of all cells as one table, in Parquet and as CSV."""
+"""The metrics of all cells: each in a file of its own, and all as one table."""
 
 from __future__ import annotations
 

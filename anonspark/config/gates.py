@@ -1,4 +1,4 @@
-"""The section ``gates``: bounds on figures, outside of which nothing is published."""
+"""The sections ``gates``, ``metrics`` and ``evaluate``: bounds on figures, and what is measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Define the ``output`` section: the place and form of the release."""
+"""Define the sections ``output`` and ``execution``: where a release goes, how the work is done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML as it is written: with the keys that are there twice, and dates as text."""
+"""YAML as it is written: positions of keys, keys that are there twice, and dates as text."""
 
 from __future__ import annotations
 

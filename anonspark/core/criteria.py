@@ -1,4 +1,4 @@
-"""Define the requirements of every class, as the models check them."""
+"""Define the requirements of every class, and match sensitive values with people."""
 
 from __future__ import annotations
 

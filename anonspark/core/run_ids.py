@@ -1,4 +1,4 @@
-"""Ids of runs, which name directories and files."""
+"""Ids and days of runs, which name directories and files."""
 
 from __future__ import annotations
 

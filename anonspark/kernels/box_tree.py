@@ -89,5 +89,3 @@ def build_box_tree(boxes, relative):
         stack[depth, 0], stack[depth, 1], stack[depth, 2] = start, half, -1
         depth += 1
     return members, nodes[:count].copy(), node_boxes[:count].copy()
-
-

@@ -1,4 +1,4 @@
-"""The rounds: every model's table goes through it, its outliers again, up to ρ times."""
+"""The rounds: every model's table goes through it, its outliers again, and what is left over."""
 
 from __future__ import annotations
 

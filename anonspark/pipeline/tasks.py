@@ -1,4 +1,4 @@
-"""Create the input of a run's layers from the configuration and the findings in the data."""
+"""Create the input of a run's layers, and choose its model."""
 
 from __future__ import annotations
 

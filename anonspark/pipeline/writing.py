@@ -1,4 +1,4 @@
-"""Write the staged parts of a release: records, tables of metrics, manifest."""
+"""Measure beside the input, and write the staged parts of a release: records, tables, manifest."""
 
 from __future__ import annotations
 

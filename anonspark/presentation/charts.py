@@ -255,9 +255,7 @@ def _axes(chart: Lines, frame: _LinesFrame, places: Sequence[float], up: Sequenc
     """Draw grid, numbers and the name of the axis across."""
     grid = "".join(f"M{frame.left:.2f} {frame.up(at):.2f}H{WIDTH}" for at in up)
     grid += "".join(f"M{frame.across(at):.2f} {_TOP}V{_BOTTOM}" for at in places)
-    rows = [
-        write(frame.left - _GAP, frame.up(at) + HALF_LETTER, number_text(at)) for at in up
-    ]
+    rows = [write(frame.left - _GAP, frame.up(at) + HALF_LETTER, number_text(at)) for at in up]
     shown: list[tuple[float, str]] = []
     names = [chart.names.get(value) or number_text(value) for value in places]
     # The first and the last end inside.

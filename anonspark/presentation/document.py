@@ -1,4 +1,4 @@
-"""Sections to one HTML file that needs nothing else."""
+"""Sections, and explained terms, to one HTML file that needs nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts about each column, counted over all rows of a table."""
+"""Facts about each column, counted over all rows, and how sets of columns identify records."""
 
 from __future__ import annotations
 

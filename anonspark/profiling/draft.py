@@ -1,4 +1,4 @@
-"""A configuration that is drafted from a profile: roles, types, hierarchies, criteria."""
+"""A configuration that is drafted from a profile, and the files that it is written to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A profile as one page of HTML."""
+"""A profile as a card and as one page of HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets of values of one attribute, and conditions on it as such sets."""
+"""Sets of values of one attribute, by labels and hierarchies, and conditions on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts of records that meet a condition: certain bounds, and an estimate between them."""
+"""Counts of records that meet a condition: its form, certain bounds, and an estimate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A release, opened from its own files by who received it."""
+"""A release, opened from its own files by who received it: typed rows and answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to do next with a release: stricter settings, and what each would cost, as measured."""
+"""What weakens a release, and what to do next: stricter settings, and what each would cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making the report of a release."""
+"""Make the report of a release, with its glossary, and place it."""
 
 from __future__ import annotations
 

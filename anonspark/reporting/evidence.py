@@ -1,4 +1,4 @@
-"""Collect everything for a report, before it becomes sections."""
+"""Collect everything for a report, and what of it few records hide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the values of each quasi-identifier are distributed, before and after."""
+"""How the values of each quasi-identifier are distributed, before and after, by bins and groups."""
 
 from __future__ import annotations
 

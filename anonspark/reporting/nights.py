@@ -1,4 +1,4 @@
-"""All runs below a directory: what they published, and when."""
+"""All runs below a directory: what they published and when, and a page of them."""
 
 from __future__ import annotations
 

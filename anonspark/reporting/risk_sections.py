@@ -1,4 +1,4 @@
-"""Section of the report: how likely people are found again, before and after."""
+"""Sections of the report: risk of re-identification, and classes by size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sections of the report: values before and after, and what models learn."""
+"""Sections of the report: loss, rounds, and values before and after."""
 
 from __future__ import annotations
 

@@ -17,7 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.core.arrays import Integers, table_fingerprint
+from anonspark.core.arrays import Integers
+from anonspark.core.fingerprints import table_fingerprint
 from anonspark.engine.protocol import ROW_GROUP_BYTES, Engine, OnBatches, Table
 from anonspark.engine.tasks import Batches, is_remote, takes_dictionaries, task_number
 from anonspark.staged.dictionaries import with_dictionaries, without_dictionaries

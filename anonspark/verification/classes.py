@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.core.arrays import table_fingerprint
 from anonspark.core.columns import published_column
+from anonspark.core.fingerprints import table_fingerprint
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.batches import HashedValues, hash_rows

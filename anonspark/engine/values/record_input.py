@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from anonspark.config import Configuration
-from anonspark.core.arrays import table_fingerprint
+from anonspark.core.fingerprints import table_fingerprint
 from anonspark.engine.protocol import Engine, InputColumn, OnBatches, Staged, Table
 from anonspark.engine.values.column_plans import PlannedColumn
 from anonspark.engine.values.reading import ReadRecords

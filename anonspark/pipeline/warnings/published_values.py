@@ -1,4 +1,4 @@
-"""Warnings about values: published ones that single people out, and texts that look like others."""
+"""Warnings about values: identifiers that repeat, values that single out, texts like others."""
 
 from __future__ import annotations
 

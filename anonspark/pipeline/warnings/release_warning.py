@@ -1,4 +1,4 @@
-"""One warning, and the words that warnings share."""
+"""One warning, the words that warnings share, and those about settings."""
 
 from __future__ import annotations
 

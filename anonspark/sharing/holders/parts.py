@@ -1,4 +1,4 @@
-"""The parts of a union: releases of one coding that fit together."""
+"""The parts of a union: releases of one coding that fit together, and the union's form."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from anonspark._version import __version__
-from anonspark.core.arrays import table_fingerprint
 from anonspark.core.figures import SUMMARY, TABLES, arrow_schema
+from anonspark.core.fingerprints import table_fingerprint
 from anonspark.engine.files import Files, PublishedFile
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.tasks import Batches

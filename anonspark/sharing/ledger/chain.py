@@ -1,4 +1,4 @@
-"""A chain of files: each holds its number, the SHA-256 of the file before it and a signature."""
+"""A chain of files, each signed with a key: number, hash of the file before it, signature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check that a ledger is unchanged: events, files, and joint classes of recipients."""
+"""Check that a ledger is unchanged: events, files, and joint classes of coalitions."""
 
 from __future__ import annotations
 

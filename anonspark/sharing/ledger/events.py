@@ -1,4 +1,4 @@
-"""The events of a ledger: one signed file each, which holds the hash of the file before it."""
+"""The events of a ledger, one signed file each, and the releases that they list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lock of a ledger: one process at a time adds to it."""
+"""The files of a ledger, and its lock: one process at a time adds to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find the classes of two releases that may share a person: those whose regions meet."""
+"""Find the classes of two releases that may share a person, and the cells in common."""
 
 from __future__ import annotations
 

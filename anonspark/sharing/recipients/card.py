@@ -1,4 +1,4 @@
-"""What each recipient of a plan gets, and what they know together, as blocks."""
+"""What each recipient of a plan gets, and what they know together: expected, and as blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collect the members of a staged release's classes, for joint check and ledger."""
+"""Collect the members of a release's classes, and remove what a killed plan left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The source of a plan: opened, checked and frozen, and where its releases go."""
+"""The source of a plan: opened, checked, frozen, and selected for each recipient."""
 
 from __future__ import annotations
 
