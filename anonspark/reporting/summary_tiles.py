@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from anonspark.core.utility_score import columns_text, mean_span, utility_word
+from anonspark.core.model_scores import columns_text, mean_span, utility_word
 from anonspark.presentation.blocks import Block, Cell, Grade, Section, Table, Text, Tile, Tiles
-from anonspark.reporting.disclosure import round_percent
-from anonspark.reporting.evidence import Evidence, prosecutor_of
+from anonspark.reporting.advice import weakness_items
+from anonspark.reporting.evidence import Evidence, prosecutor_of, round_percent
 from anonspark.reporting.marginals import Marginal
 from anonspark.reporting.usefulness import distance, sentence_of
-from anonspark.reporting.weaknesses import weakness_items
-from anonspark.utility.usefulness import kept_of
+from anonspark.utility.workload import kept_of
 
 LIMITS = ((0.05, "A"), (0.15, "B"), (0.30, "C"), (0.60, "D"))
 """Largest share that is lost for each letter. Beyond all of them the letter is E."""
