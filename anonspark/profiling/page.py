@@ -20,6 +20,7 @@ from anonspark.profiling.card import (
     set_columns,
     unique_text,
     unit_text,
+    weights_text,
 )
 from anonspark.profiling.profile import Profile
 
@@ -55,7 +56,7 @@ def profile_page(profile: Profile) -> str:
             "Columns",
             [_columns(profile), *_markers(profile), _chart(profile), *_examples(profile)],
         ),
-        Section("roles", "Proposed roles", [_roles(profile), *_unit(profile)]),
+        Section("roles", "Proposed roles", [_roles(profile), *_weights_and_unit(profile)]),
         Section("sets", "Columns together", _sets(profile)),
         Section("dependencies", "Columns that give others away", _dependencies(profile)),
     ]
@@ -133,8 +134,8 @@ def _roles(profile: Profile) -> Table:
     )
 
 
-def _unit(profile: Profile) -> list[Block]:
-    return [Text(text)] if (text := unit_text(profile)) else []
+def _weights_and_unit(profile: Profile) -> list[Block]:
+    return [Text(text) for text in (weights_text(profile), unit_text(profile)) if text]
 
 
 def _sets(profile: Profile) -> list[Block]:

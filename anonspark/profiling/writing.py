@@ -81,8 +81,10 @@ def _attributes(draft: Draft) -> list[str]:
         "# quasi_identifier: identifies together with others. Published as a range of k records.",
         "# sensitive: what no one should learn about a person. Published as it is.",
         "# insensitive: harmless. Published as it is. No column is proposed as such.",
-        "attributes:",
     ]
+    if any("weight" in attribute.options for attribute in draft.attributes):
+        lines.append("# weight: the smaller, the more records a column makes unique.")
+    lines.append("attributes:")
     for attribute in draft.attributes:
         if attribute.role is not None:
             lines += _attribute(attribute)

@@ -39,6 +39,8 @@ SMALL = {
     "minimality": "--data DATA --tables Adult --ks 5",
     "model_loss": "--data DATA --tables privacy",
     "private_selection": "--rows 2000 --candidates 8 --without-identity",
+    "quality/attacks": "--data DATA --tables Adult --seeds 0 --ks 5 --rounds 1",
+    "quality/identifying": "--data DATA --tables Adult",
     "quality/selection": "--data DATA --runs 1",
     "quality/silos": "--data DATA --seeds 0",
     "recipients": "--rows 2000",
