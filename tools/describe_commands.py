@@ -42,7 +42,10 @@ PAGES = {
 }
 """The page that says more about a command."""
 
-COMMON = ("--set", "--master", "--engine", "--run-id", "--resume", "--json", "--quiet")
+COMMON = (
+    *("--set", "--master", "--engine", "--run-id", "--resume", "--json", "--quiet"),
+    *("--sign", "--format", "--option"),
+)
 """Options of several commands, which the page describes once."""
 
 
