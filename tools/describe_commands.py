@@ -11,7 +11,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from anonspark.cli.application import application
+from anonspark.cli.application import _SECTIONS, application
 
 PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
 BEGIN = "<!-- made by `make commands` -->\n"
@@ -107,13 +107,13 @@ def _section(name: str, command: Any) -> Iterator[str]:
 
 
 def describe() -> str:
-    """Return the table of the commands, the common options, and a section a command."""
+    """Return the commands by group, the common options, and a section a command."""
     commands = dict(_commands())
-    lines = ["| command | what it does |", "| --- | --- |"]
-    lines += [
-        f"| [`anonspark {name}`](#{name}) | {_cell(_paragraphs(command)[0])} |"
-        for name, command in commands.items()
-        if " " not in name
+    groups = {**_SECTIONS, "Sharing": [*_SECTIONS["Sharing"], "ledger"]}
+    lines = [
+        f"- **{title}**: {', '.join(f'[`{name}`](#{name})' for name in names)}"
+        for title, names in groups.items()
+        if title
     ]
     lines += ["", "## Common options", "", "| option | meaning |", "| --- | --- |"]
     rows: dict[str, str] = {}
