@@ -30,6 +30,12 @@ STYLE = Path(__file__).with_name("site.css")
 EXAMPLES = REPOSITORY / "build" / "gallery"
 """Reports that pages link to; make site makes them."""
 
+RESEARCH = (
+    *("algorithms", "architecture", "extending", "inference", "measured", "models"),
+    *("performance", "reproduction", "rules"),
+)
+"""Pages of the tab Research, which the search shows after those for users."""
+
 SEARCH: dict[str, dict[str, Any]] = {
     "api.md": {"boost": 3},
     "choosing-k-and-model.md": {"boost": 10},
@@ -38,8 +44,9 @@ SEARCH: dict[str, dict[str, Any]] = {
     "operations.md": {"boost": 6},
     "report.md": {"boost": 12},
     "roles-and-criteria.md": {"boost": 12},
+    **{f"{page}.md": {"boost": 0.3} for page in RESEARCH},
 }
-"""What the search is to find first. Pages of research say in their first lines that they come last."""
+"""How much the search prefers a page. Others have 1."""
 
 _LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)#\s]+)")
 
