@@ -65,6 +65,7 @@ def profile_page(profile: Profile) -> str:
         subtitle=(
             f"{profile.source.path}: {profile.rows:,} rows, {len(profile.columns):,} columns"
         ),
+        opening=Section("meaning", "What this means", _meaning(profile)),
         sections=sections,
         footer=f"Made by anonspark {__version__}, before anything was anonymized.",
     )
@@ -138,12 +139,15 @@ def _weights_and_unit(profile: Profile) -> list[Block]:
     return [Text(text) for text in (weights_text(profile), unit_text(profile)) if text]
 
 
+def _meaning(profile: Profile) -> list[Block]:
+    *fewer, most = unique_text(profile) or [no_sets_text(profile)]
+    texts = [*fewer, measured_text(profile)]
+    return [Text(most, "strong"), *(Text(text) for text in texts if text)]
+
+
 def _sets(profile: Profile) -> list[Block]:
     sets = profile.uniqueness
-    blocks: list[Block] = [
-        Text(text)
-        for text in (measured_text(profile) or no_sets_text(profile), *unique_text(profile))
-    ]
+    blocks: list[Block] = []
     for size, name in ((1, "Single columns"), (2, "Pairs"), (3, "Triples")):
         some = [set_cells(group, profile) for group in sets.of_size(size)[:SHOWN]]
         if some:

@@ -128,6 +128,7 @@ def test_a_refused_cut_that_proves_a_value(tmp_path: Path) -> None:
             "input": {"path": str(tmp_path / "table.parquet")},
             "attributes": {"age": ages, "ill": "sensitive"},
             "privacy": {"k": 2, **criterion},
+            "model": "smondrian",
             "output": {"path": str(tmp_path / "out"), "mode": "overwrite"},
         }
         summary = run(LocalEngine(), parse_configuration(document), purpose="comparison").summary
