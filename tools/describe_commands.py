@@ -66,7 +66,7 @@ def _paragraphs(command: Any) -> list[str]:
 
 def _cell(text: str) -> str:
     return (
-        " ".join(text.split())
+        " ".join(text.replace("[required]", "").split())
         .replace("|", "\\|")
         .replace("<", "&lt;")
         .replace("$", "`$")
@@ -100,10 +100,10 @@ def _section(name: str, command: Any) -> Iterator[str]:
         else:
             own.append(_row(parameter, context))
     if own:
-        yield "".join(f"{row}\n" for row in ("| argument, option | meaning |", "| --- | --- |"))
+        yield "".join(f"{row}\n" for row in ("| option | meaning |", "| --- | --- |"))
         yield "".join(f"{row}\n" for row in own) + "\n"
     if common:
-        yield f"Common options: {', '.join(common)}.\n\n"
+        yield f"Also: {', '.join(common)}.\n\n"
 
 
 def describe() -> str:
