@@ -29,7 +29,7 @@ class LedgerRelease:
         Of that event.
     state : str
     content : mapping
-        What the event says. See docs/algorithms.md, Events of a ledger.
+        What the event says. See docs/recipients.md, Events.
     withdrawn : mapping
         Who withdrew it and why. Empty if it is unknown.
     """
