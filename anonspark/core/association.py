@@ -2,7 +2,7 @@
 
 For each attribute, by itself: the share of the target's entropy that its values remove, taken from
 the original, and from a release. By Gibbs' inequality the second is not above the first, but for
-the smoothing. Below 0 it is where the release misleads. The formulas are in docs/utility.md.
+the smoothing. Below 0 it is where the release misleads. The formulas are in docs/algorithms.md.
 """
 
 from __future__ import annotations

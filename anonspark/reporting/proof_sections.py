@@ -331,8 +331,8 @@ def published(evidence: Evidence) -> Section:
         [
             Table("Records", ("what", "records"), rows),
             Table("Columns by role", ("column", "role", "in the release", "kind"), columns),
-            Text(f"Quasi-identifiers are published in the style {style}. Columns of the input that "
-                 "are not listed here were neither read nor published."),
+            Text(f"Quasi-identifiers show what a class covers (output.style: {style}). Columns "
+                 "of the input that are not listed here were neither read nor published."),
         ],
     )  # fmt: skip
 

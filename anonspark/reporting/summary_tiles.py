@@ -92,11 +92,12 @@ def _ends(evidence: Evidence) -> Iterator[Tile]:
     if ends is None or not ends.ends:
         return
     described = evidence.manifest.quasi_identifiers
-    lines = [f"on a grid of {row['grid']} ({row['name']})" for row in described if "grid" in row]
+    grids = ", ".join(f"{row['grid']} ({row['name']})" for row in described if "grid" in row)
+    lines = [f"on a grid of {grids}"] if grids else []
     if any("grid" not in row and row["kind"] not in ("category", "boolean") for row in described):
         lines.append("at values of records")
-    text = f"Ranges end {', '.join(lines)}. The strips at {ends.by_strip:,} of {ends.ends:,} ends "
-    text += "hold one record."
+    text = f"Ranges end {' or '.join(lines)}. "
+    text += f"The strips at {ends.by_strip:,} of {ends.ends:,} ends hold one record."
     share = ends.by_strip / ends.ends
     yield Tile("Ends of ranges", round_percent(share), text, "mixed" if share > 0.1 else "good")
 

@@ -1,4 +1,4 @@
-"""What weights by uniqueness do: the tables of docs/utility.md.
+"""What weights by uniqueness do: the tables of docs/measured.md.
 
     PYTHONPATH=benchmarks .venv/bin/python -m quality.identifying --data ../shared/data
 

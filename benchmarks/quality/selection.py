@@ -1,4 +1,4 @@
-"""How good private choices of attributes are: the tables of docs/selection.md.
+"""How good private choices of attributes are: the tables of docs/algorithms.md.
 
     .venv/bin/python benchmarks/quality/selection.py --data ../shared/data
 

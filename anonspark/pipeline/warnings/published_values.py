@@ -249,7 +249,7 @@ _CODES = (
     "range, and joins codes that have nothing in common. Declare its type as text. If the numbers "
     "have an order, declare it as number"
 )
-_TEXTS = "are texts, so a class publishes a list of them in the order of their letters"
+_TEXTS = "are texts, so a class publishes an alphabetical list of them"
 
 
 def text_value_warnings(

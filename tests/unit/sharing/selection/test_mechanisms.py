@@ -194,7 +194,7 @@ def law_of_cuts(counts: list[int], quantiles: int, epsilon: Fraction) -> Law:
 
 
 def reference_law(values: list[int], first: int, last: int, bins: int, rate: float) -> Law:
-    """Return the law of cuts of sorted values, by the formulas of docs/selection.md."""
+    """Return the law of cuts of sorted values, by the formulas of docs/algorithms.md."""
     if bins == 1 or first == last:
         return {(): 1.0}
     left, right = bins // 2, math.ceil(bins / 2)
