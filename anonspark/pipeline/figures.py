@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from decimal import Decimal
 from functools import reduce
 from operator import add
@@ -18,7 +17,7 @@ from anonspark.layers.evaluate.metrics import weight_of
 from anonspark.layers.evaluate.small_counts import told_counts, told_missing
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.models.model import Model
-from anonspark.pipeline.context import Request
+from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.publishable_data import Basis
 from anonspark.redaction import Redacted
 from anonspark.release.derived_figures import Row, Totals, privacy_rows, risk_rows
@@ -224,38 +223,33 @@ def _measured_figures(
     return figures
 
 
-def make_figures(
-    configuration: Configuration,
-    model: Model,
-    snapshot: Snapshot,
-    basis: Basis,
-    measured: Measured,
-    *,
-    run_id: str,
-    started: datetime,
-    request: Request | None = None,
-) -> Figures:
-    """Return the figures of a run.
+def _node_rows(basis: Basis, summary: Row) -> list[Row]:
+    """Return the rows of the nodes of a lattice, none without one."""
+    if all(result.levels is None for result in basis.rounds.results):
+        return []
+    # Late: it imports the lattice, which few models search.
+    from anonspark.layers.evaluate.metrics import node_rows
 
-    Parameters
-    ----------
-    configuration : Configuration
-    model : Model
-    snapshot : Snapshot
-    basis : Basis
-        What figures are made of.
-    measured : Measured
-    run_id : str
-    started : datetime
-        With a time zone.
-    request : Request or None
-        Of the recipient, where the release is one of a plan.
+    return node_rows(
+        basis.rounds.classes,
+        basis.rounds.results,
+        basis.quasi_identifiers,
+        summary["classes"],
+        counts_told=summary["rows_left_out"] is not None,
+    )
+
+
+def make_figures(
+    context: RunContext, model: Model, snapshot: Snapshot, basis: Basis, measured: Measured
+) -> Figures:
+    """Return the figures of a run, of what may be published.
 
     Notes
     -----
     Of a release with one recoding a round, the job of
     :func:`anonspark.layers.evaluate.metrics.node_rows`. Of others none.
     """
+    configuration, request = context.configuration, context.request
     counts = {
         "rows_in": snapshot.rows_read,
         "rows_dropped_missing": snapshot.rows_dropped,
@@ -264,13 +258,13 @@ def make_figures(
     }
     summary = _summary(configuration, model, snapshot, basis, measured.published) | {
         **told_counts(counts, configuration.privacy.k),
-        "run_id": run_id,
-        "started": started,
+        "run_id": context.run_id,
+        "started": context.started,
         **_measured_figures(configuration, snapshot, basis, measured),
     }
     if request is not None:
         summary |= request.figures(configuration.privacy.k)
-    run = {"run_id": run_id}
+    run = {"run_id": context.run_id}
     attributes = _attribute_rows(configuration, basis, snapshot.rows_dropped, measured)
     if request is not None and request.has_ledger and configuration.missing == "drop":
         # The next release may drop other records of the same people, however many those are.
@@ -293,25 +287,13 @@ def make_figures(
         {case.criterion: case.measured for case in measured.criteria},
         None if presence is None else (presence.smallest, presence.largest),
     )
-    nodes: list[Row] = []
-    if any(result.levels is not None for result in basis.rounds.results):
-        # Late: it imports the lattice, which few models search.
-        from anonspark.layers.evaluate.metrics import node_rows
-
-        nodes = node_rows(
-            basis.rounds.classes,
-            basis.rounds.results,
-            basis.quasi_identifiers,
-            summary["classes"],
-            counts_told=summary["rows_left_out"] is not None,
-        )
     return Figures(
         summary,
         rounds=[row | run for row in _round_rows(basis)],
         attributes=[row | run for row in attributes],
         privacy=[row | run for row in privacy],
         risk=[row | run for row in risk],
-        nodes=[row | run for row in nodes],
+        nodes=[row | run for row in _node_rows(basis, summary)],
         counted=counts | _missing_by_gate(basis),
         units=units,
         of_people=[case.measured for case in measured.criteria] if measured.of_people else None,

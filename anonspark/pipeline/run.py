@@ -562,6 +562,15 @@ def _read_mapping(
     return snapshot, mapping.make_model
 
 
+def _require_presence(context: RunContext, form: PublishedForm) -> None:
+    """Refuse a population that cannot be counted before the work, not after it."""
+    presence = context.configuration.privacy.delta_presence
+    if presence is not None:
+        require_readable(form.attributes)
+        names = context.configuration.quasi_identifiers
+        require_population(context.engine, presence, names)
+
+
 def _anonymize(
     context: RunContext,
     staging: Staging,
@@ -581,11 +590,7 @@ def _anonymize(
         snapshot, make_model = _read_mapping(context, configuration.model, snapshot)
     form = published_form(configuration, snapshot.quasi_identifiers)
     chosen = choose(context, snapshot, form.generalizer, make_model)
-    if configuration.privacy.delta_presence is not None:
-        # Before the work, for what can be known before.
-        require_readable(form.attributes)
-        names = configuration.quasi_identifiers
-        require_population(context.engine, configuration.privacy.delta_presence, names)
+    _require_presence(context, form)
     rounds = run_rounds(
         chosen.model,
         snapshot,
@@ -605,21 +610,13 @@ def _anonymize(
     verified = verify_staged(context, staging, snapshot, chosen.model, basis, form)
     table, measured = verified.table, verified.measured
     warnings = warnings + warn_of_staged(context, table, prepared, basis, measured)
-    figures = make_figures(
-        configuration,
-        chosen.model,
-        snapshot,
-        basis,
-        replace(
-            measured,
-            information=measure_information_kept(context, table, snapshot, basis, form),
-            ends=measure_isolating_ends(context, table, snapshot, basis, form),
-            association=measure_association_kept(context, table, snapshot, basis, form, target),
-        ),
-        run_id=context.run_id,
-        started=context.started,
-        request=context.request,
+    measured = replace(
+        measured,
+        information=measure_information_kept(context, table, snapshot, basis, form),
+        ends=measure_isolating_ends(context, table, snapshot, basis, form),
+        association=measure_association_kept(context, table, snapshot, basis, form, target),
     )
+    figures = make_figures(context, chosen.model, snapshot, basis, measured)
     # The figures of a comparison are for who has the input.
     if form.generalizer.has_means and context.purpose != "comparison":
         figures = figures.without_losses()
@@ -629,18 +626,12 @@ def _anonymize(
         form, basis, chosen.choice, figures, gates, drifts, warnings, prepared.version
     )
     figures = stage_findings(context, staging, findings, [*written, *verified.files])
+    # After all that is published is written: nothing of it is in the release.
+    rival = look_for_rival(context, snapshot)
+    verification = verified_by_run(configuration, form.columns, verified.measured, figures)
     release = Release(
         configuration.output.path,
-        figures.summary,
-        figures.rounds,
-        figures.attributes,
-        figures.privacy,
-        figures.risk,
-        progress.seconds,
-        warnings,
-        verified_by_run(configuration, form.columns, measured, figures),
-        # After all that is published is written: nothing of it is in the release.
-        look_for_rival(context, snapshot),
-        snapshot.unpublished or (),
+        *(figures.summary, figures.rounds, figures.attributes, figures.privacy, figures.risk),
+        *(progress.seconds, warnings, verification, rival, snapshot.unpublished or ()),
     )
     return StagedRelease(context, staging, release, basis.rounds, form, snapshot.hierarchies)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -41,9 +41,7 @@ _DEFAULTS = {name: field.default for name, field in Attribute.model_fields.items
 _DESCRIBED_OTHERWISE = {"hierarchy", "order", "order_entries", "order_fingerprint"}
 
 
-def not_as_coded(
-    configured: Mapping[str, Any], document: Mapping[str, Any], extra: Collection[str | None] = ()
-) -> list[str]:
+def not_as_coded(configured: Mapping[str, Any], document: Mapping[str, Any]) -> list[str]:
     """Return the keys whose values differ from the agreed coding.
 
     Parameters
@@ -52,8 +50,6 @@ def not_as_coded(
         The section ``configuration`` of a manifest, sound in form.
     document : mapping
         Of its coding (:attr:`anonspark.sharing.coding.agreement.Coding.document`).
-    extra : collection of str
-        Attributes that no coding lists, besides the identifiers of a holder.
 
     Returns
     -------
@@ -64,7 +60,7 @@ def not_as_coded(
     listed = {
         name: attribute
         for name, attribute in configured["attributes"].items()
-        if attribute["role"] != "identifier" and name not in extra
+        if attribute["role"] != "identifier"
     }
     keys = [] if list(listed) == list(agreed) else ["attributes"]
     keys += [
