@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from anonspark.core.dependencies import Dependency
+from anonspark.core.association import Dependency
 from anonspark.core.recognition.names import (
     Meaning,
     is_key_name,

@@ -36,7 +36,7 @@ output: {path: out}
 COMMANDS = {
     "profile": ("profile", "people.csv"),
     "check": ("check", "people.yaml"),
-    "plan": ("plan", "people.yaml"),
+    "plan": ("check", "--plan", "people.yaml"),
     "run": ("run", "people.yaml", "--run-id", "monday", "--details"),
     "verify": ("verify", "out", "--original", "people.csv"),
     "query": ("query", "out", "by sex"),

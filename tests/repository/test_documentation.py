@@ -19,7 +19,7 @@ from places import REPOSITORY
 from typer.main import get_command
 
 from anonspark import errors
-from anonspark.comparison.ranking import METRICS
+from anonspark.comparison.grid import METRICS
 from anonspark.config import json_schema, load_configuration
 from anonspark.core.figures import TABLES
 from anonspark.errors import (

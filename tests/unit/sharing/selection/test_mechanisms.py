@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from anonspark.core.attribute_scores import chi_square, gini_score
+from anonspark.core.association import chi_square, gini_score
 from anonspark.core.exact_noise import Below
 from anonspark.sharing.selection import mechanisms
 from anonspark.sharing.selection.domains import Domain
