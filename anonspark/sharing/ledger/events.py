@@ -317,7 +317,7 @@ class LedgerRelease:
         Of that event.
     state : str
     content : mapping
-        What the event says. See docs/recipients.md, Events.
+        What the event says. See docs/algorithms.md, Events of a ledger.
     withdrawn : mapping
         Who withdrew it and why. Empty if it is unknown.
     """
