@@ -40,9 +40,10 @@ from anonspark.engine.spark.file_schemas import (
     require_known_calendar,
 )
 from anonspark.engine.spark.filesystem import files_of, path_for
+from anonspark.engine.spark.java_objects import sequence_of, texts_of
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.python_stage import PythonStage
-from anonspark.engine.spark.settings import folder_names_as_texts
+from anonspark.engine.spark.settings import folder_names_as_texts, is_of_connect
 from anonspark.engine.spark.stored_columns import read_stored_columns
 from anonspark.engine.spark.table_versions import open_catalog_table
 from anonspark.engine.spark.text_files import open_text_files
@@ -235,9 +236,11 @@ def with_typed_folders(
     """
     if not folders:
         return table
-    directories = {
-        tuple(unquote(uri).split("/")[:-1][-len(folders) :]) for uri in table.inputFiles()
-    }
+    if is_of_connect(table.sparkSession):
+        uris = table.inputFiles()
+    else:
+        uris = texts_of(sequence_of(table.sparkSession, table._jdf.inputFiles()))
+    directories = {tuple(unquote(uri).split("/")[:-1][-len(folders) :]) for uri in uris}
     columns = {name: sf.col(quoted(name)) for name in table.columns}
     for index, name in enumerate(folders):
         texts = {directory[index].partition("=")[2] for directory in directories}
