@@ -49,7 +49,7 @@ _OF_FILES = {"FileNotFoundException": errno.ENOENT, "ChecksumException": errno.E
 _OF_PERMISSIONS = ("AccessDeniedException", "AccessControlException")
 
 # What a file's status prints, whatever else it adds.
-_PRINTED = re.compile(r"\{path=(.+); isDirectory=false; length=(\d+); ", re.DOTALL)
+_PRINTED = re.compile(r"\{path=([\w.+-]+:/.+); isDirectory=false; length=(\d+); ", re.DOTALL)
 
 # Hadoop has no question for it. Of others than these (abfs: is one) a rename may be one step.
 _OBJECT_STORES = frozenset({"s3", "s3a", "gs"})

@@ -171,9 +171,9 @@ def open_table(
             if "orc" in data_format.lower():
                 where = f"{path_key}: {', '.join(paths)}"
                 require_known_calendar(with_fields(table), selection, where)
-        source = SourceFiles(listed, addresses, options)
         folders = folder_columns(table, data_format, addresses, options)
         markers = () if selection is None else selection.markers
+        source = SourceFiles(listed, addresses, options, markers)
         if listed is not None and (len(listed.schemas) > 1 or any(getattr(listed, "stored", ()))):
 
             def load(schema: StructType, files: Sequence[str] | None) -> DataFrame:
