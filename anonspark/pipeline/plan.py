@@ -18,6 +18,7 @@ from anonspark.core.columns import (
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.files import Files
+from anonspark.engine.memory import ClusterSizes, cluster_sizes
 from anonspark.engine.protocol import Engine, OpenRecords
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.layers.generalize.classes import Generalizer
@@ -283,6 +284,8 @@ class Plan(Redacted):
         Absolute address of the output.
     estimate : Estimate
         Of its seconds and bytes.
+    cluster : ClusterSizes or None
+        What a cluster should give it. None without Spark.
     """
 
     rows: int
@@ -295,6 +298,7 @@ class Plan(Redacted):
     columns: list[str]
     output: str
     estimate: Estimate
+    cluster: ClusterSizes | None = None
 
     def as_dict(self) -> dict[str, object]:
         """Return it as JSON has it."""
@@ -312,6 +316,7 @@ class Plan(Redacted):
             "columns": self.columns,
             "output": self.output,
             "estimate": self.estimate.as_dict(),
+            "cluster": None if self.cluster is None else asdict(self.cluster),
         }
 
 
@@ -421,6 +426,7 @@ def plan_run(
         columns=columns,
         output=engine.files.qualified(configuration.output.path),
         estimate=estimate_run(engine.files, configuration, rows, len(columns)),
+        cluster=cluster_sizes(rows, tasks) if "spark" in engine.versions else None,
     )
 
 
