@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger("anonspark")
 
 _SECONDS_BETWEEN_LINES = 30.0
+_SECONDS_BEFORE_A_LINE = 2.0
 
 # As the rounds name their stages.
 _ROUND = re.compile(r"round (\d+) of \d+")
@@ -45,7 +46,7 @@ def tell(detail: str) -> None:
 
 
 class Heartbeat:
-    """Logs what a long stage is at, every 30 seconds, from a thread of its own.
+    """Logs a stage that takes two seconds, and every 30 what it is at, from a thread of its own.
 
     Parameters
     ----------
@@ -77,11 +78,13 @@ class Heartbeat:
         self._thread.join()
 
     def _beat(self) -> None:
-        beats = 0
-        while not self._wait(_SECONDS_BETWEEN_LINES):
-            beats += 1
-            seconds = beats * _SECONDS_BETWEEN_LINES
+        if self._wait(_SECONDS_BEFORE_A_LINE):
+            return
+        _LOGGER.info("%s ...", self._stage)
+        seconds, pause = _SECONDS_BETWEEN_LINES, _SECONDS_BETWEEN_LINES - _SECONDS_BEFORE_A_LINE
+        while not self._wait(pause):
             _LOGGER.info("%s%s, %.0f s so far", self._stage, self._detail, seconds)
+            seconds, pause = seconds + _SECONDS_BETWEEN_LINES, _SECONDS_BETWEEN_LINES
 
 
 @dataclass
@@ -92,7 +95,7 @@ class Progress:
     ----------
     console : Console or None
         A terminal gets a live line with the elapsed seconds. None or a log gets one plain line
-        when a stage begins, one every 30 seconds, and one when it ends.
+        when a stage ends. One that is long also has a line after 2 seconds and every 30.
     """
 
     console: Console | None = None
@@ -235,7 +238,6 @@ class Progress:
                     )
                     yield
             else:
-                _LOGGER.info("%s ...", title)
                 with self._heartbeat(title):
                     yield
         finally:

@@ -37,9 +37,9 @@ CSV = {"format": "csv", "options": {"header": "true", "inferSchema": "true"}}
 MODELS: dict[str, dict[str, Any]] = {
     "smondrian": {"name": "smondrian"},
     "smondrian, relaxed": {"name": "smondrian", "split": "relaxed"},
-    "su-mondrian": {"name": "su-mondrian"},
-    "su-mondrian, density": {"name": "su-mondrian", "reference": "density"},
-    "su-mondrian, relaxed": {"name": "su-mondrian", "split": "relaxed"},
+    "su-mondrian": {"name": "su-mondrian", "refine": 0},
+    "su-mondrian, density": {"name": "su-mondrian", "refine": 0, "reference": "density"},
+    "su-mondrian, relaxed": {"name": "su-mondrian", "refine": 0, "split": "relaxed"},
     "su-mondrian, always": {"name": "su-mondrian", "separation": "always"},
     "canon": {"name": "canon"},
     "u-canon": {"name": "u-canon"},

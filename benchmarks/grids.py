@@ -41,7 +41,7 @@ TABLES = {name: DATA_SETS[name] for name in ("Adult", "Diabetes", "FARS", "Poker
     "people": DataSet("people.csv", ("birth_date", "income", "capital_gain", "hours_per_week")),
 }  # fmt: skip
 KS = (5, 10, 50)
-MODELS = ("su-mondrian", "microaggregation")
+MODELS: dict[str, dict[str, int]] = {"su-mondrian": {"refine": 0}, "microaggregation": {}}
 REPOSITORY = Path(__file__).parents[1]
 
 
@@ -83,7 +83,7 @@ def release(folder: Path, table: pa.Table, model: str, k: int, grid: str) -> tup
         "input": {"path": str(folder / "table.parquet")},
         "attributes": attributes,
         "privacy": {"k": k},
-        "model": {"name": model},
+        "model": {"name": model, **MODELS[model]},
         "output": {"path": str(folder / "out"), "style": "bounds", "mode": "overwrite"},
     }
     return folder / "out", run(LocalEngine(), parse_configuration(document))

@@ -29,7 +29,7 @@ from anonspark.utility.evaluation import open_evaluation
 
 K = 10
 LIMITS = (0.0, 0.01, 0.05)
-MODELS = ("su-mondrian", "microaggregation")
+MODELS: dict[str, dict[str, int]] = {"su-mondrian": {"refine": 0}, "microaggregation": {}}
 
 
 class Measured(NamedTuple):
@@ -43,7 +43,8 @@ class Measured(NamedTuple):
 
 def released(engine: Engine, document: dict[str, Any], model: str, limit: float) -> dict[str, Any]:
     """Publish a release over the one before, and return its summary."""
-    sections = {"privacy": {"k": K}, "model": {"name": model, "suppression_limit": limit}}
+    options = {"name": model, **MODELS.get(model, {}), "suppression_limit": limit}
+    sections = {"privacy": {"k": K}, "model": options}
     return dict(run(engine, parse_configuration({**document, **sections})).summary)
 
 

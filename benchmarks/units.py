@@ -38,7 +38,7 @@ from anonspark.pipeline.run import run
 PATIENT = "patient_nbr"
 MODELS: tuple[dict[str, Any], ...] = (
     {"name": "smondrian"},
-    {"name": "su-mondrian", "rho": 5},
+    {"name": "su-mondrian", "rho": 5, "refine": 0},
     {"name": "su-mondrian", "rho": 5, "separation": "always"},
     {"name": "canon"},
     {"name": "u-canon", "rho": 5},

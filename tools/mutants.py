@@ -306,8 +306,72 @@ MUTANTS = [
     Mutant(
         "tables of the chosen for nothing",
         WANTED,
+        "return self.epsilon + self.of_tables +",
+        "return self.epsilon +",
+        COMMAND,
+    ),
+    # Bins that are drawn.
+    Mutant(
+        "each level of cuts has all of epsilon",
+        MECHANISMS,
+        "rate = epsilon / levels / (2 * right)",
+        "rate = epsilon / (2 * right)",
+        RUNS,
+    ),
+    Mutant(
+        "a cut's score changes one way only",
+        MECHANISMS,
+        "rate = epsilon / levels / (2 * right)",
+        "rate = epsilon / levels / right",
+        RUNS,
+    ),
+    Mutant(
+        "the smaller change of a cut's score",
+        MECHANISMS,
+        "rate = epsilon / levels / (2 * right)",
+        "rate = epsilon / levels / (2 * left)",
+        RUNS,
+    ),
+    Mutant(
+        "levels of cuts rounded down",
+        MECHANISMS,
+        "levels = (quantiles - 1).bit_length()",
+        "levels = max(1, quantiles.bit_length() - 1)",
+        RUNS,
+    ),
+    Mutant(
+        "shares of a quantile exchanged",
+        MECHANISMS,
+        "-abs(right * before - left * (records - before))",
+        "-abs(left * before - right * (records - before))",
+        RUNS,
+    ),
+    Mutant(
+        "a cut one row too high",
+        MECHANISMS,
+        "middle = start + 1 + permute",
+        "middle = start + 2 + permute",
+        RUNS,
+    ),
+    Mutant(
+        "bins that end an edge too late",
+        DOMAINS,
+        "self.edges[cut - 1] for cut in cuts",
+        "self.edges[cut] for cut in cuts",
+        RUNS,
+    ),
+    Mutant(
+        "bins for nothing",
+        WANTED,
+        "return self.epsilon + self.of_tables + sum(self.of_bins.values())",
         "return self.epsilon + self.of_tables",
-        "return self.epsilon",
+        COMMAND,
+    ),
+    Mutant(
+        "bins of a person as of a record",
+        SELECTING,
+        "query.loss_of_a_record(query.of_bins[candidate.name])",
+        "query.of_bins[candidate.name]",
         COMMAND,
     ),
     # Counting.
@@ -705,7 +769,7 @@ EQUIVALENT: dict[str, str] = {
     "sharing/pairs/classes.py compatible_pairs: pairs > _MOST_VISITED -> >=": (
         "a limit of effort: one pair more or less is of no account"
     ),
-    "layers/evaluate/gates.py GateResult._needed_k: found < 1.02 * bound -> <=": (
+    "layers/evaluate/gates.py GateResult._needed_k: risk < 1.02 * bound -> <=": (
         "what counts as rounded: no figure is 1.02 times a bound"
     ),
     "sharing/pairs/original.py count_pair_candidates: bounded.second < counts[1] -> <=": (
@@ -729,7 +793,8 @@ EQUIVALENT: dict[str, str] = {
     "layers/generalize/classes.py _mean: np.abs(whole) < 2 ** 53 -> <=": (
         "2^53 and less than 1 more are one float"
     ),
-    "layers/generalize/classes.py _exact_means: np.abs(own).max(initial=0.0) > 2.0 ** 900 -> >=": (
+    "layers/generalize/classes.py _exact_means: "
+    "np.abs(members).max(initial=0.0) > 2.0 ** 900 -> >=": (
         "a factor that is a power of two changes no digit"
     ),
     "release/class_bounds.py Bounds.fine: ends[1] - ends[0] > _SMALLEST_GAP -> >=": ROUNDING,

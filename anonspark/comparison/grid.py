@@ -214,7 +214,12 @@ def setting_text(key: str, value: Any) -> str:
     """Return a setting in short: the last name of its key, and its value, without credentials."""
     value = public_setting(key, value)
     written = value if isinstance(value, str) else json.dumps(_writable(value), ensure_ascii=False)
-    return written if key == "model.name" else f"{_steps(key)[-1]}={written}"
+    return written if key == "model.name" else f"{setting_name(key)}={written}"
+
+
+def setting_name(key: str) -> str:
+    """Return the last name of a key. That of ``model.name`` is model."""
+    return "model" if key == "model.name" else _steps(key)[-1]
 
 
 def settings_label(settings: Mapping[str, Any]) -> str:

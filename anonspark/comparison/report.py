@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from anonspark._version import __version__
 from anonspark.comparison.evaluation import FIGURES, MODEL_LOSS
-from anonspark.comparison.grid import Grid, setting_text
+from anonspark.comparison.grid import Grid, setting_name, setting_text
 from anonspark.comparison.ranking import METRICS
 from anonspark.comparison.table import axis_column
 from anonspark.core.figure_text import figure_rows, figure_text, figure_texts
@@ -86,10 +86,15 @@ def _ranking(grid: Grid, rows: Sequence[Row]) -> list[Block]:
     settings = [axis_column(key) for key in grid.axes]
     table = Table(
         f"All settings: of those with the same privacy the best by {grid.rank_by} first",
-        [*grid.axes, *(name.replace("_", " ") for name in names)],
+        [*map(setting_name, grid.axes), *(name.replace("_", " ") for name in names)],
         figure_rows(rows, [*settings, *names]),
     )
+    best = "; ".join(
+        f"{_settings(grid.axes, row)} ({figure_text(row.get(grid.rank_by))})"
+        for row in [row for row in rows if row["place"] == 1][:_MOST_LINES]
+    )
     return [
+        *([Text(f"Best by {grid.rank_by}: {best}.", "strong")] if best else []),
         Text(
             f"Place 1 has the best {grid.rank_by} ({better} is better) among those with the "
             "same privacy. A setting is dominated if another one protects at least as much, "
@@ -106,7 +111,7 @@ def _refused(grid: Grid, rows: Sequence[Row]) -> list[Block]:
         Text("A guarantee could not be met. Nothing was published."),
         Table(
             "Refused settings, and why",
-            [*grid.axes, "reason"],
+            [*map(setting_name, grid.axes), "reason"],
             figure_rows(rows, [*settings, "reason"]),
         ),
     ]
@@ -120,12 +125,8 @@ def charts(grid: Grid, rows: Sequence[Row]) -> list[Block]:
     others = [key for key in grid.axes if key != across]
     groups: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda row: float(row[axis_column(across)])):
-        texts = [
-            setting_text(key, row[axis_column(key)])
-            for key in others
-            if row[axis_column(key)] is not None and _varies(rows, key)
-        ]
-        groups.setdefault(", ".join(texts) or grid.rank_by, []).append(row)
+        name = _settings([key for key in others if _varies(rows, key)], row)
+        groups.setdefault(name or grid.rank_by, []).append(row)
     shown = sorted(groups, key=_mean_place(groups))[:_MOST_LINES]
     blocks: list[Block] = []
     if len(shown) < len(groups):
@@ -143,10 +144,10 @@ def charts(grid: Grid, rows: Sequence[Row]) -> list[Block]:
         words = METRICS[metric].axis
         values = [x for line in lines for x, _ in line.points]
         chart = Lines(
-            f"{metric} against {short}",
+            f"{words[0].upper()}{words[1:]}",
             lines,
             short,
-            words,
+            "",
             logarithmic=min(values) > 0 and max(values) / min(values) >= 5,
             words={
                 value: [
@@ -203,6 +204,12 @@ def _axis_across(grid: Grid, rows: Sequence[Row]) -> str | None:
         if are_numbers and len(set(values)) > 1:
             return key
     return None
+
+
+def _settings(axes: Iterable[str], row: Row) -> str:
+    """Return the settings of a cell along some axes."""
+    values = {key: row[axis_column(key)] for key in axes}
+    return ", ".join(setting_text(key, value) for key, value in values.items() if value is not None)
 
 
 def _varies(rows: Sequence[Row], key: str) -> bool:

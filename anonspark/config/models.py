@@ -186,10 +186,18 @@ class MondrianOptions(RoundOptions):
     """Which width chooses the attribute to cut: data takes the width of the group's own records.
     Cell takes the width of its cell of the tree, as the published algorithm does."""
 
-    refine: int = Field(default=0, ge=0, le=1_000)
-    """How often groups that stay whole are refined: neighbours exchange records, and are grown and
-    cut anew where that loses less. Su-mondrian publishes these or the groups of its rounds,
-    whichever lose less. 0 keeps groups as they were cut, as published. It changes the release."""
+    refine: int | None = Field(default=None, ge=0, le=1_000)
+    """How often groups that stay whole are refined: neighbours exchange records, and are cut anew
+    where that loses less. Su-mondrian publishes these or the groups of its rounds, whichever lose
+    less. 0 keeps groups as they were cut, as published. Null means 1 for su-mondrian with
+    separation: adaptive, and 0 otherwise. It changes the release."""
+
+    @property
+    def passes(self) -> int:
+        """Return how often groups are refined."""
+        if self.refine is None:
+            return int(self.handles_outliers and self.separation == "adaptive")
+        return self.refine
 
 
 class CanonOptions(RoundOptions):
@@ -346,9 +354,9 @@ class AutoOptions(ModelOptions):
     """Options of ``auto``, which tries models on a sample and takes the best one."""
 
     name: Literal["auto"]
-    """Which model makes the classes: auto tries smondrian, su-mondrian, u-canon and
-    microaggregation on a sample. It takes the fastest one whose loss is at most 1% above the
-    smallest. The manifest says which and why."""
+    """Which model makes the classes: auto tries smondrian, su-mondrian and microaggregation
+    on a sample. It takes the fastest one whose loss is at most 1% above the smallest. The manifest
+    says which and why."""
 
     objective: Literal["loss", "queries"] = "loss"
     """What is to be small: loss is the share of its column that a value spans. Queries the median

@@ -121,8 +121,9 @@ _MOST_REPAIRED_GROUPS = 8
 _VISITS = 2.4
 _DRAWN_GROUPS = 2
 
-# The same where groups are only cut anew, which takes less time a gain with few records, repaired
-# more seldom, of worse groups.
+# The same where groups are only cut anew. Fewer records, repaired more seldom, and worse groups,
+# drawn from more, gain more for their time there.
+_CUT_SEARCHED_GROUPS = 128
 _CUT_RECORDS = 60
 _CUT_VISITS = 1.2
 _CUT_DRAWN_GROUPS = 5
@@ -140,11 +141,11 @@ _PROMISING = 1.15
 _TOLERANCE = 0.03
 
 # Passes that exchange records alone, in the end, and groups of their cells. Groups that were only
-# cut anew have more to gain from a larger one.
+# cut anew gain more in larger cells.
 _LAST_PASSES = 3
 _LAST_GROUPS = 12
 _CUT_LAST_PASSES = 2
-_CUT_LAST_GROUPS = 48
+_CUT_LAST_GROUPS = 64
 
 # What is less, relative to the cost, is rounding.
 NOISE = 1e-9
@@ -521,7 +522,7 @@ def refine_groups(points, values, order, starts, requirements, passes, growths):
             values,
             own,
             own_starts,
-            _SEARCHED_GROUPS,
+            _CUT_SEARCHED_GROUPS if growths == 0 else _SEARCHED_GROUPS,
             growths,
             tolerance,
             state,

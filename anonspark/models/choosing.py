@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from anonspark.config.models import (
     AutoOptions,
-    CanonOptions,
     MicroaggregationOptions,
     ModelOptions,
     MondrianOptions,
@@ -138,12 +137,7 @@ def _penalty(model: BlockwiseModel, contents: Contents, classes: Classes | Group
     return total
 
 
-_CANDIDATES: tuple[ModelOptions, ...] = (
-    MondrianOptions(name="smondrian"),
-    MondrianOptions(name="su-mondrian"),
-    MondrianOptions(name="su-mondrian", split="relaxed"),
-    CanonOptions(name="u-canon"),
-)
+_CANDIDATES = (MondrianOptions(name="smondrian"), MondrianOptions(name="su-mondrian"))
 """The models that are tried, and after them microaggregation: the fastest first."""
 
 _EQUAL_LOSS = 1.01

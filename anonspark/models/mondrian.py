@@ -101,12 +101,12 @@ class Mondrian(BlockwiseModel):
     @property
     def largest_block(self) -> int:
         """Records of a block: no cell in which groups are refined is cut on the cluster."""
-        return max(super().largest_block, CELL_RECORDS if self.options.refine else 0)
+        return max(super().largest_block, CELL_RECORDS if self.options.passes else 0)
 
     @property
     def tries_first_round(self) -> bool:
         """Return whether refined groups, which mostly lose less than rounds, may undo these."""
-        return self.undoes_rounds and self.options.refine > 0
+        return self.undoes_rounds and self.options.passes > 0
 
     @property
     def cut_rule(self) -> CutRule:
@@ -121,7 +121,7 @@ class Mondrian(BlockwiseModel):
 
     def former_of_round(self, number: int) -> GroupFormer:
         """Return the compiled median cut, with passes in the first of rounds that can be undone."""
-        passes = 0 if number > 1 and self.undoes_rounds else self.options.refine
+        passes = 0 if number > 1 and self.undoes_rounds else self.options.passes
         return replace(self.group_former, passes=passes)
 
     @property
@@ -132,5 +132,5 @@ class Mondrian(BlockwiseModel):
             relaxed=self.options.split == "relaxed",
             balanced=self.options.cut == "balanced",
             cell=self.options.span == "cell",
-            passes=self.options.refine,
+            passes=self.options.passes,
         )

@@ -27,7 +27,6 @@ from anonspark.presentation.svg import (
 from anonspark.presentation.tips import Place, tips
 
 _LABEL_WIDTH = 146.0
-_NUMBER_SIZE = 8.0
 _SIGN_WIDTH = 12.0
 
 
@@ -141,12 +140,11 @@ def draw_bars(chart: Bars, name: str, description: str) -> Markup:
         parts += [
             write(
                 frame.across(value) + 3,
-                middle + (number - (len(chart.series) - 1) / 2) * thickness + 3,
-                _short_number(value),
-                font_size=_NUMBER_SIZE,
+                middle + (number - (len(chart.series) - 1) / 2) * thickness + HALF_LETTER,
+                text,
             )
-            for number, series in enumerate(chart.series)
-            for value, middle in zip(series.values, middles, strict=True)
+            for number, (series, texts) in enumerate(zip(chart.series, _texts(chart), strict=True))
+            for value, text, middle in zip(series.values, texts, middles, strict=True)
             if not math.isnan(value)
         ]
     parts += [_mark(frame.across(place), frame.top, frame.bottom) for place, _ in chart.marks]
@@ -177,7 +175,7 @@ def _frame(chart: Bars, left: float) -> _Frame:
     end = chart.limit
     if not chart.stacked:
         # A bar and its number end inside.
-        numbers = [text_width(_short_number(value), _NUMBER_SIZE) + 6 for value in ends]
+        numbers = [text_width(text) + 6 for texts in _texts(chart) for text in texts]
         space = right - left
         room = zip(ends, numbers, strict=True)
         if end is None:
@@ -275,10 +273,11 @@ def _mark(x: float, top: float, bottom: float) -> Markup:
     )
 
 
-def _short_number(value: float) -> str:
-    if value.is_integer() or abs(value) >= 100:
-        return f"{value:z,.0f}"
-    return f"{value:z.1f}" if abs(value) >= 1 else f"{value:.2g}"
+def _texts(chart: Bars) -> list[list[str]]:
+    """Write the number of each bar: whole ones, or all with one decimal."""
+    values = chain(*(series.values for series in chart.series))
+    decimals = 0 if all(math.isnan(value) or value.is_integer() for value in values) else 1
+    return [[f"{value:z,.{decimals}f}" for value in series.values] for series in chart.series]
 
 
 _TOP = 24.0

@@ -156,6 +156,8 @@ class Lines:
         Whether equal ratios across are equally far apart.
     words : mapping of float to sequence of str
         What a place across says when it is pointed at, in lines.
+    names : mapping of float to str
+        What is written below a place across. Its number where that is missing.
     """
 
     title: str
@@ -164,6 +166,7 @@ class Lines:
     up: str
     logarithmic: bool
     words: Mapping[float, Sequence[str]] = field(default_factory=dict)
+    names: Mapping[float, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -251,19 +254,24 @@ def _axes(chart: Lines, frame: _Frame, places: Sequence[float], up: Sequence[flo
     grid += "".join(f"M{frame.across(one):.2f} {_TOP}V{_BOTTOM}" for one in places)
     rows = [write(frame.left - _GAP, frame.up(one) + HALF_LETTER, number_text(one)) for one in up]
     shown: list[tuple[float, str]] = []
-    texts = [(frame.across(place), number_text(place)) for place in places]
+    names = [chart.names.get(place) or number_text(place) for place in places]
+    # The first and the last end inside.
+    texts = [
+        (min(frame.across(place), WIDTH - text_width(name) / 2), name)
+        for place, name in zip(places, names, strict=True)
+    ]
     if chart.logarithmic:
         # Where there is no room for all of them, 50 says more than 40.
         texts.sort(key=lambda one: one[1].strip("0.,") not in ("1", "2", "5"))
     for middle, text in texts:
         if all(
-            abs(middle - other) >= (text_width(text) + text_width(own)) / 2 + 3
+            abs(middle - other) >= (text_width(text) + text_width(own)) / 2 + 6
             for other, own in shown
         ):
             shown.append((middle, text))
-    columns = [write(middle, _BOTTOM + 12, text) for middle, text in sorted(shown)]
+    columns = [write(middle, _BOTTOM + 14, text) for middle, text in sorted(shown)]
     name = shortened(chart.across, WIDTH - frame.left)
-    columns.append(write((frame.left + WIDTH) / 2, _BOTTOM + 26, name))
+    columns.append(write((frame.left + WIDTH) / 2, _BOTTOM + 28, name))
     return Markup("").join(
         [
             element("path", d=grid, style=stroke("grid")),

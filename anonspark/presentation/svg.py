@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 WIDTH = 324.0  # px: what a telephone shows without shrinking the text
-FONT_SIZE = 9.0
+FONT_SIZE = 10.4
 # From the middle of a line of text to its baseline.
-HALF_LETTER = 3.2
+HALF_LETTER = 3.7
 
 # Widths of letters in DejaVu Sans, one of the widest fonts of pages, as parts of the font size.
 _LETTER_WIDTHS = (
@@ -82,7 +82,7 @@ def stroke(name: str, width: float = 0.6) -> str:
 
 def heading(title: str, below: str = "") -> Markup:
     """Return the title of a chart, and below it what goes down or up the left side."""
-    bold = write(0.0, 11.0, shortened(title, WIDTH, 11.0), font_size=10, font_weight="bold")
+    bold = write(0.0, 11.0, shortened(title, WIDTH, 12.5), font_size=11.4, font_weight="bold")
     if not below:
         return bold
     return bold + write(0.0, 26.0, shortened(below, WIDTH), style=colour("soft"))

@@ -121,6 +121,13 @@ def roles_texts(profile: Profile) -> list[str]:
     return [f"Proposed, {words}: {names}" for words, names in named.items() if names]
 
 
+def weights_text(profile: Profile) -> str | None:
+    """List the weights of the proposed quasi-identifiers."""
+    weights = profile.proposed_weights
+    listed = ", ".join(f"{name} {weight:g}" for name, weight in weights.items())
+    return f"Weights, with init --weights: {listed}" if len(weights) > 1 else None
+
+
 def markers_text(profile: Profile) -> str | None:
     """Say which words count as missing, beside those that do in any table."""
     counts = [
@@ -159,6 +166,7 @@ def profile_card(
         *unique[:-1],
         *dependency_texts(profile),
         *roles_texts(profile),
+        weights_text(profile),
         unit_text(profile),
     ]
     return Card(

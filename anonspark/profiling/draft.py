@@ -130,12 +130,15 @@ class Answers:
     unit : str or None
         Column that numbers people or households. None where each row is a person. It counts where
         there are roles.
+    weighted : bool
+        Whether quasi-identifiers get the weights of the profile.
     """
 
     roles: Mapping[str, Role] | None
     k: int
     output: str
     unit: str | None = None
+    weighted: bool = False
 
 
 def draft_configuration(profile: Profile, answers: Answers) -> Draft:
@@ -159,6 +162,7 @@ def draft_configuration(profile: Profile, answers: Answers) -> Draft:
             "identifier, a name, free text or of a type that is not judged). Nothing was written. "
             f"See anonspark profile {profile.source.path}, or choose the columns with --interactive"
         )
+    weights_by_name = profile.weights([column.name for column in quasi]) if answers.weighted else {}
     attributes = []
     for column in profile.columns:
         role, reason = roles[column.name]
@@ -170,7 +174,10 @@ def draft_configuration(profile: Profile, answers: Answers) -> Draft:
                 reason += _giving(column.name, profile, roles)
             attributes.append(DraftedAttribute(column.name, role, reason))
             continue
-        attributes.append(_quasi_identifier(column, reason))
+        attribute = _quasi_identifier(column, reason)
+        if column.name in weights_by_name:
+            attribute.options["weight"] = f"{weights_by_name[column.name]:g}"
+        attributes.append(attribute)
     sensitive = [column for column in profile.columns if roles[column.name][0] == "sensitive"]
     identifiers = [
         column.name for column in profile.columns if roles[column.name][0] == "identifier"

@@ -20,6 +20,7 @@ from anonspark.profiling.card import (
     set_columns,
     unique_text,
     unit_text,
+    weights_text,
 )
 from anonspark.profiling.profile import Profile
 
@@ -55,7 +56,7 @@ def profile_page(profile: Profile) -> str:
             "Columns",
             [_columns(profile), *_markers(profile), _chart(profile), *_examples(profile)],
         ),
-        Section("roles", "Proposed roles", [_roles(profile), *_unit(profile)]),
+        Section("roles", "Proposed roles", [_roles(profile), *_weights_and_unit(profile)]),
         Section("sets", "Columns together", _sets(profile)),
         Section("dependencies", "Columns that give others away", _dependencies(profile)),
     ]
@@ -64,6 +65,7 @@ def profile_page(profile: Profile) -> str:
         subtitle=(
             f"{profile.source.path}: {profile.rows:,} rows, {len(profile.columns):,} columns"
         ),
+        opening=Section("meaning", "What this means", _meaning(profile)),
         sections=sections,
         footer=f"Made by anonspark {__version__}, before anything was anonymized.",
     )
@@ -133,16 +135,19 @@ def _roles(profile: Profile) -> Table:
     )
 
 
-def _unit(profile: Profile) -> list[Block]:
-    return [Text(text)] if (text := unit_text(profile)) else []
+def _weights_and_unit(profile: Profile) -> list[Block]:
+    return [Text(text) for text in (weights_text(profile), unit_text(profile)) if text]
+
+
+def _meaning(profile: Profile) -> list[Block]:
+    *fewer, most = unique_text(profile) or [no_sets_text(profile)]
+    texts = [*fewer, measured_text(profile)]
+    return [Text(most, "strong"), *(Text(text) for text in texts if text)]
 
 
 def _sets(profile: Profile) -> list[Block]:
     sets = profile.uniqueness
-    blocks: list[Block] = [
-        Text(text)
-        for text in (measured_text(profile) or no_sets_text(profile), *unique_text(profile))
-    ]
+    blocks: list[Block] = []
     for size, name in ((1, "Single columns"), (2, "Pairs"), (3, "Triples")):
         some = [set_cells(group, profile) for group in sets.of_size(size)[:SHOWN]]
         if some:

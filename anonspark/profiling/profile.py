@@ -42,7 +42,7 @@ from anonspark.profiling.roles import (
     unit_of,
 )
 from anonspark.profiling.source import Source
-from anonspark.profiling.uniqueness import Uniqueness, measure_sets
+from anonspark.profiling.uniqueness import Uniqueness, measure_sets, weigh_columns
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
 from anonspark.staged.sampling import sample_records
@@ -218,6 +218,21 @@ class Profile(Redacted):
         """Return the columns for which a role is proposed."""
         return [column for column in self.columns if column.role == role]
 
+    def weights(self, names: Sequence[str]) -> dict[str, float]:
+        """Return the weights of quasi-identifiers, without those that nothing is measured of."""
+        weighed = [
+            column.name
+            for column in self.columns
+            if column.name in names
+            and (column.name in self.measured or 2 * column.counts.unique > self.rows)
+        ]
+        return weigh_columns(self.uniqueness, weighed, self.sample_rows) if weighed else {}
+
+    @property
+    def proposed_weights(self) -> dict[str, float]:
+        """Weights of the proposed quasi-identifiers."""
+        return self.weights([column.name for column in self.with_role("quasi_identifier")])
+
     def as_dict(self) -> dict[str, object]:
         """Return the fields as JSON values, and examples of the data if they were asked for."""
         sets = self.uniqueness
@@ -236,6 +251,7 @@ class Profile(Redacted):
                 "triples": [group.as_dict() for group in sets.of_size(3)],
                 "unique_by_size": list(sets.unique_by_size),
             },
+            "weights": self.proposed_weights,
             "minimal_unique_sets": [group.as_dict() for group in sets.causing(_SHOWN)],
             "missing_markers": list(self.missing_markers),
             "dependencies": [dependency.as_dict() for dependency in self.dependencies],

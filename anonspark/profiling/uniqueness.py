@@ -18,6 +18,8 @@ from anonspark.core.dependencies import joined_codes
 LARGEST_SET = 3
 """Columns of a set at most."""
 
+_LEAST_SHARE = 0.1
+
 
 @dataclass(frozen=True)
 class ColumnSet:
@@ -130,6 +132,35 @@ def measure_sets(names: Sequence[str], codes: Sequence[Integers], k: int) -> Uni
                 del unique[indices]
         by_size.append(int(so_far.sum()))
     return Uniqueness(sets, tuple(by_size))
+
+
+def weigh_columns(measured: Uniqueness, names: Sequence[str], records: int) -> dict[str, float]:
+    """Return a weight of each column: the smaller, the more records it makes unique.
+
+    A column's share is the mean of what it adds to the unique records of sets of 0, 1 and 2 others.
+    Its weight is the inverse square root of the share, to two digits, and the mean weight is 1.
+    Columns that were not measured count as unique in every record, alone and with others.
+    """
+    unique = {frozenset(group.columns): group.unique for group in measured.sets} | {frozenset(): 0}
+    shares = []
+    for name in names:
+        others = [other for other in names if other != name]
+        means = []
+        for size in range(min(LARGEST_SET, len(names))):
+            sets = [frozenset(columns) for columns in combinations(others, size)]
+            added = [
+                unique.get(columns | {name}, records) - unique.get(columns, records)
+                for columns in sets
+            ]
+            means.append(sum(added) / len(added))
+        shares.append(sum(means) / len(means))
+    mean = sum(shares) / len(shares) or 1.0
+    # Without the tenth, a column by which no record is unique would outweigh all others.
+    inverse = [(share / mean + _LEAST_SHARE) ** -0.5 for share in shares]
+    return {
+        name: float(f"{weight * len(names) / sum(inverse):.2g}")
+        for name, weight in zip(names, inverse, strict=True)
+    }
 
 
 def _measured(columns: tuple[str, ...], sizes: Integers, minimal: int, k: int) -> ColumnSet:

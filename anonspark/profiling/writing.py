@@ -81,8 +81,10 @@ def _attributes(draft: Draft) -> list[str]:
         "# quasi_identifier: identifies together with others. Published as a range of k records.",
         "# sensitive: what no one should learn about a person. Published as it is.",
         "# insensitive: harmless. Published as it is. No column is proposed as such.",
-        "attributes:",
     ]
+    if any("weight" in attribute.options for attribute in draft.attributes):
+        lines.append("# weight: the smaller, the more records a column makes unique.")
+    lines.append("attributes:")
     for attribute in draft.attributes:
         if attribute.role is not None:
             lines += _attribute(attribute)
@@ -135,9 +137,9 @@ def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
             f"  # {_comment(criterion.reason)}"
             for criterion in draft.criteria
         ]
-    model = "auto  # tries five models for some seconds. Takes the fastest that loses least"
+    model = "auto  # tries three models for some seconds. Takes the fastest that loses least"
     if draft.rows > _TRIES_MODELS:
-        model = "{name: su-mondrian, refine: 2}  # 0 passes are twice as fast, and lose more"
+        model = "su-mondrian"
     lines += [
         "",
         f"model: {model}",

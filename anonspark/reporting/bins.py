@@ -52,6 +52,8 @@ class Bins:
         """Names of the bins, none of which reveals the smallest or largest value."""
         if not self.edges:
             return ["all values"]
+        if self.scale == "timestamp" and not any(edge % _DAY for edge in self.edges):
+            return Bins("date", tuple(edge // _DAY for edge in self.edges)).labels
         times = self.scale in ("date", "timestamp")
         before, after = ("before {}", "{} and later") if times else ("below {}", "{} and more")
         names = [before.format(self._text(self.edges[0]))]
@@ -91,9 +93,16 @@ class Bins:
 def _days_label(low: int, high: int) -> str:
     first = date(1970, 1, 1) + timedelta(days=low)
     last = date(1970, 1, 1) + timedelta(days=high - 1)
-    if (first.month, first.day, last.month, last.day) == (1, 1, 12, 31):
+    if first == last:
+        return str(first)
+    if first.day != 1 or (last + timedelta(days=1)).day != 1:
+        return f"{first} to {last}"
+    if (first.month, last.month) == (1, 12):
         return str(first.year) if first.year == last.year else f"{first.year} to {last.year}"
-    return f"{first} to {last}"
+    begin, end = f"{first:%Y-%m}", f"{last:%Y-%m}"
+    if first.year == last.year and last.month - first.month == 5 and first.month in (1, 7):
+        return f"{first.year}, {'1st' if first.month == 1 else '2nd'} half"
+    return begin if begin == end else f"{begin} to {end}"
 
 
 def plan_bins(scale: Scale, values: Figures, counts: Figures, k: int) -> Bins:

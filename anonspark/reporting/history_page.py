@@ -142,9 +142,10 @@ def _charts(nights: Sequence[Night]) -> list[Block]:
                     Lines(
                         title,
                         lines,
-                        "number of the run",
-                        title,
+                        "day of the run",
+                        "",
                         logarithmic=False,
+                        names={float(number): f"{night.started:%F}" for number, night in numbered},
                         words={
                             float(number): [
                                 f"run {number}, {night.started:%Y-%m-%d %H:%M} UTC",

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from anonspark.core.figure_text import figure_texts, percent
+from anonspark.core.kinds import KIND_WORDS
 from anonspark.presentation.bars import Bars, Series, bar_chart
 from anonspark.presentation.blocks import Block, Section, Table, Text
 from anonspark.reporting.disclosure import Disclosure, percent_or_nothing
@@ -28,7 +29,7 @@ def loss(evidence: Evidence) -> Section | None:
     cells = [
         [
             str(row["attribute"]),
-            str(row["kind"]),
+            KIND_WORDS.get(row["kind"], ""),
             weight,
             percent(row["ncp"]),
             percent(row["iloss"]),

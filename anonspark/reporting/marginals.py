@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonspark.core.arrays import Figures
+from anonspark.core.kinds import KIND_WORDS
 from anonspark.release.axes import Axis
 from anonspark.release.regions import OrderedRegion, Region, read_regions
 from anonspark.reporting.attributes import Attribute
@@ -37,7 +38,7 @@ class Marginal:
     ----------
     attribute : str
     kind : str
-        As in the manifest.
+        In words.
     labels : tuple of str
         Of bins or groups, in order.
     before : tuple of int or None
@@ -165,7 +166,7 @@ def _marginal(
     ]
     return Marginal(
         attribute.name,
-        attribute.kind,
+        KIND_WORDS.get(attribute.kind, ""),
         tuple(names[index] for index in shown),
         None if original is None else tuple(int(original[index]) for index in shown),
         tuple(float(release[index]) for index in shown),

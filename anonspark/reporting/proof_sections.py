@@ -8,6 +8,7 @@ from math import isfinite
 
 from anonspark.config.variables import configuration_yaml
 from anonspark.core.figure_text import figure_text
+from anonspark.core.kinds import KIND_WORDS
 from anonspark.layers.evaluate.small_counts import COUNTS
 from anonspark.presentation.bars import Bars, Series, bar_chart
 from anonspark.presentation.blocks import Block, Cell, Code, Role, Section, Table, Text, Verdict
@@ -318,7 +319,7 @@ def published(evidence: Evidence) -> Section:
             name,
             Role(str(attribute["role"]).replace("_", "-")),
             _ROLES.get(attribute["role"], ""),
-            str(kinds.get(name, "")),
+            KIND_WORDS.get(kinds.get(name, ""), ""),
         ]
         for name, attribute in sorted(
             configured.items(), key=lambda item: list(_ROLES).index(item[1]["role"])

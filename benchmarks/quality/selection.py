@@ -29,6 +29,7 @@ from anonspark.sharing.selection.mechanisms import (
     Neighbors,
     Score,
     choose,
+    draw_cuts,
     loss_of_a_record,
     rank,
     scale_of,
@@ -49,6 +50,18 @@ BINS: dict[str, list[int]] = {
     "capital-loss": [1, *range(500, 4_001, 500)],
     "hours-per-week": list(range(10, 91, 10)),
 }
+QUANTILES = 8
+# File, target, column, end of the range from 0, width of the grid.
+GRIDS: tuple[tuple[str, str, str, float, float], ...] = (
+    ("adult.csv", "income", "age", 120, 1),
+    ("adult.csv", "income", "hours-per-week", 120, 1),
+    ("adult.csv", "income", "capital-gain", 100_000, 100),
+    ("california_housing.csv", "ocean_proximity", "median_income", 20, 0.1),
+    ("california_housing.csv", "ocean_proximity", "population", 50_000, 50),
+    ("fars.csv", "iinjury", "iage", 120, 1),
+    ("diabetic_data.csv.gz", "readmitted", "num_medications", 150, 1),
+    ("diabetic_data.csv.gz", "readmitted", "num_lab_procedures", 200, 1),
+)
 COLUMNS: tuple[tuple[str, Score], ...] = (
     ("top", "gini"),
     ("top", "information_gain"),
@@ -173,6 +186,36 @@ def rows_with_noise(
         yield [epsilon, *(f"{overlap:.3f} / {exact:.2f}" for overlap, exact in found)]
 
 
+def quantile_rows(directory: Path, runs: int) -> Iterator[list[str]]:
+    """Yield the information gain of eight bins, in percent of that of the whole grid.
+
+    A row for each column: even bins over the range, exact quantiles, and drawn bins for each loss.
+    """
+    targets = np.arange(1, QUANTILES) / QUANTILES
+    for file, target, column, last, width in GRIDS:
+        table = read(directory / file)
+        classes = Domain.of_values(target, sorted(set(table[target].to_pylist())))
+        grid = Domain.of_edges(column, [step * width for step in range(round(last / width) + 1)])
+        (counts,) = count(table, [grid], classes).counts
+        records = counts[: grid.other].sum(axis=1)
+        shares = records.cumsum()[:-1] / records.sum()
+        below = random.Random(f"{file} {column}").randrange  # noqa: S311 - the same each time
+        even = [len(grid.edges) * step // QUANTILES for step in range(1, QUANTILES)]
+        exact = sorted({1 + int(np.abs(shares - share).argmin()) for share in targets})
+        cuts = [[even], [exact]]
+        for epsilon in ("0.01", "0.1", "1"):
+            loss = Fraction(epsilon)
+            cuts.append([draw_cuts(records, QUANTILES, loss, below) for _ in range(runs)])
+        gains = [
+            np.mean([information_gain(grid.merged(one, counts)[1]) for one in drawn])
+            for drawn in cuts
+        ]
+        # Of one class nothing is to be learned.
+        whole = information_gain(counts) or 1.0
+        kept = [f"{100 * gain / whole:.1f}" for gain in gains]
+        yield [file.partition(".")[0], column, f"{records.sum():,}", str(grid.rows - 2), *kept]
+
+
 def print_table(title: str, columns: Sequence[str], rows: Iterator[list[str]]) -> None:
     """Print a Markdown table as its rows come in."""
     print(f"\n{title}\n\n| " + " | ".join(columns) + " |\n|" + " --- |" * len(columns))
@@ -199,6 +242,8 @@ def main() -> None:
         print_table(title, noisy, rows_with_noise(third, ("0.1",), CHOSEN, runs))
     car = cars(options.data / "car.csv")
     print_table("Car Evaluation, exact", columns, exact_rows(car))
+    columns = ["table", "column", "records", "grid", "even", "quantiles", "0.01", "0.1", "1"]
+    print_table("Eight bins, drawn", columns, quantile_rows(options.data, min(runs, 100)))
     print_table("Car Evaluation, 3 of 6", noisy, rows_with_noise(car, ("0.25", "1"), 3, runs))
 
 

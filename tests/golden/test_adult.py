@@ -59,7 +59,7 @@ MODELS |= {
     "balanced, rounds": MODELS["balanced"] | {"name": "su-mondrian", "rho": 5, **ALWAYS},
     "relaxed, rounds": MODELS["relaxed"] | {"name": "su-mondrian", **ALWAYS},
     "relaxed, cell, rounds": MODELS["relaxed, cell"] | {"name": "su-mondrian"},
-    "su-mondrian, paying": {"name": "su-mondrian"},
+    "su-mondrian, paying": {"name": "su-mondrian", "refine": 0},
 }
 
 

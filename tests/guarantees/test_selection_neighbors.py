@@ -34,6 +34,15 @@ MECHANISMS: Mapping[str, Mapping[str, Any]] = {
     "bounded": {"score": "information_gain", "records_at_most": RECORDS},
     "bounded by few": {"score": "information_gain", "records_at_most": 3, "tables_epsilon": "0.5"},
     "tables": {"mechanism": "tables"},
+    "bins that are drawn": {
+        "domains": {
+            "diag": {"values": ["flu", "hiv"]},
+            "sex": {"values": ["m", "f"]},
+            "age": {
+                "bins": {"from": 20, "to": 70, "width": 5, "quantiles": 3, "epsilon": "0.000001"}
+            },
+        }
+    },
     "of persons": {"person": "who", "rows_per_person": 2, "tables_epsilon": "0.5"},
 }
 

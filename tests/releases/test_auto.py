@@ -58,7 +58,7 @@ def test_the_best_of_all_is_chosen(
     chosen = release_of(engine, few, tmp_path / "auto", auto)["chosen_model"]
     audit_release(engine, str(tmp_path / "auto")).require()
     assert (chosen["objective"], chosen["rows"]) == (objective, 1_000)
-    assert len(chosen["tried"]) == 5
+    assert len(chosen["tried"]) == 3
     best = min(chosen["tried"], key=lambda one: one["loss"])
     assert chosen["model"] == best["model"]
     # The release is that of the model named, and it is the same however it is cut into tasks.
@@ -78,9 +78,8 @@ def test_losses_are_those_of_releases(engine: LocalEngine, few: Path, tmp_path: 
     told = release_of(engine, few, tmp_path / "auto", {"name": "auto"})["chosen_model"]["tried"]
     assert summary(tmp_path / "auto")["loss"] == pytest.approx(min(one["loss"] for one in told))
     for place, one in enumerate(told):
-        if one["model"] in ({"name": "su-mondrian"}, {"name": "u-canon"}):
-            release_of(engine, few, tmp_path / str(place), one["model"])
-            assert summary(tmp_path / str(place))["loss"] == pytest.approx(one["loss"], rel=1e-9)
+        release_of(engine, few, tmp_path / str(place), one["model"])
+        assert summary(tmp_path / str(place))["loss"] == pytest.approx(one["loss"], rel=1e-9)
 
 
 def test_a_table_larger_than_the_sample_is_drawn_from(

@@ -45,7 +45,10 @@ def run(
     return found, [line for line in outcome.err.splitlines() if "cannot be cut" in line]
 
 
-@pytest.mark.parametrize("model", ["smondrian", "su-mondrian", {"published": "canbay-2019"}])
+ROUNDS = {"name": "su-mondrian", "refine": 0}
+
+
+@pytest.mark.parametrize("model", ["smondrian", ROUNDS, {"published": "canbay-2019"}])
 def test_equal_records(capsys: pytest.CaptureFixture[str], tmp_path: Path, model: Any) -> None:
     found, logged = run(capsys, tmp_path, "--report", model=model)
     (warning,) = found
@@ -66,7 +69,7 @@ def test_the_log_warns_before_a_task_takes_the_block(
 
     monkeypatch.setattr("anonspark.models.blockwise.received_records", out_of_memory)
     with pytest.raises(AssertionError, match="block of about 120 records cannot be cut"):
-        run(capsys, tmp_path, model="su-mondrian")
+        run(capsys, tmp_path, model=ROUNDS)
 
 
 def test_a_criterion_that_allows_no_cut(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_the_hospital_that_asks(tmp_path: Path, capsys: pytest.CaptureFixture[st
         compared += 1
         own, expected = told(printed, kind), told(text, kind)
         assert (own[-len(expected) :] if kind == "ends with" else own) == expected
-    assert compared == 6
+    assert compared == 7
     assert (tmp_path / "out" / "release" / "manifest.json").exists()
 
 

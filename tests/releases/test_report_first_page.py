@@ -53,6 +53,7 @@ def adult(
             "income": "insensitive",
         },
         "privacy": {"k": K, "l_diversity": {"attribute": "occupation", "l": 3}},
+        "model": {"name": "su-mondrian", "refine": 0},
         "evaluate": {"association": {"target": "income"}},
         "output": {"path": str(folder / "release")},
         "report": {

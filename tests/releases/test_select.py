@@ -24,6 +24,8 @@ from anonspark.config import load_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError, PublishingError
 from anonspark.sharing.selection.counting import count_tables
+from anonspark.sharing.selection.domains import Domain
+from anonspark.sharing.selection.mechanisms import draw_cuts
 from anonspark.sharing.selection.request import open_query
 from anonspark.sharing.selection.selecting import look_ahead, select
 from anonspark.sharing.selection.settings import parse_selection
@@ -138,6 +140,51 @@ def test_tables_of_the_chosen(tmp_path: Path) -> None:
     assert {row["attribute"] for row in rows} == set(found.attributes)
     # Two tables, half of one.
     assert found.content["scale"] == "4"
+
+
+@pytest.mark.parametrize(
+    ("neighbors", "most", "steps"), [("add_remove", 1, 1), ("add_remove", 3, 3), ("replace", 1, 2)]
+)
+def test_bins_at_private_quantiles(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    neighbors: str,
+    most: int,
+    steps: int,
+) -> None:
+    losses = []
+
+    def draw_watched(counts: Any, quantiles: int, epsilon: Fraction, below: Any) -> list[int]:
+        losses.append((len(counts), quantiles, epsilon))
+        return draw_cuts(counts, quantiles, epsilon, below)
+
+    monkeypatch.setattr("anonspark.sharing.selection.selecting.draw_cuts", draw_watched)
+    document = document_at(
+        tmp_path,
+        rows=4_000,
+        mechanism="tables",
+        neighbors=neighbors,
+        person="name",
+        rows_per_person=most,
+    )
+    bins = {"from": 20, "to": 60, "width": 1, "quantiles": 4, "epsilon": "0.75"}
+    document["selection"]["domains"]["age"] = {"bins": bins}
+    settings, engine = parse_selection(document), LocalEngine()
+    assert look_ahead(engine, settings).epsilon == Fraction(7, 4)
+    chosen = select(engine, settings, run_id="one")
+    # The grid has a row before each of its 41 edges, and one after the last.
+    assert losses == [(42, 4, Fraction(3, 4) / steps)]
+    assert chosen.content["epsilon"] == chosen.content["ledger"]["epsilon"] == "7/4"
+    assert chosen.content["guarantee"].startswith("1.75-differentially private for")
+    edges = chosen.content["bins"]["age"]
+    # Ages are uniform from 20 to 59, so quartiles are near 30, 40 and 50.
+    assert np.abs(np.array(edges) - [30, 40, 50]).max() <= 3
+    rows = pq.read_table(tmp_path / "selection" / "tables").to_pylist()
+    labels = [row["value"] for row in rows if row["attribute"] == "age" and row["class"] == "no"]
+    assert labels == [*Domain.of_edges("age", edges).labels, "other", "missing"]
+    counts = [row["records"] for row in rows if row["attribute"] == "age"]
+    assert abs(sum(counts) - 4_000) < 600
+    assert min(np.array(counts[:8]).reshape(4, 2).sum(axis=1)) > 500
 
 
 def test_two_runs_draw_apart(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
             "illness": "sensitive",
         },
         missing="category",
-        model={"name": "su-mondrian"},
+        model={"name": "su-mondrian", "refine": 0},
         privacy={"k": 5, "l_diversity": {"attribute": "illness", "l": 2}},
         gates={"gcp": {"max": 0.9}, "attributes.age.ncp": {"max": 0.9}},
         output={"style": "bounds"},

@@ -639,7 +639,9 @@ def persons(release: Path) -> list[list[tuple[str, ...]]]:
 
 @pytest.mark.parametrize("model", ["smondrian", "su-mondrian", "full-domain"])
 def test_pseudonyms_keep_records_of_a_person_together(folder: Path, model: str) -> None:
-    plain = run(with_input(folder, place(folder, f"plain-{model}"), model=MODELS[model]))
+    # Passes share out records that are equal but for what identifies a person.
+    options = MODELS[model] | ({"refine": 0} if model == "su-mondrian" else {})
+    plain = run(with_input(folder, place(folder, f"plain-{model}"), model=options))
     attributes: dict[str, Any] = {
         "age": {"role": "quasi_identifier", "hierarchy": {"intervals": [5, 10, 20, 40]}},
         "zone": {"role": "quasi_identifier", "hierarchy": {"intervals": [5, 10, 20]}},
@@ -650,7 +652,7 @@ def test_pseudonyms_keep_records_of_a_person_together(folder: Path, model: str) 
         with_pseudonyms(
             folder,
             place(folder, f"pseudonyms-{model}"),
-            model=MODELS[model],
+            model=options,
             attributes={"patient": "identifier", **attributes},
         )
     )
@@ -697,6 +699,7 @@ def test_people_who_are_alone_in_their_combination(tmp_path: Path, capsys: Any, 
             "disease": "sensitive",
         },
         privacy={"k": 10, "unit": "patient", "l_diversity": {"attribute": "disease", "l": 3}},
+        model={"name": "su-mondrian", "refine": 0},
         output=output | ({"pseudonyms": {"patient": "person"}} if hidden else {}),
     )
     if hidden:

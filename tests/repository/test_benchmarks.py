@@ -39,6 +39,8 @@ SMALL = {
     "minimality": "--data DATA --tables Adult --ks 5",
     "model_loss": "--data DATA --tables privacy",
     "private_selection": "--rows 2000 --candidates 8 --without-identity",
+    "quality/attacks": "--data DATA --tables Adult --seeds 0 --ks 5 --rounds 1",
+    "quality/identifying": "--data DATA --tables Adult",
     "quality/selection": "--data DATA --runs 1",
     "quality/silos": "--data DATA --seeds 0",
     "recipients": "--rows 2000",
@@ -126,6 +128,7 @@ def test_a_refused_cut_that_proves_a_value(tmp_path: Path) -> None:
             "input": {"path": str(tmp_path / "table.parquet")},
             "attributes": {"age": ages, "ill": "sensitive"},
             "privacy": {"k": 2, **criterion},
+            "model": "smondrian",
             "output": {"path": str(tmp_path / "out"), "mode": "overwrite"},
         }
         summary = run(LocalEngine(), parse_configuration(document), purpose="comparison").summary

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -129,6 +130,10 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
     decision: Annotated[
         bool, typer.Option("--decision", help="Also write a template for report --decision.")
     ] = False,
+    weights: Annotated[
+        bool,
+        typer.Option("--weights", help="Weigh quasi-identifiers by how few records they identify."),
+    ] = False,
     data_format: DataFormat = None,
     options: DataOptions = None,
     sample: SampleRows = 200_000,
@@ -168,7 +173,7 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
         from anonspark.cli.prompts import ask
 
         answers = ask(profile, k, answers.output)
-    draft = draft_configuration(profile, answers)
+    draft = draft_configuration(profile, replace(answers, weighted=weights))
     written = write_draft(draft, path, decision=decision)
     for text in key_texts(profile.keys if draft.possible_units else {}, k).values():
         logging.getLogger("anonspark").warning("%s", text)

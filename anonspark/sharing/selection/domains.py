@@ -70,6 +70,12 @@ class Domain:
         labels = (f"below {ends[0]}", *between, f"from {ends[-1]}")
         return cls(name, {}, labels, tuple(edges))
 
+    def merged(self, cuts: Sequence[int], table: Integers) -> tuple[Domain, Integers]:
+        """Join bins between cuts, which are rows, and add up their counts."""
+        bins = np.add.reduceat(table[: self.other], [0, *cuts], axis=0)
+        domain = Domain.of_edges(self.name, [self.edges[cut - 1] for cut in cuts])
+        return domain, np.concatenate([bins, table[self.other :]])
+
     def fingerprint(self) -> str:
         """Return the SHA-256 that identifies this domain."""
         text = json.dumps([dict(self.values), list(self.labels), list(self.edges)], sort_keys=True)

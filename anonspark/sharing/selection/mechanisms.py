@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from typing import Literal
 
 import numpy as np
@@ -93,6 +94,42 @@ def choose(
         )
         chosen.append(remaining.pop(pick))
     return chosen
+
+
+def draw_cuts(counts: Integers, quantiles: int, epsilon: Fraction, below: Below) -> list[int]:
+    """Draw the rows at which bins of about equally many records begin, ascending.
+
+    Parameters
+    ----------
+    counts : int64 ndarray of shape (rows,)
+        Exact numbers of records in the rows of a public grid.
+    quantiles : int
+        Bins at most. There are fewer if a part of the grid has no row left to cut at.
+    epsilon : Fraction
+        Loss of a record over all cuts.
+    below : callable
+        Source of chance.
+
+    Notes
+    -----
+    The middle quantile is drawn first, then those of both sides (Kaplan, Schnapp and Stemmer 2022).
+    A record is on one side of each cut, so it loses only once per level, not once per cut.
+    """
+    levels = (quantiles - 1).bit_length()
+
+    def cut(start: int, stop: int, bins: int) -> list[int]:
+        if bins == 1 or stop - start == 1:
+            return []
+        left = bins // 2
+        right = bins - left
+        *records_before, records = accumulate(counts[start:stop].tolist())
+        scores = [-abs(right * before - left * (records - before)) for before in records_before]
+        # One record more changes a score by at most `right`, up or down.
+        rate = epsilon / levels / (2 * right)
+        middle = start + 1 + permute_and_flip(scores, rate.numerator, rate.denominator, below)
+        return [*cut(start, middle, left), middle, *cut(middle, stop, right)]
+
+    return cut(0, len(counts), quantiles)
 
 
 def scale_of(tables: int, epsilon: Fraction) -> Fraction:

@@ -84,14 +84,21 @@ class Query:
     @property
     def charged(self) -> Fraction:
         """Return what is charged altogether."""
-        return self.epsilon + self.of_tables
+        return self.epsilon + self.of_tables + sum(self.of_bins.values())
+
+    @property
+    def of_bins(self) -> dict[str, Fraction]:
+        """Loss of the bins that are drawn, by attribute."""
+        drawn_bins = self.settings.selection.drawn_bins
+        return {name: as_fraction(bins.epsilon) or Fraction(0) for name, bins in drawn_bins.items()}
 
     @property
     def of_a_record(self) -> Fraction:
         """Return the privacy loss of one record by the mechanism."""
-        return self._of_a_record(self.epsilon)
+        return self.loss_of_a_record(self.epsilon)
 
-    def _of_a_record(self, epsilon: Fraction) -> Fraction:
+    def loss_of_a_record(self, epsilon: Fraction) -> Fraction:
+        """Return what one record may lose, so that a person or a replaced record loses epsilon."""
         options = self.settings.selection
         return loss_of_a_record(epsilon, options.neighbors, options.rows_per_person)
 
@@ -101,7 +108,7 @@ class Query:
         if self.settings.selection.mechanism == "tables":
             return scale_of(len(self.candidates), self.of_a_record)
         if self.of_tables:
-            loss = self._of_a_record(self.of_tables)
+            loss = self.loss_of_a_record(self.of_tables)
             return scale_of(self.settings.selection.count, loss)
         return None
 

@@ -37,7 +37,8 @@ from anonspark.sharing.ledger.budget import (
     require_limit,
 )
 from anonspark.sharing.selection.counting import count_tables
-from anonspark.sharing.selection.mechanisms import Ranked, choose, rank, with_noise
+from anonspark.sharing.selection.domains import Domain
+from anonspark.sharing.selection.mechanisms import Ranked, choose, draw_cuts, rank, with_noise
 from anonspark.sharing.selection.request import Query, open_query
 from anonspark.sharing.selection.settings import SelectionSettings
 
@@ -56,11 +57,14 @@ class Drawn:
         Noisy tables, by the place of their candidate.
     ranked : list of Ranked
         By the scores of noisy tables.
+    candidates : list of Domain
+        With the bins that were drawn.
     """
 
     chosen: list[int]
     noisy: Mapping[int, Integers]
     ranked: Sequence[Ranked]
+    candidates: Sequence[Domain]
 
 
 @dataclass(frozen=True)
@@ -171,11 +175,17 @@ def publish_selection(
     aside = f"{above}/{entry.number}"
     files, selection = engine.files, query.settings.selection
     names = [query.candidates[index].name for index in drawn.chosen]
+    drawn_bins = {
+        candidate.name: list(candidate.edges)
+        for candidate in drawn.candidates
+        if candidate.name in query.of_bins
+    }
     document = {
         "run_id": entry.content["run_id"],
         "attributes": names,
         "selection": asked_for(query.settings),
         "domains": query.domains,
+        **({"bins": drawn_bins} if drawn_bins else {}),
         "asked": fingerprint_of_asked(query.settings),
         "settings": query.fingerprint(),
         "epsilon": str(query.charged),
@@ -194,7 +204,7 @@ def publish_selection(
     try:
         files.make_private_directory(aside)
         if drawn.noisy:
-            _write(engine, aside, TABLES, _rows_of(query, drawn.noisy))
+            _write(engine, aside, TABLES, _rows_of(query, drawn))
         if drawn.ranked:
             scores = [
                 {"attribute": query.candidates[row.index].name, "rank": index, "score": row.score}
@@ -262,17 +272,17 @@ def guarantee(query: Query, entry: Entry) -> str:
     )
 
 
-def _rows_of(query: Query, noisy: Mapping[int, Integers]) -> pa.Table:
+def _rows_of(query: Query, drawn: Drawn) -> pa.Table:
     rows = [
         {
-            "attribute": query.candidates[index].name,
+            "attribute": drawn.candidates[index].name,
             "position": row,
             "value": label,
             "class": name,
             "records": int(table[row, t]),
         }
-        for index, table in noisy.items()
-        for row, label in enumerate((*query.candidates[index].labels, "other", "missing"))
+        for index, table in drawn.noisy.items()
+        for row, label in enumerate((*drawn.candidates[index].labels, "other", "missing"))
         for t, name in enumerate(query.target.labels)
     ]
     return pa.Table.from_pylist(rows, schema=TABLE_SCHEMA)
@@ -499,16 +509,17 @@ def _read_selection(engine: Engine, path: str) -> dict[str, Any]:
 
 
 def _draw(query: Query, counts: Sequence[Integers], below: Below) -> Drawn:
-    """Draw what is chosen, and the noisy tables that are published, with their ranks."""
+    """Draw bins, what is chosen, and the noisy tables that are published, with their ranks."""
     selection = query.settings.selection
     scale = query.scale
+    candidates, counts = _draw_bins(query, counts, below)
     if selection.mechanism == "tables":
         if scale is None:
             raise ValueError("tables without a scale")
         noisy = with_noise(counts, scale, below)
         ranked = rank(noisy, scale, selection.score)
         chosen = [scored.index for scored in ranked[: selection.count]]
-        return Drawn(chosen, dict(enumerate(noisy)), ranked)
+        return Drawn(chosen, dict(enumerate(noisy)), ranked, candidates)
     chosen = choose(
         counts,
         selection.count,
@@ -518,6 +529,24 @@ def _draw(query: Query, counts: Sequence[Integers], below: Below) -> Drawn:
         query.records_at_most,
     )
     if scale is None:
-        return Drawn(chosen, {}, [])
+        return Drawn(chosen, {}, [], candidates)
     noisy = with_noise([counts[index] for index in chosen], scale, below)
-    return Drawn(chosen, dict(zip(chosen, noisy, strict=True)), [])
+    return Drawn(chosen, dict(zip(chosen, noisy, strict=True)), [], candidates)
+
+
+def _draw_bins(
+    query: Query, counts: Sequence[Integers], below: Below
+) -> tuple[list[Domain], list[Integers]]:
+    """Draw the bins at private quantiles, and join the counts of the grid into them."""
+    candidates, tables = [], []
+    bins_by_name = query.settings.selection.drawn_bins
+    for candidate, table in zip(query.candidates, counts, strict=True):
+        domain, joined = candidate, table
+        if candidate.name in bins_by_name:
+            records = table[: candidate.other].sum(axis=1)
+            loss = query.loss_of_a_record(query.of_bins[candidate.name])
+            cuts = draw_cuts(records, bins_by_name[candidate.name].quantiles, loss, below)
+            domain, joined = candidate.merged(cuts, table)
+        candidates.append(domain)
+        tables.append(joined)
+    return candidates, tables

@@ -60,6 +60,23 @@ class EvenBins(Section):
         return [self.start + step * self.width for step in range(number + 1)]
 
 
+class QuantileBins(EvenBins):
+    """Edges at private quantiles, drawn from edges at even distances."""
+
+    quantiles: int = Field(ge=2)
+    """How many bins, of about equally many records each."""
+
+    epsilon: Number
+    """Privacy loss of the edges."""
+
+    def _problems(self) -> Iterator[Finding]:
+        problems = [*super()._problems(), *_epsilon_problems("epsilon", self.epsilon)]
+        if not problems and self.quantiles > len(self.edges()) + 1:
+            text = f"found {self.quantiles}, but there are {len(self.edges())} edges. Lower it"
+            problems.append(Finding(("quantiles",), text))
+        yield from problems
+
+
 Edges = Annotated[list[float], Field(min_length=1)]
 _EDGES: TypeAdapter[Any] = TypeAdapter(Edges, config=ConfigDict(strict=True))
 
@@ -69,8 +86,21 @@ def _edges_or_even(value: object) -> object:
     if value is None or isinstance(value, EvenBins):
         return value
     if isinstance(value, Mapping):
-        return EvenBins.model_validate(value)
+        drawn = {"quantiles", "epsilon"} & value.keys()
+        return (QuantileBins if drawn else EvenBins).model_validate(value)
     return _EDGES.validate_python(value)
+
+
+def _epsilon_problems(name: str, text: str, *, may_be_zero: bool = False) -> Iterator[Finding]:
+    """Refuse what is no privacy loss."""
+    number = as_fraction(text)
+    if number is None or number > _MOST_EPSILON or number < 0 or not (number or may_be_zero):
+        yield Finding(
+            (name,),
+            f"found {found(text)}. Expected a decimal number "
+            f"{'from' if may_be_zero else 'above'} 0 up to {_MOST_EPSILON} with at most "
+            f"{_DECIMALS} decimals. Correct it",
+        )
 
 
 class DomainOptions(Section):
@@ -79,8 +109,8 @@ class DomainOptions(Section):
     values: list[str] | None = None
     """All values that have a row."""
 
-    bins: Annotated[Edges | EvenBins | None, BeforeValidator(_edges_or_even)] = None
-    """Edges of bins, or from, to and width."""
+    bins: Annotated[Edges | QuantileBins | EvenBins | None, BeforeValidator(_edges_or_even)] = None
+    """Edges of bins, or from, to and width. With quantiles and epsilon some of these are drawn."""
 
     hierarchy: NonEmptyText | None = None
     """A hierarchy file."""
@@ -149,15 +179,8 @@ class SelectionOptions(Section):
     """Directory of the result."""
 
     def _problems(self) -> Iterator[Finding]:
-        for name, least in (("epsilon", False), ("tables_epsilon", True)):
-            number = as_fraction(getattr(self, name))
-            if number is None or number > _MOST_EPSILON or number < 0 or not (number or least):
-                yield Finding(
-                    (name,),
-                    f"found {found(getattr(self, name))}. Expected a decimal number "
-                    f"{'from' if least else 'above'} 0 up to {_MOST_EPSILON} with at most "
-                    f"{_DECIMALS} decimals. Correct it",
-                )
+        yield from _epsilon_problems("epsilon", self.epsilon)
+        yield from _epsilon_problems("tables_epsilon", self.tables_epsilon, may_be_zero=True)
         if self.mechanism == "tables" and as_fraction(self.tables_epsilon):
             text = "found together with mechanism: tables, whose tables epsilon pays for. Remove it"
             yield Finding(("tables_epsilon",), text)
@@ -168,9 +191,18 @@ class SelectionOptions(Section):
         if self.person is None and self.rows_per_person > 1:
             text = "found without person. Name the column that identifies people, or remove it"
             yield Finding(("rows_per_person",), text)
+        if self.target in self.drawn_bins:
+            text = "found quantiles for the target, whose classes cannot be drawn. Give edges"
+            yield Finding(("domains", self.target, "bins"), text)
         if self.person is not None and self.person == self.target:
             text = "found the target. Expected the column that identifies people. Correct it"
             yield Finding(("person",), text)
+
+    @property
+    def drawn_bins(self) -> dict[str, QuantileBins]:
+        """Return the bins whose edges are drawn, by attribute."""
+        bins_by_name = {name: options.bins for name, options in self.domains.items()}
+        return {name: bins for name, bins in bins_by_name.items() if isinstance(bins, QuantileBins)}
 
     @property
     def unit(self) -> Unit:

@@ -240,11 +240,12 @@ def test_labels_of_32_bits_are_compared_as_such(tmp_path: Path) -> None:
     """Their text has the few digits of 32 bits, which as 64 bits are another number."""
     sizes = pa.array([20 + row % 20 / 7 for row in range(120)], pa.float32())
     given = pa.table({"size": sizes, "illness": ["cold", "flu"] * 60})
-    with anonymize(given, k=5, quasi_identifiers=["size"], sensitive=["illness"]) as release:
+    model = {"name": "smondrian"}
+    roles: dict[str, Any] = {"quasi_identifiers": ["size"], "sensitive": ["illness"], "k": 5}
+    with anonymize(given, **roles, model=model) as release:
         as_another_tool_has_it = str(tmp_path / "published.parquet")
         pq.write_table(release.data, as_another_tool_has_it)
         pq.write_table(given, tmp_path / "original.parquet")
-        roles: dict[str, Any] = {"quasi_identifiers": ["size"], "sensitive": ["illness"], "k": 5}
         assert verify(release.data, **roles, original=given).failures == []
         assert verify(release.data, **roles, population=given).failures == []
         original = str(tmp_path / "original.parquet")

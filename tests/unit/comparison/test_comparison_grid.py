@@ -252,6 +252,7 @@ def test_the_report_has_a_line_for_each_model_and_says_what_was_refused(small_gr
     )
     assert "<h1>Two &amp; two</h1>" in page
     assert page.count("<svg ") == 4
+    assert "Best by classes: canon, k=5 (3); smondrian, k=10 (2)." in page
     assert "classes against k: one line for each of canon, smondrian" in page
     assert "privacy.k: &lt;b&gt;cannot&lt;/b&gt; hold" in page
     assert "<script" not in page

@@ -14,7 +14,7 @@ from anonspark.config import HierarchyRule, parse_configuration
 from anonspark.errors import ConfigurationError
 
 COMMON = {"separation": "always", "reference": "lof", "minimum_gain": 0.0}
-MONDRIAN = {**COMMON, "cut": "published", "span": "cell"}
+MONDRIAN = {**COMMON, "cut": "published", "span": "cell", "refine": 0}
 CANON = {**COMMON, "vantage": "random"}
 SPELLED_OUT = {
     "smondrian": MONDRIAN,

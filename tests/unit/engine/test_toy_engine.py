@@ -129,13 +129,17 @@ def test_smondrian_is_the_thesis_to_the_last_digit(snapshot: Snapshot, task_rows
     assert float(total.penalty) == pytest.approx(3952.62, abs=0.005)
 
 
-@pytest.mark.parametrize("separation", ["adaptive", "always"])
-def test_su_mondrian_is_that_of_one_block(snapshot: Snapshot, separation: str) -> None:
+@pytest.mark.parametrize(
+    ("separation", "refine", "rounds"), [("adaptive", 0, 3), ("always", 0, 3), ("adaptive", 1, 1)]
+)
+def test_su_mondrian_is_that_of_one_block(
+    snapshot: Snapshot, separation: str, refine: int, rounds: int
+) -> None:
     """With many tasks and several rounds, every record is published once and loses as much."""
-    options: dict[str, Any] = {"name": "su-mondrian", "separation": separation, "rho": 3}
-    model = model_of(snapshot, 10, 8_000, **options)
+    options = {"separation": separation, "refine": refine, "rho": 3}
+    model = model_of(snapshot, 10, 8_000, name="su-mondrian", **options)
     staged = run(snapshot, model)
-    assert len(staged.results) > 1
+    assert len(staged.results) == rounds
     whole = snapshot.records.rows().collect()
     published = staged.finished.rows(PAYLOAD_HASH).collect()
     assert sorted(published[PAYLOAD_HASH].to_pylist()) == sorted(whole[PAYLOAD_HASH].to_pylist())

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.core.dependencies import NEARLY, find_dependencies, most_frequent
-from anonspark.profiling.uniqueness import measure_sets
+from anonspark.profiling.uniqueness import measure_sets, weigh_columns
 
 K = 3
 
@@ -67,6 +67,37 @@ def test_nothing_depends_on_the_order_of_records(records: list[tuple[int, ...]])
     assert measure_sets(names, codes_of(records), K) == measure_sets(
         names, codes_of(records[::-1]), K
     )
+
+
+@given(tables)
+def test_weights_are_those_of_the_formula(records: list[tuple[int, ...]]) -> None:
+    n, columns = len(records), len(records[0])
+    names = [f"c{place}" for place in range(columns)]
+    # The first column is a key: it is unique in each record, and not measured.
+    measured = measure_sets(names[1:], codes_of(records)[1:], K)
+    keyed = [(row, *record[1:]) for row, record in enumerate(records)]
+    shares = []
+    for place in range(columns):
+        gains: dict[int, list[int]] = {}
+        for size in range(min(3, columns)):
+            for others in combinations([one for one in range(columns) if one != place], size):
+                before = unique_rows(keyed, others) if others else set()
+                after = unique_rows(keyed, tuple(sorted((*others, place))))
+                gains.setdefault(size, []).append(len(after) - len(before))
+        shares.append(np.mean([np.mean(gain) for gain in gains.values()]))
+    inverse = 1 / np.sqrt(np.array(shares) / (np.mean(shares) or 1) + 0.1)
+    weights = weigh_columns(measured, names, n)
+    assert list(weights) == names
+    for weight, slow in zip(weights.values(), inverse / inverse.mean(), strict=True):
+        assert abs(weight / slow - 1) <= 0.05 + 1e-9
+        assert weight == float(f"{weight:.2g}")
+    assert abs(np.mean(list(weights.values())) - 1) <= 0.05
+
+
+def test_weights_of_columns_that_identify_no_record() -> None:
+    records = [(row % 2, row % 3) for row in range(60)]
+    measured = measure_sets(["a", "b"], codes_of(records), K)
+    assert weigh_columns(measured, ["a", "b"], 60) == {"a": 1.0, "b": 1.0}
 
 
 def test_the_best_sets_come_first() -> None:

@@ -121,6 +121,20 @@ def test_bins_of_timestamps_follow_the_clock() -> None:
     assert bins.labels[1] == "1970-01-01 06:00:00 to below 1970-01-01 12:00:00"
 
 
+def test_bins_of_days_and_of_midnights_have_the_same_short_names() -> None:
+    starts = ("2020-01-01", "2020-07-01", "2021-01-01", "2021-02-01", "2021-04-01", "2021-04-03")
+    edges = np.array(starts, "datetime64[D]").astype(np.float64)
+    days, times = Bins("date", tuple(edges)), Bins("timestamp", tuple(edges * 86_400_000_000))
+    assert (
+        days.labels
+        == times.labels
+        == [
+            *("before 2020", "2020, 1st half", "2020, 2nd half", "2021-01", "2021-02 to 2021-03"),
+            *("2021-04-01 to 2021-04-02", "2021-04-03 and later"),
+        ]
+    )
+
+
 @given(
     st.lists(st.tuples(st.integers(-(10**6), 10**6), st.integers(1, 50)), min_size=1, max_size=60),
     st.integers(1, 40),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 import re
 from pathlib import Path
 
@@ -78,6 +79,38 @@ def test_a_dataframe_of_spark(spark: SparkSession, tmp_path: Path) -> None:
     found = anonspark.select(frame, config)
     assert found.attributes == ["job"]
     assert (tmp_path / "out" / "selection.json").exists()
+
+
+def test_drawn_bins_are_those_of_one_process(engine: SparkEngine, tmp_path: Path) -> None:
+    drawn = []
+    for name, own in (("spark", engine), ("local", LocalEngine())):
+        bins = {"from": 0, "to": 80, "width": 0.5, "quantiles": 5, "epsilon": "0.5"}
+        document = {
+            "attributes": dict.fromkeys(["job", "age"], "quasi_identifier") | {"ill": "sensitive"},
+            "selection": {
+                "target": "ill",
+                "count": 1,
+                "mechanism": "tables",
+                "epsilon": 1,
+                "domains": {
+                    "ill": {"values": ["no", "yes"]},
+                    "job": {"values": ["a", "b"]},
+                    "age": {"bins": bins},
+                },
+                "output": str(tmp_path / name),
+            },
+            "ledger": {"path": str(tmp_path / f"{name} ledger"), "dataset": "people", "limit": 2},
+            "input": {"path": str(tmp_path / "none.parquet")},
+        }
+        below = random.Random(5).randrange  # noqa: S311 - the same chance for both
+        table = own.wrap(people())
+        if own is engine:
+            table = own.wrap(frame_of(engine.table(people())).repartition(3))
+        selection = select(own, parse_selection(document), run_id="one", below=below, table=table)
+        tables = pq.read_table(tmp_path / name / "tables").to_pylist()
+        drawn.append((selection.content["bins"], selection.attributes, tables))
+    assert drawn[0] == drawn[1]
+    assert len(drawn[0][0]["age"]) == 4
 
 
 def test_files_of_which_tasks_read_some_columns(

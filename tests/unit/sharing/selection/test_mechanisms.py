@@ -5,18 +5,24 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
-from itertools import permutations
+from itertools import combinations_with_replacement, pairwise, permutations
 
 import numpy as np
 import pytest
 from cases import one_by_day
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from anonspark.core.attribute_scores import chi_square, gini_score
 from anonspark.core.exact_noise import Below
+from anonspark.sharing.selection import mechanisms
+from anonspark.sharing.selection.domains import Domain
 from anonspark.sharing.selection.mechanisms import (
     choose,
+    draw_cuts,
     loss_of_a_record,
     rank,
     scale_of,
@@ -155,3 +161,93 @@ def test_ranks_are_those_of_cleaned_tables() -> None:
 def test_chi_square_of_very_many_records() -> None:
     few = np.array([[30, 10], [12, 28], [5, 15]], np.int64)
     assert chi_square(few * 2**31) == pytest.approx(chi_square(few) * 2**31)
+
+
+Law = dict[tuple[int, ...], float]
+
+
+def law_of_cuts(counts: list[int], quantiles: int, epsilon: Fraction) -> Law:
+    """Return the law of `draw_cuts` by its own scores and rates, for every outcome of each draw."""
+    law: Law = {}
+    outcomes: list[tuple[int, ...]] = [()]
+    while outcomes:
+        planned = outcomes.pop()
+        drawn: list[int] = []
+        shares: list[float] = []
+
+        def draw(scores: Sequence[int], a: int, b: int, _: Below) -> int:
+            of_choice = law_of_choices(list(scores), a / b, 1)
+            if len(drawn) >= len(planned):  # noqa: B023 - called before the next turn
+                others = range(1, len(scores))
+                outcomes.extend((*drawn, other) for other in others)  # noqa: B023
+            choice = planned[len(drawn)] if len(drawn) < len(planned) else 0  # noqa: B023
+            # What follows the plan is the first outcome of each later draw.
+            drawn.append(choice)  # noqa: B023
+            shares.append(of_choice[choice,])  # noqa: B023
+            return choice
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(mechanisms, "permute_and_flip", draw)
+            cuts = tuple(draw_cuts(np.array(counts), quantiles, epsilon, seeded(1)))
+        law[cuts] = law.get(cuts, 0.0) + math.prod(shares)
+    return law
+
+
+def reference_law(values: list[int], first: int, last: int, bins: int, rate: float) -> Law:
+    """Return the law of cuts of sorted values, by the formulas of docs/selection.md."""
+    if bins == 1 or first == last:
+        return {(): 1.0}
+    left, right = bins // 2, math.ceil(bins / 2)
+    cuts = range(first + 1, last + 1)
+    scores = [-abs(sum(right if value < cut else -left for value in values)) for cut in cuts]
+    law: Law = {}
+    choices = law_of_choices(scores, rate / max(left, right), 1)
+    for cut, share in zip(cuts, (choices[index,] for index in range(len(cuts))), strict=True):
+        below, above = ([v for v in values if (v < cut) == side] for side in (True, False))
+        for lower, of_lower in reference_law(below, first, cut - 1, left, rate).items():
+            for upper, of_upper in reference_law(above, cut, last, right, rate).items():
+                cuts_drawn = (*lower, cut, *upper)
+                law[cuts_drawn] = law.get(cuts_drawn, 0.0) + share * of_lower * of_upper
+    return law
+
+
+@pytest.mark.parametrize(("quantiles", "proven"), [(2, 0.99), (3, 0.79), (4, 0.93), (5, 0.57)])
+def test_cuts_have_their_law_and_no_record_loses_more(quantiles: int, proven: float) -> None:
+    rows, epsilon = 4, Fraction(3, 2)
+    levels = math.ceil(math.log2(quantiles))
+    laws: dict[tuple[int, ...], Law] = {}
+    largest = 0.0
+    for records in range(5):
+        for values in combinations_with_replacement(range(rows), records):
+            counts = np.bincount(values, minlength=rows) if values else np.zeros(rows, int)
+            law = laws[values] = law_of_cuts(counts.tolist(), quantiles, epsilon)
+            rate = float(epsilon) / levels / 2
+            assert law == pytest.approx(reference_law([*values], 0, rows - 1, quantiles, rate))
+            for index in range(records):
+                fewer = laws[(*values[:index], *values[index + 1 :])]
+                ratios = [abs(math.log(law[cuts] / fewer[cuts])) for cuts in law]
+                largest = max(largest, *ratios)
+    assert proven * epsilon <= largest <= epsilon + 1e-9
+
+
+@given(st.lists(st.integers(0, 9), min_size=2, max_size=12), st.integers(2, 14), st.integers())
+def test_cuts_ascend_within_the_grid(counts: list[int], quantiles: int, seed: int) -> None:
+    cuts = draw_cuts(np.array(counts), quantiles, Fraction(1, 2), seeded(seed))
+    assert 1 <= len(cuts) < quantiles
+    assert all(low < high for low, high in pairwise([0, *cuts, len(counts)]))
+    table = np.array([*([count, 1] for count in counts), [5, 6], [7, 8]])
+    grid = Domain.of_edges("age", [10.0 * row for row in range(1, len(counts))])
+    domain, joined = grid.merged(cuts, table)
+    assert domain.edges == tuple(10.0 * cut for cut in cuts)
+    slow = np.zeros((domain.rows, 2), int)
+    for row, records in enumerate(table[:-2]):
+        slow[sum(cut <= row for cut in cuts)] += records
+    assert joined.tolist() == [*slow[:-2].tolist(), [5, 6], [7, 8]]
+
+
+@pytest.mark.parametrize("quantiles", [2, 3, 5, 8])
+def test_with_much_loss_cuts_are_the_quantiles(quantiles: int) -> None:
+    # 40 records each, all of them in rows of their own.
+    counts = np.ones(40 * quantiles, int)
+    cuts = draw_cuts(counts, quantiles, Fraction(10**6), seeded(1))
+    assert cuts == [40 * index for index in range(1, quantiles)]
