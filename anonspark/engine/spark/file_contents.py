@@ -111,13 +111,14 @@ class SourceFiles:
         if reason is None and not self._are_as_they_were(listed):
             # Spark says so of those that it listed.
             reason = "files that changed since the table was opened"
-        missing: dict[str, frozenset[str]] = {}
-        for name in () if reason else names:
-            data_type, missing[name] = typed_folders(
-                {f.folders.get(name) for f in listed}, self.markers
-            )
-            if schema.field(name).type != data_type or any(name not in f.folders for f in listed):
+        missing = dict.fromkeys(names, frozenset[str]())
+        for name in missing.keys() & set(schema.names) if reason is None else ():
+            texts = {file.folders.get(name) for file in listed}
+            data_type, missing[name] = typed_folders(texts, self.markers)
+            if schema.field(name).type != data_type:
                 reason = "columns that are names of folders"
+        if names and any(list(file.folders) != list(names) for file in listed):
+            reason = reason or "columns that are names of folders"
         if reason is not None:
             _LOGGER.log(self.level, "the input is handed over row by row, because of %s", reason)
             return None

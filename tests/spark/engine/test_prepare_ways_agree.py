@@ -275,6 +275,7 @@ class TestWhatKeepsRows:
             ),
             ({"a": quasi}, {"path": notes_file}, "the bytes of columns that are not listed"),
             ({"a": quasi, "b": quasi}, {"path": folder}, ""),
+            ({"a": quasi}, {"path": folder}, ""),
             ({"a": quasi}, {"options": {"mergeSchema": "true"}}, "input.options.mergeSchema"),
             ({"a": quasi}, {"options": {"pathGlobFilter": "0*"}}, ""),
             ({"d": quasi | {"type": "timestamp"}}, {}, ""),
