@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark._version import __version__
-from anonspark.config.evaluate import RiskOptions
+from anonspark.config.gates import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.criterion import Criterion
 from anonspark.core.figures import (
@@ -34,7 +34,7 @@ from anonspark.core.figures import (
     without_losses,
 )
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.core.levels import read_levels
+from anonspark.core.labels import read_levels
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError, raise_if_limit_reached

@@ -1,4 +1,4 @@
-"""The input of a run: the one pass that judges, hashes, counts and stages, on every engine."""
+"""The input of a run: the one pass that validates, hashes, counts and stages, on every engine."""
 
 from __future__ import annotations
 
