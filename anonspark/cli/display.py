@@ -72,6 +72,14 @@ def plan_blocks(plan: Plan, nodes: Sequence[NodePreview] | None, engine: str) ->
     took = "" if estimate.seconds is None else f"{estimate.seconds:,.0f} seconds and "
     yield Text(f"About {took}{_size(estimate.bytes)} of data: {estimate.basis}")
     # Not in the table, so that it is not folded and can be copied.
+    if (sizes := plan.cluster) is not None:
+        yield Text(
+            f"On a cluster: spark.executor.instances={sizes.executors} spark.executor.cores=4 "
+            f"spark.executor.memory={sizes.executor_memory}m "
+            f"spark.executor.memoryOverhead={sizes.executor_overhead}m "
+            f"spark.driver.memory={sizes.driver_memory}m "
+            f"spark.driver.memoryOverhead={sizes.driver_overhead}m"
+        )
     yield Text(f"Output: {plan.output}")
     if nodes is not None:
         yield from _node_blocks(nodes)

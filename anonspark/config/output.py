@@ -80,6 +80,11 @@ class OutputOptions(Section):
     """Other forms of the records: csv writes them again to the directory copies, for spreadsheets
     and other programs that read no Parquet."""
 
+    file_rows: int | None = Field(default=None, ge=10_000)
+    """Records of a file of the release, about. A task holds a whole file in memory. null: 250,000,
+    or 64 MiB before compression, and up to four times as many where that makes more than 1,000
+    files."""
+
     pseudonyms: dict[str, NonEmptyText] = Field(default={})
     """An identifier that privacy.unit names, and the column that holds a pseudonym of the person in
     its place, another one in every release: the records of a person then stay together."""

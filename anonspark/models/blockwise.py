@@ -247,7 +247,7 @@ class BlockwiseModel(Model):
         if isinstance(options, RoundOptions) and options.handles_outliers:
             self._round_options = options
         self._suppression_limit = options.suppression_limit if options else 0.0
-        self._formed: tuple[Table, FormGroups] | None = None
+        self._formed: dict[int, tuple[Table, FormGroups]] = {}
 
     @property
     def rounds(self) -> int:
@@ -302,16 +302,17 @@ class BlockwiseModel(Model):
         Notes
         -----
         Eager: the counting passes of :func:`partition_records`, and where rounds have to pay, one
-        job in round 1 that forms the groups and adds up what they lose. These groups stay until
-        :meth:`close`, for that round may be the last one. Lazy: one shuffle of the records and one
-        Python task a block.
+        job in round 1 that forms the groups and adds up what they lose. The groups of all rounds
+        stay until :meth:`close`, for any of them may be run again as the last one. Lazy: one
+        shuffle of the records and one Python task a block.
         """
-        blocks, forming = (self._formed if table.number == 1 else None) or self._form(table)
+        blocks, forming = self._formed.get(table.number) or self._form(table)
         price = table.price
+        if self.undoes_rounds and not table.last and table.number not in self._formed:
+            blocks = blocks.map_batches(_MeasureGroups(forming), _FORMED).persist()
+            self._formed[table.number] = blocks, forming
         if self.undoes_rounds and not table.last and table.number == 1:
             table.tell("measuring whole groups")
-            blocks = blocks.map_batches(_MeasureGroups(forming), _FORMED).persist()
-            self._formed = blocks, forming
             (penalty,) = blocks.aggregate([], sums=[PENALTY]).collect()[PENALTY].to_pylist()
             price = float(penalty / table.rows)
         separation = None if table.last else self.separation(price)
@@ -326,10 +327,10 @@ class BlockwiseModel(Model):
         return Anonymized(blocks.map_batches(finish, RESULT), price=price)
 
     def close(self) -> None:
-        """Free the groups of round 1."""
-        if self._formed is not None:
-            self._formed[0].unpersist()
-        self._formed = None
+        """Free the groups of all rounds."""
+        for blocks, _ in self._formed.values():
+            blocks.unpersist()
+        self._formed.clear()
 
     def _form(self, table: Round) -> tuple[Table, FormGroups]:
         """Return the records of a round, sent to tasks in blocks, and what forms their groups."""

@@ -18,6 +18,7 @@ from anonspark.core.columns import (
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.files import Files
+from anonspark.engine.memory import ClusterSizes, cluster_sizes
 from anonspark.engine.protocol import Engine, OpenRecords
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.layers.generalize.classes import Generalizer
@@ -285,6 +286,8 @@ class Plan(Redacted):
         Absolute address of the output.
     estimate : Estimate
         Of its seconds and bytes.
+    cluster : ClusterSizes or None
+        What a cluster should give it. None without Spark.
     """
 
     rows: int
@@ -297,6 +300,7 @@ class Plan(Redacted):
     columns: list[str]
     output: str
     estimate: Estimate
+    cluster: ClusterSizes | None = None
 
     def as_dict(self) -> dict[str, object]:
         """Return it as JSON has it."""
@@ -314,6 +318,7 @@ class Plan(Redacted):
             "columns": self.columns,
             "output": self.output,
             "estimate": self.estimate.as_dict(),
+            "cluster": None if self.cluster is None else asdict(self.cluster),
         }
 
 
@@ -423,6 +428,7 @@ def plan_run(
         columns=columns,
         output=engine.files.qualified(configuration.output.path),
         estimate=estimate_run(engine.files, configuration, rows, len(columns)),
+        cluster=cluster_sizes(rows, tasks) if "spark" in engine.versions else None,
     )
 
 

@@ -243,7 +243,8 @@ def stage_records(
         largest = max(largest, residual.rows)
     names = [] if suppressed is None else suppressed[CLASS_ID].to_pylist()
     rows = snapshot.rows - basis.left_out
-    division = divide(rounds.finished, rounds.classes, rows, taken, largest, names)
+    file_rows = configuration.output.file_rows
+    division = divide(rounds.finished, rounds.classes, rows, taken, largest, names, file_rows)
     return write_records(
         rounds.finished,
         rounds.classes,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +21,7 @@ from anonspark.engine.spark.file_contents import (
     find_odd_size,
 )
 from anonspark.engine.values.batches import conform
-from anonspark.engine.values.whole_files import decode_file
+from anonspark.engine.values.whole_files import Share, decode_file
 from anonspark.errors import DataError
 
 _MIB = 2**20
@@ -57,7 +58,11 @@ class Session:
 )
 def test_sizes_and_tasks(sizes: list[int], tasks: int, fits: bool) -> None:
     session: Any = Session(tasks)
-    assert (find_odd_size(session, sizes) is None) == fits
+    addresses = [f"hdfs://host/{number}" for number in range(len(sizes))]
+    assert (find_odd_size(session, sizes, addresses) is None) == fits
+    # Tasks read parts of files that are on a disk.
+    on_disk = [f"file:/{number}" for number in range(len(sizes))]
+    assert (find_odd_size(session, sizes, on_disk) is None) == any(sizes)
 
 
 def footer_of(table: pa.Table) -> pq.FileMetaData:
@@ -117,6 +122,22 @@ def test_texts_that_repeat_stay_dictionaries() -> None:
     (batch,) = decode_file(content, pa.schema([("many", pa.string()), ("few", pa.string())]))
     assert batch.schema.types == [pa.string(), pa.dictionary(pa.int32(), pa.string())]
     assert batch.to_pydict() == columns
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 50])
+def test_parts_of_a_file_hold_each_row_group_once(tmp_path: Path, parts: int) -> None:
+    table = pa.table({"n": range(1000), "t": ["x" * (row % 50) for row in range(1000)]})
+    file = tmp_path / "a.parquet"
+    pq.write_table(table, file, row_group_size=90)
+    size, columns = file.stat().st_size, pa.schema([("t", pa.string()), ("n", pa.int64())])
+    shares = [Share(f"file:{file}", size, part, parts) for part in range(parts)]
+    batches = [list(decode_file(share, columns)) for share in shares]
+    rows = [row for part in batches for batch in part for row in batch.column("n").to_pylist()]
+    assert rows == list(range(1000))
+    assert parts == 1 or max(sum(map(len, part)) for part in batches) <= 1000 // parts + 180
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(DataError, match="CANNOT_READ"):
+        list(decode_file(shares[0], columns))
 
 
 @pytest.mark.parametrize("damage", ["no file", "truncated", "other column"])

@@ -26,7 +26,7 @@ from anonspark.core.criterion import Criterion
 from anonspark.engine.protocol import TASK
 from anonspark.layers.generalize.figures import exact_sums
 from anonspark.layers.publish.class_table import _in_digits, _InOrder, _published_names
-from anonspark.layers.publish.file_assignment import Division, _by_batch, _CountEqual
+from anonspark.layers.publish.file_assignment import Division, _by_batch, _CountEqual, files_for
 from anonspark.release.derived_figures import Totals
 from anonspark.staged.records import FIRST_NUMBER, RECORDS, ROWS, Packer
 
@@ -240,3 +240,27 @@ def test_one_class_of_equal_records_goes_to_all_files() -> None:
     assert sorted(found.values()) == [5] * 7 + [6]
     # Of few equal records all stay together.
     assert len(divided([np.concatenate([rows[:3], np.array([[5, 9]] * 4)])], 8)) == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "size", "file_rows", "files"),
+    [
+        (0, 0, None, 1),
+        (250_000, 1, None, 1),
+        (250_001, 1, None, 2),
+        (1_000, 65 * 2**20, None, 2),
+        # 1,000 files, and then larger ones, until each has four times as much.
+        (250_000_000, 1, None, 1_000),
+        (250_000_001, 1, None, 1_000),
+        (1_000_000_000, 1, None, 1_000),
+        (1_000_000_001, 1, None, 1_001),
+        (10**10, 10**12, None, 10_000),
+        (1_000_000, 10**12, 500_000, 2),
+        (1_000_001, 1, 500_000, 3),
+        (0, 0, 10_000, 1),
+    ],
+)
+def test_files_of_a_release(rows: int, size: int, file_rows: int | None, files: int) -> None:
+    number, most = files_for(rows, size, file_rows)
+    assert number == files
+    assert most == max(rows // files // 8, 1)
