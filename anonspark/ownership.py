@@ -76,7 +76,7 @@ def fault_at(path: str | Path, access: Access = "shared") -> str | None:
     if stat.S_ISLNK(status.st_mode):
         return LINK
     user = os.geteuid()
-    groups = {str(one) for one in (os.getegid(), *os.getgroups())}
+    groups = {str(group) for group in (os.getegid(), *os.getgroups())}
     names = _name_of(status.st_uid), str(status.st_gid), status.st_mode
     return fault_of(names, _name_of(user), groups, access, _name_of(0))
 
@@ -99,15 +99,15 @@ def write_new(path: str | Path, content: bytes, mode: int) -> None:
 
     Its permissions are ``mode`` less the umask.
     """
-    place = Path(path)
-    hidden = place.with_name(f".{place.name}.{secrets.token_hex(4)}.writing")
+    target = Path(path)
+    hidden = target.with_name(f".{target.name}.{secrets.token_hex(4)}.writing")
     try:
         write_aside(hidden, content, mode)
-        os.link(hidden, place)
+        os.link(hidden, target)
     except OSError as error:
         if error.errno not in NO_LINKS:
             raise
-        _write_exclusively(place, content, mode)
+        _write_exclusively(target, content, mode)
     finally:
         with suppress(OSError):
             hidden.unlink()

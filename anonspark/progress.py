@@ -116,8 +116,8 @@ class Progress:
     @property
     def round(self) -> int | None:
         """Number of the round at hand, None outside of rounds."""
-        found = _ROUND.fullmatch(self.current or "")
-        return int(found[1]) if found else None
+        match = _ROUND.fullmatch(self.current or "")
+        return int(match[1]) if match else None
 
     @contextmanager
     def followed_by(self, follower: Callable[[str], None]) -> Iterator[None]:

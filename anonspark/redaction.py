@@ -117,7 +117,7 @@ def _without_value(match: re.Match[str]) -> str:
 
 def _without_user_information(text: str) -> str:
     """Redact what stands before the sign @ in each address of a text."""
-    kept = []
+    parts = []
     done = 0
     beginnings = list(_BEGINNING.finditer(text))
     stop = len(text)
@@ -146,9 +146,9 @@ def _without_user_information(text: str) -> str:
             has_ports=scheme is None or scheme[0].lower() not in _WITHOUT_PORTS,
         )
         if secret:
-            kept += [text[done:start], REDACTED]
+            parts += [text[done:start], REDACTED]
             done = start + secret
-    return "".join([*kept, text[done:]])
+    return "".join([*parts, text[done:]])
 
 
 def _is_in_secret(text: str, previous: re.Match[str] | None, beginning: re.Match[str]) -> bool:

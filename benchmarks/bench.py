@@ -38,7 +38,7 @@ from measuring import DRIVER, JVM, WORKER, MemoryWatch, SparkCounts, machine, me
 from standalone import Cluster
 from tables import TABLES
 
-from anonspark.config.execution import ExecutionOptions
+from anonspark.config.output import ExecutionOptions
 from anonspark.engine.spark.engine import SparkEngine
 
 IDENTITY = "identity"

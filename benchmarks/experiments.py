@@ -12,9 +12,9 @@ from typing import Any
 
 from data_sets import DATA_SETS
 
-from anonspark.comparison.cells import CellResult
 from anonspark.comparison.grid import load_grid
 from anonspark.comparison.runner import compare
+from anonspark.comparison.table import CellResult
 from anonspark.engine.local.engine import LocalEngine
 
 REPOSITORY = Path(__file__).resolve().parents[1]

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from standalone import REPOSITORY, SCRIPTS, Cluster, Process
+from standalone import GENERATE, REPOSITORY, Cluster, Process
 
 MODEL = {"name": "su-mondrian", "rho": 5}
 JOB = REPOSITORY / "jobs" / "anonymize.py"
@@ -117,7 +117,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="anonspark-faults-") as name:
         folder = Path(name)
         people = folder / "people"
-        generate = [str(SCRIPTS / "anonspark"), "generate", "--rows", str(arguments.rows)]
+        generate = [*GENERATE, "--rows", str(arguments.rows)]
         subprocess.run([*generate, "--out", str(people)], check=True, capture_output=True)
         place = (OnYarn if arguments.yarn else OnStandalone)(folder, people)
         try:

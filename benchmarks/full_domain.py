@@ -27,6 +27,7 @@ import pyarrow.csv as pc
 import yaml
 from data_sets import ADULT_OF_ARX
 from measuring import IDENTITY, measured
+from standalone import GENERATE
 
 HIERARCHIES = Path(__file__).resolve().parents[1] / "conf" / "hierarchies" / "adult-vural-2017"
 NAMES = ADULT_OF_ARX.quasi_identifiers
@@ -175,7 +176,7 @@ def people(options: argparse.Namespace) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     table = folder / f"people-{options.rows}"
     if not (table / "_SUCCESS").exists():
-        generate = [ANONSPARK, "generate", "--rows", str(options.rows), "--out", str(table)]
+        generate = [*GENERATE, "--rows", str(options.rows), "--out", str(table)]
         subprocess.run([*generate, "--master", options.master], check=True)
     for name, groups in (("education", EDUCATION), ("marital_status", MARITAL_STATUS)):
         lines = [f"{value};{group};*" for value, group in groups.items()]

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from standalone import REPOSITORY, SCRIPTS, spark_environment
+from standalone import GENERATE, REPOSITORY, SCRIPTS, spark_environment
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="anonspark-hdfs-") as name:
         folder = Path(name)
         people = folder / "people"
-        generate = [str(SCRIPTS / "anonspark"), "generate", "--rows", str(arguments.rows)]
+        generate = [*GENERATE, "--rows", str(arguments.rows)]
         subprocess.run([*generate, "--out", str(people)], check=True, capture_output=True)
         hdfs = Hdfs(folder / "hadoop")
         try:

@@ -19,10 +19,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from generated_people import generate_people
 from pyspark.sql import SparkSession
 
 from anonspark.config import parse_configuration
-from anonspark.demo.people import generate_people
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.session import open_session
 from anonspark.pipeline.run import run

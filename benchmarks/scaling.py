@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anonspark.config.execution import ExecutionOptions
+from anonspark.config.output import ExecutionOptions
 from anonspark.layers.partition.packing import MOST_SAMPLED
 from anonspark.layers.partition.predicting import MOST_HANDED_BACK
 

@@ -17,6 +17,8 @@ from anonspark.engine.spark.java import find_java
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SCRIPTS = Path(sys.executable).parent
+GENERATE = [sys.executable, str(REPOSITORY / "benchmarks" / "generated_people.py")]
+"""Writes generated people."""
 # Java gives the light compiler alone a fifth of the usual room for what it compiles, and goes
 # through it over and over for what it could drop: a seventh of what the suite's Spark computed.
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data_sets import ADULT
-
-from anonspark.demo.people import generate_people
+from generated_people import generate_people
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import yaml
+from generated_people import generate_people
 
 from anonspark.config import parse_configuration
-from anonspark.demo.people import generate_people
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.session import open_session
 from anonspark.pipeline.run import run

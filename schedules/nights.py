@@ -43,6 +43,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path.append(str(REPOSITORY / "benchmarks"))
 
 from standalone import (  # noqa: E402 - found by the line above
+    GENERATE,
     SCRIPTS,
     Cluster,
     ClusterError,
@@ -353,7 +354,7 @@ def main() -> None:
         places.prepare()
         whole = places.folder / "whole.csv"
         generated = places.folder / "generated"
-        generate = [SCRIPTS / "anonspark", "generate", "--rows", str(ROWS), "--format", "csv"]
+        generate = [*GENERATE, "--rows", str(ROWS), "--format", "csv"]
         subprocess.run([*generate, "--out", generated], check=True, capture_output=True)
         parts = sorted(generated.glob("*.csv"))
         lines = [part.read_text("utf-8").splitlines(keepends=True) for part in parts]

@@ -11,7 +11,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from anonspark.cli.application import application
+from anonspark.cli.application import _SECTIONS, application
 
 PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
 BEGIN = "<!-- made by `make commands` -->\n"
@@ -42,7 +42,10 @@ PAGES = {
 }
 """The page that says more about a command."""
 
-COMMON = ("--set", "--master", "--engine", "--run-id", "--resume", "--json", "--quiet")
+COMMON = (
+    *("--set", "--master", "--engine", "--run-id", "--resume", "--json", "--quiet"),
+    *("--sign", "--format", "--option"),
+)
 """Options of several commands, which the page describes once."""
 
 
@@ -63,7 +66,7 @@ def _paragraphs(command: Any) -> list[str]:
 
 def _cell(text: str) -> str:
     return (
-        " ".join(text.split())
+        " ".join(text.replace("[required]", "").split())
         .replace("|", "\\|")
         .replace("<", "&lt;")
         .replace("$", "`$")
@@ -97,20 +100,20 @@ def _section(name: str, command: Any) -> Iterator[str]:
         else:
             own.append(_row(parameter, context))
     if own:
-        yield "".join(f"{row}\n" for row in ("| argument, option | meaning |", "| --- | --- |"))
+        yield "".join(f"{row}\n" for row in ("| option | meaning |", "| --- | --- |"))
         yield "".join(f"{row}\n" for row in own) + "\n"
     if common:
-        yield f"Common options: {', '.join(common)}.\n\n"
+        yield f"Also: {', '.join(common)}.\n\n"
 
 
 def describe() -> str:
-    """Return the table of the commands, the common options, and a section a command."""
+    """Return the commands by group, the common options, and a section a command."""
     commands = dict(_commands())
-    lines = ["| command | what it does |", "| --- | --- |"]
-    lines += [
-        f"| [`anonspark {name}`](#{name}) | {_cell(_paragraphs(command)[0])} |"
-        for name, command in commands.items()
-        if " " not in name
+    groups = {**_SECTIONS, "Sharing": [*_SECTIONS["Sharing"], "ledger"]}
+    lines = [
+        f"- **{title}**: {', '.join(f'[`{name}`](#{name})' for name in names)}"
+        for title, names in groups.items()
+        if title
     ]
     lines += ["", "## Common options", "", "| option | meaning |", "| --- | --- |"]
     rows: dict[str, str] = {}

@@ -27,9 +27,9 @@ SHOWN = 5
 CONFIGURATION = {
     "attributes": {
         "person_id": "identifier",
-        "birth_date": "quasi_identifier",
+        "birth_date": {"role": "quasi_identifier", "grid": "month"},
         "sex": "quasi_identifier",
-        "postal_code": "quasi_identifier",
+        "postal_code": {"role": "quasi_identifier", "grid": 100},
         "diagnosis": "sensitive",
     },
     "privacy": {"k": K, "l_diversity": {"attribute": "diagnosis", "l": 3}},
@@ -129,9 +129,12 @@ def _class_of(people: pa.Table, published: pa.Table) -> tuple[pa.Table, pa.Table
                 "sex": row["sex"][0],
                 "postal_code": f"{row['postal_code_min']} to {row['postal_code_max']}",
             }
-            diagnoses = members["diagnosis"].to_pylist()[:SHOWN]
-            after = [said | {"diagnosis": diagnosis} for diagnosis in sorted(diagnoses)]
-            return members.slice(0, SHOWN), pa.Table.from_pylist(after)
+            # Those whose diagnoses have room.
+            lengths = pc.binary_length(members["diagnosis"]).to_numpy()
+            shown = members.take(lengths.argsort(kind="stable")[:SHOWN])
+            diagnoses = sorted(shown["diagnosis"].to_pylist())
+            after = [said | {"diagnosis": diagnosis} for diagnosis in diagnoses]
+            return shown, pa.Table.from_pylist(after)
     raise ValueError(f"no class of {K} people has one value of sex and nobody else inside")
 
 

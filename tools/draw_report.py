@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 CHROMIUM = Path("/usr/bin/chromium")
 WIDTH = 1280
-FIRST_PAGE = 460  # pixels
+FIRST_PAGE = 545  # pixels
 SECTIONS = ("risk-curve", "marginals", "class-sizes")
 CHARTS = 2
 """Of a section, as many as are drawn: a section of values has one for each column."""

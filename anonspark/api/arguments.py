@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 from anonspark.api.tables import GIVEN
 from anonspark.config import Configuration, parse_configuration
 from anonspark.config.json_schema import known_schema
-from anonspark.config.key_paths import places_of
-from anonspark.config.problems import did_you_mean, one_of
+from anonspark.config.problems import did_you_mean, one_of, places_of
 from anonspark.config.reading import TextReader
 from anonspark.config.short_forms import ROLE_LISTS, listed_attribute
 from anonspark.errors import ConfigurationError, DataError, UnknownKeywordError

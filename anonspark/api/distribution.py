@@ -8,8 +8,7 @@ from typing import Any, Generic
 
 import pyarrow as pa
 
-from anonspark.api.display import Closing, Shown
-from anonspark.api.pictures import figures_chart
+from anonspark.api.display import Closing, Shown, figures_chart
 from anonspark.api.release import Release, notes_of
 from anonspark.api.tables import GIVEN, Frame
 from anonspark.presentation.blocks import Chart

@@ -12,7 +12,15 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from anonspark.api.adapters import adapter_for_table, as_text, opened, remove_files, staged
+from anonspark.api.adapters import (
+    PROPOSED,
+    adapter_for_table,
+    as_text,
+    opened,
+    remove_files,
+    staged,
+    with_diversity,
+)
 from anonspark.api.arguments import (
     as_integer,
     as_path,
@@ -33,7 +41,6 @@ from anonspark.api.arguments import (
 from anonspark.api.display import Page
 from anonspark.api.distribution import COALITIONS, Distribution, given_plan
 from anonspark.api.progress import progress_for
-from anonspark.api.proposals import PROPOSED, with_diversity
 from anonspark.api.release import Release, claim_of, made_report, place_of
 from anonspark.api.results import (
     Comparison,

@@ -11,8 +11,16 @@ import pyarrow as pa
 
 from anonspark.api.adapters import Adapter
 from anonspark.api.arguments import given_configuration, named_as_arguments, suggesting
-from anonspark.api.display import Closing, Page, Picture, Shown, picture
-from anonspark.api.pictures import loss_chart, risk_chart, sizes_chart
+from anonspark.api.display import (
+    Closing,
+    Page,
+    Picture,
+    Shown,
+    loss_chart,
+    picture,
+    risk_chart,
+    sizes_chart,
+)
 from anonspark.api.results import Verification, as_result
 from anonspark.api.tables import GIVEN, Frame, as_arrow, as_polars
 from anonspark.config import Configuration
@@ -25,8 +33,7 @@ from anonspark.reading.frames import as_pandas
 from anonspark.release.manifest import read_manifest
 from anonspark.release.originals import open_original
 from anonspark.release.regions import distinct_rows, published_attributes
-from anonspark.reporting.build_report import make_report
-from anonspark.reporting.report_path import place_report, report_place
+from anonspark.reporting.build_report import make_report, place_report, report_place
 from anonspark.verification.audit import audit_table
 from anonspark.verification.claims.claim import Claim, claim_of_configuration, claim_of_manifest
 from anonspark.verification.claims.roles import Roles, claim_of_roles

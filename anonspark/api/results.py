@@ -9,12 +9,18 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from anonspark.api.display import Page, Picture, Shown, picture
-from anonspark.api.pictures import figures_chart, risk_chart, sizes_chart
+from anonspark.api.display import (
+    Page,
+    Picture,
+    Shown,
+    figures_chart,
+    picture,
+    risk_chart,
+    sizes_chart,
+)
 from anonspark.comparison import runner
 from anonspark.comparison.card import comparison_card, label
-from anonspark.comparison.grid import Grid
-from anonspark.comparison.ranking import METRICS
+from anonspark.comparison.grid import METRICS, Grid
 from anonspark.comparison.report import charts as comparison_charts
 from anonspark.comparison.report import comparison_report
 from anonspark.conversion import convert
@@ -23,8 +29,7 @@ from anonspark.presentation.card import Card
 from anonspark.presentation.utility import utility_card
 from anonspark.presentation.verification import verification_card
 from anonspark.profiling import profile
-from anonspark.profiling.card import profile_card
-from anonspark.profiling.page import profile_page
+from anonspark.profiling.page import profile_card, profile_page
 from anonspark.sharing.holders import union
 from anonspark.sharing.holders.card import union_card
 from anonspark.sharing.pairs import releases as release_pairs

@@ -73,18 +73,11 @@ def as_arrow(table: Any, configuration: Configuration | None = None) -> pa.Table
     raise no_table(table)
 
 
-def no_table(value: object, name: str = "table") -> ConfigurationError:
-    """Return the error of something that is no table.
-
-    Parameters
-    ----------
-    value : object
-    name : str
-        Of the argument.
-    """
+def no_table(value: object) -> ConfigurationError:
+    """Return the error of something that is no table."""
     hint = ". A file is read first" if isinstance(value, str | os.PathLike) else ""
     return ConfigurationError(
-        f"{name}: found {type(value).__name__}. Expected a DataFrame of Spark, pandas or polars, "
+        f"table: found {type(value).__name__}. Expected a DataFrame of Spark, pandas or polars, "
         f"or a table of Arrow{hint}"
     )
 

@@ -18,11 +18,12 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from anonspark._version import __version__
+from anonspark.cli.command import ERR, help_without_command, usage_problem
 from anonspark.cli.commands.arrange import arrange
-from anonspark.cli.commands.check import check, plan
+from anonspark.cli.commands.check import check
 from anonspark.cli.commands.compare import compare
 from anonspark.cli.commands.convert import convert
-from anonspark.cli.commands.demo import demo, generate
+from anonspark.cli.commands.demo import demo
 from anonspark.cli.commands.doctor import doctor
 from anonspark.cli.commands.init import init, profile
 from anonspark.cli.commands.query import mapping, query
@@ -37,9 +38,7 @@ from anonspark.cli.sharing.clean import clean
 from anonspark.cli.sharing.distribute import distribute, union
 from anonspark.cli.sharing.ledger import ledger
 from anonspark.cli.sharing.select import select_attributes
-from anonspark.cli.terminal import ERR
-from anonspark.cli.usage import help_without_command, usage_problem
-from anonspark.core.run_dates import RUN_DATE_VARIABLE
+from anonspark.core.run_ids import RUN_DATE_VARIABLE
 from anonspark.errors import (
     AnonsparkError,
     ConfigurationError,
@@ -53,9 +52,9 @@ from anonspark.redaction import redact
 class _Sections(TyperGroup):
     """The commands in sections, in the help of the program."""
 
-    def format_commands(self, *given: Any) -> None:
+    def format_commands(self, *arguments: Any) -> None:
         """Write the sections, in which all commands have columns of the same widths."""
-        _, formatter = given
+        _, formatter = arguments
         widest = max(map(len, self.commands))
         for title, names in _SECTIONS.items():
             # Its commands are in a module of their own.
@@ -63,7 +62,7 @@ class _Sections(TyperGroup):
             rows = [
                 (name.ljust(widest), self.commands[name].get_short_help_str(80))
                 for name in listed
-                if name in self.commands and title
+                if name in self.commands
             ]
             if rows:
                 with formatter.section(title):
@@ -114,16 +113,11 @@ _SECTIONS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "schema": (schema, "> anonspark.schema.json"),
         "verifier": (verifier, "> check_release.py"),
     },
-    # Other commands do what these do.
-    "": {
-        "plan": (plan, "people.yaml"),
-        "generate": (generate, "--rows 1000000 --out people"),
-    },
 }
 for _title, _commands in _SECTIONS.items():
     for _name, (_command, _arguments) in _commands.items():
         _example = f"Example: anonspark {_name} {_arguments}".rstrip()
-        application.command(_name, epilog=_example, hidden=not _title)(_command)
+        application.command(_name, epilog=_example)(_command)
 application.add_typer(ledger)
 
 
@@ -178,61 +172,61 @@ def main(arguments: Sequence[str] | None = None, *, ends_process: bool = False) 
         0 done, 1 a bug of anonspark, 2 wrong usage or configuration, 3 wrong data, 4 a privacy
         criterion does not hold, 5 publishing failed, 6 environment, 130 and 143 interrupted.
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     # Taken out here, so that they may stand anywhere on the line and count for all messages.
-    debug = "--debug" in given
-    given = [argument for argument in given if argument != "--debug"]
+    debug = "--debug" in words
+    words = [argument for argument in words if argument != "--debug"]
     log = CommandLog(ERR, debug=debug, ends_process=ends_process)
     LOG.set(log)
     try:
-        log.format, given = _take_log_format(given)
-        day, given = _take_run_date(given)
+        log.format, words = _take_log_format(words)
+        day, words = _take_run_date(words)
     except ConfigurationError as error:
         return log.fail(error.exit_code, str(error), debug=debug)
     with ended_by_signals(), log.opened(), _day_of_run(day):
-        return _run_command(given, log)
+        return _run_command(words, log)
 
 
-def _take(given: Sequence[str], option: str, default: str) -> tuple[str, list[str]]:
+def _take(words: Sequence[str], option: str, default: str) -> tuple[str, list[str]]:
     """Return the value of an option, empty where it has none, and the arguments without it."""
     rest: list[str] = []
-    found = default
-    arguments = iter(given)
+    value = default
+    arguments = iter(words)
     for argument in arguments:
         if argument == option:
-            found = next(arguments, "")
+            value = next(arguments, "")
         elif argument.startswith(f"{option}="):
-            found = argument.partition("=")[2]
+            value = argument.partition("=")[2]
         else:
             rest.append(argument)
-    return found, rest
+    return value, rest
 
 
-def _take_log_format(given: Sequence[str]) -> tuple[LogFormat, list[str]]:
+def _take_log_format(words: Sequence[str]) -> tuple[LogFormat, list[str]]:
     """Return the format of the log, and the arguments without it."""
-    found, rest = _take(given, "--log-format", "plain")
-    match found:
+    name, rest = _take(words, "--log-format", "plain")
+    match name:
         case "plain" | "json":
-            return found, rest
+            return name, rest
         case _:
             raise ConfigurationError(
-                f"--log-format: found {found or 'nothing'!r}. Expected one of "
+                f"--log-format: found {name or 'nothing'!r}. Expected one of "
                 f"{', '.join(LOG_FORMATS)}"
             )
 
 
-def _take_run_date(given: Sequence[str]) -> tuple[str, list[str]]:
+def _take_run_date(words: Sequence[str]) -> tuple[str, list[str]]:
     """Return the day of the run, and the arguments without it."""
     today = datetime.now(UTC).date().isoformat()
-    found, rest = _take(given, "--run-date", os.environ.get(RUN_DATE_VARIABLE) or today)
+    day, rest = _take(words, "--run-date", os.environ.get(RUN_DATE_VARIABLE) or today)
     try:
-        date.fromisoformat(found)
+        date.fromisoformat(day)
     except ValueError:
         raise ConfigurationError(
-            f"--run-date, {RUN_DATE_VARIABLE}: found {found or 'nothing'!r}. Expected a day as "
+            f"--run-date, {RUN_DATE_VARIABLE}: found {day or 'nothing'!r}. Expected a day as "
             "2026-01-31"
         ) from None
-    return found, rest
+    return day, rest
 
 
 @contextmanager
@@ -252,29 +246,29 @@ def _day_of_run(day: str) -> Iterator[None]:
 @cache
 def _parsing_command(name: str) -> Callable[..., object]:
     """Return the command with one or all of its subcommands, which typer makes of functions."""
-    asked = [one for one in application.registered_commands if one.name == name]
+    asked = [command for command in application.registered_commands if command.name == name]
     parsing = copy(application)
     if asked:
         parsing.registered_commands, parsing.registered_groups = asked, []
     return get_command(parsing)
 
 
-def _call(given: Sequence[str]) -> int:
+def _call(words: Sequence[str]) -> int:
     """Call the command and return its exit code. Completion ends the process by itself."""
     try:
-        command = _parsing_command(given[0] if given else "")
-        result = command(given, prog_name="anonspark", standalone_mode=False)
+        command = _parsing_command(words[0] if words else "")
+        result = command(words, prog_name="anonspark", standalone_mode=False)
     except SystemExit as ended:
         result = ended.code
     return result if isinstance(result, int) else 0
 
 
-def _run_command(given: Sequence[str], log: CommandLog) -> int:
+def _run_command(words: Sequence[str], log: CommandLog) -> int:
     """Run a command, and report why it ended if it failed."""
     debug = log.debug
     try:
-        code = _call(given)
-        if code and _COMPLETION.intersection(given):
+        code = _call(words)
+        if code and _COMPLETION.intersection(words):
             return log.fail(
                 EnvironmentProblem.exit_code,
                 "completion: the shell was not recognized. Expected bash, zsh, fish or PowerShell. "
@@ -290,7 +284,7 @@ def _run_command(given: Sequence[str], log: CommandLog) -> int:
         usage = getattr(error, "format_message", None)
         if usage is not None and getattr(error, "exit_code", None) == 2:
             said = usage_problem(
-                error, given, [*(name for names in _SECTIONS.values() for name in names), "ledger"]
+                error, words, [*(name for names in _SECTIONS.values() for name in names), "ledger"]
             )
             return log.fail(2, visible(redact(said)), debug=False)
         if (limit := limit_reached(error)) is not None:

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+import io
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
+
+import typer
+from rich.console import Console, ConsoleDimensions
+from rich.text import Text
 
 from anonspark.cli.engine_runner import work_with_engine, work_with_spark
 from anonspark.cli.logs import LOG
-from anonspark.cli.options import AsJson, EngineOption, Master, Quiet
-from anonspark.cli.printing import print_json
-from anonspark.cli.terminal import OUT
-from anonspark.errors import SparkNeededError
+from anonspark.errors import ConfigurationError, SparkNeededError
+from anonspark.foreign_text import json_text, visible, visible_lines
 from anonspark.progress import Progress
+from anonspark.redaction import redact, redact_values
 
 if TYPE_CHECKING:
     from anonspark.config import Configuration
@@ -22,6 +33,226 @@ if TYPE_CHECKING:
     from anonspark.engine.choice import EngineName, Work
     from anonspark.engine.protocol import Engine
     from anonspark.presentation.terminal import Block
+
+
+ConfigurationPath = Annotated[
+    str, typer.Argument(metavar="CONFIG", help="YAML file, local or at any Hadoop address.")
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY.PATH=VALUE", help="Change a key for this command. Can be repeated."
+    ),
+]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Spark master, or sc://HOST:PORT of Spark Connect. Default: the one of spark-submit, "
+        "else an embedded local Spark.",
+    ),
+]
+EngineOption = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="auto|local|spark",
+        help="Where it runs: in this process, or on Spark. auto takes this process if you give no "
+        "Spark and the files are local and fit.",
+    ),
+]
+Holdout = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH", help="Test the models on this table, which is not part of the original."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Details = Annotated[
+    bool, typer.Option("--details", help="Show all figures, and what is only claimed.")
+]
+Sign = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KEY",
+        help="Sign the release: a private SSH key of Ed25519, or its .pub if the agent has it.",
+    ),
+]
+RunId = Annotated[str | None, typer.Option(help="Name of the run in metrics and manifest.")]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Continue the killed run of this output, or start a new one if there is none. "
+        "If several were killed, name one with --run-id. Finished rounds stay if this run fails.",
+    ),
+]
+
+
+def with_key(
+    overrides: list[str] | None, sign: str | None, path: str = "output.signing_key"
+) -> list[str]:
+    """Return overrides with the one that ``--sign`` stands for."""
+    return [*(overrides or []), *([] if sign is None else [f"{path}={json.dumps(sign)}"])]
+
+
+def hierarchy_files(what: str) -> Any:
+    """Return the option ``--hierarchy``, whose help says what the files are for."""
+    return typer.Option(
+        "--hierarchy",
+        metavar="COLUMN=PATH",
+        help=f"File of a column's hierarchy, {what}. Can be repeated.",
+    )
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON, without credentials."""
+
+    def plain(other: object) -> object:
+        if isinstance(other, Decimal):
+            return int(other)
+        if isinstance(other, date):
+            return other.isoformat()
+        return str(other)
+
+    document = json.loads(json.dumps(value, default=plain))
+    typer.echo(json_text(redact_values(document), indent=2))
+
+
+def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
+    """Print rows as CSV with a header. None is empty, and truth values are as in JSON."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        cells = (row[name] for name in columns)
+        writer.writerow([str(cell).lower() if isinstance(cell, bool) else cell for cell in cells])
+    print_text(text.getvalue())
+
+
+def print_text(text: str) -> None:
+    """Print lines that a program gets as they are."""
+    typer.echo(visible_lines(text) if sys.stdout.isatty() else text, nl=False)
+
+
+# Wider than any table; rich makes no line of that length of its own accord.
+_ENDLESS = 10_000
+
+
+class Terminal(Console):
+    """A console of rich that redacts all texts, also those in tables, and shows them as they are.
+
+    A text is one line. It has neither markup nor emoji of rich: those are for :class:`Text`.
+
+    What is no terminal has no width: in a file or a pipe no line is broken, unless ``COLUMNS`` says
+    so.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        # A command that is called inside of a notebook prints as it does elsewhere.
+        super().__init__(force_jupyter=False, markup=False, emoji=False, highlight=False, **options)
+
+    @property
+    def size(self) -> ConsoleDimensions:
+        """Columns and lines."""
+        if self.is_terminal or "COLUMNS" in os.environ:
+            return super().size
+        return ConsoleDimensions(_ENDLESS, super().size.height)
+
+    @size.setter
+    def size(self, wanted: tuple[int, int]) -> None:
+        self._width, self._height = wanted
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return what is shown of a text: rich asks here for all that it prints, also in tables."""
+        return super().render_str(visible(redact(text)), **options)
+
+
+OUT = Terminal(soft_wrap=True)
+"""Standard output, for results."""
+
+ERR = Terminal(stderr=True, soft_wrap=True)
+"""Standard error, for messages and progress."""
+
+
+_PROGRAM = "anonspark"
+_UNKNOWN_COMMAND = re.compile(r"No such command '(.*?)'\.")
+
+
+def help_without_command(context: typer.Context) -> None:
+    """Print the help if the command is missing. The exit code is 2.
+
+    The parser has an option for it, which takes the help for the message of an error.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the program or of a group of commands.
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(ConfigurationError.exit_code)
+
+
+def usage_problem(error: Exception, words: Sequence[str], commands: Sequence[str]) -> str:
+    """Return the message of a wrong command line.
+
+    Parameters
+    ----------
+    error : Exception
+        Of the parser of the command line.
+    words : sequence of str
+        The command line.
+    commands : sequence of str
+        All commands.
+
+    Returns
+    -------
+    str
+        With the help to look at: that of the command, where it is known.
+    """
+    said = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+    command = next((word for word in words if not word.startswith("-")), None)
+    if command not in commands:
+        return f"{_unknown(said, commands)}. See {_PROGRAM} --help"
+    option = getattr(error, "option_name", None)
+    if option is not None and getattr(error, "possibilities", None) is not None:
+        key = _as_override(str(option), words)
+        if key is not None:
+            said = f"No such option: {option}. It is a key of the configuration: {key}"
+    inner = getattr(getattr(error, "ctx", None), "info_name", None) or command
+    of_inner = f" {inner}" if inner not in (command, _PROGRAM) else ""
+    return f"{said}. See {_PROGRAM} {command}{of_inner} --help"
+
+
+def _unknown(said: str, commands: Sequence[str]) -> str:
+    from anonspark.config.problems import nearest
+
+    match = _UNKNOWN_COMMAND.match(said + ".")
+    if match is None:
+        return said
+    near = nearest(match[1], commands)
+    return f"No such command: {match[1]}" + (f". Did you mean {_PROGRAM} {near}?" if near else "")
+
+
+def _as_override(option: str, words: Sequence[str]) -> str | None:
+    """Return the ``--set`` form of a wrong option. None where there is none."""
+    from anonspark.config.json_schema import known_schema
+    from anonspark.config.problems import places_of
+
+    name = option.lstrip("-").partition("=")[0]
+    places = places_of(name, known_schema())
+    if not places:
+        return None
+    value = "..."
+    for index, word in enumerate(words):
+        if word == f"--{name}" and index + 1 < len(words):
+            value = words[index + 1]
+        elif word.startswith(f"--{name}="):
+            value = word.partition("=")[2]
+    return " or ".join(f"--set {index}={value}" for index in places)
+
 
 Found = TypeVar("Found")
 Result = TypeVar("Result")
@@ -51,12 +282,12 @@ class Call:
     as_json: bool = False
     quiet: bool = False
 
-    def show(self, found: Found, blocks: Callable[[Found], Iterable[Block]], **more: Any) -> None:
+    def show(self, result: Found, blocks: Callable[[Found], Iterable[Block]], **more: Any) -> None:
         """Print a result: as JSON where that is asked for, or else as blocks.
 
         Parameters
         ----------
-        found : object
+        result : object
             A mapping or a list is JSON as it is, anything else by its ``as_dict``.
         blocks : callable
             Returns what a terminal shows of it.
@@ -64,12 +295,12 @@ class Call:
             Further keys of the JSON object.
         """
         if self.as_json:
-            document: Any = found if isinstance(found, dict | list) else found.as_dict()  # type: ignore[attr-defined]
+            document: Any = result if isinstance(result, dict | list) else result.as_dict()  # type: ignore[attr-defined]
             print_json(document | more if more else document)
             return
         from anonspark.presentation.terminal import show_blocks
 
-        show_blocks(OUT, blocks(found))
+        show_blocks(OUT, blocks(result))
 
     def say(self, document: dict[str, object], *lines: str) -> None:
         """Print a result: as JSON where that is asked for, or else as lines."""
@@ -99,9 +330,9 @@ class Call:
         stage : str
             Name in the progress. Empty if the function begins stages.
         """
-        wanted, of_paths = self.work_on(*paths, written=written)
+        engine_of_call, of_paths = self.work_on(*paths, written=written)
         function = self._staged(function, stage)
-        return work_with_engine(wanted, work or of_paths, self.master, function)
+        return work_with_engine(engine_of_call, work or of_paths, self.master, function)
 
     def work_on(self, *paths: str | None, written: Sequence[str] = ()) -> tuple[EngineName, Work]:
         """Return the engine that was asked for, and the work on some paths. See :meth:`work`."""
@@ -156,10 +387,10 @@ class Call:
                 return work_with_engine(*described, self.master, work)
 
         def read_then_work(engine: Engine) -> Result:
-            def read(place: str) -> str:
-                if is_address(place):
-                    return engine.files.read_document(place)
-                return read_local_text(place)
+            def read(source: str) -> str:
+                if is_address(source):
+                    return engine.files.read_document(source)
+                return read_local_text(source)
 
             loaded = loaded_with(read)
             return self._staged(lambda engine: function(engine, loaded), stage)(engine)
@@ -220,15 +451,15 @@ def command(*common: Common) -> Callable[[Callable[..., None]], Callable[..., No
         # The parser reads parameters from the signature.
         hints = get_type_hints(function, include_extras=True)
         parameters = [
-            one.replace(annotation=hints[one.name])
-            for one in list(inspect.signature(function).parameters.values())[1:]
+            parameter.replace(annotation=hints[parameter.name])
+            for parameter in list(inspect.signature(function).parameters.values())[1:]
         ]
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         for name in common:
             annotation, default = _OPTIONS[name]
             parameters.append(inspect.Parameter(name, kind, default=default, annotation=annotation))
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        called.__annotations__ = {one.name: one.annotation for one in parameters}
+        called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         del called.__wrapped__
         return called
 

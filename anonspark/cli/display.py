@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from anonspark.core.figure_text import figure_texts
-from anonspark.core.levels import levels_text
+from anonspark.core.labels import levels_text
 from anonspark.presentation.blocks import Cell, Table, Text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from anonspark.layers.partition.lattice.search import LookedAt
+    from anonspark.layers.partition.lattice.search import NodePreview
     from anonspark.pipeline.plan import Checked, Plan
     from anonspark.reading.counting import Count
     from anonspark.reading.published import Answer
@@ -50,7 +50,7 @@ def _size(number: int) -> str:
     return f"{size:,.3g} {unit}" if size < 1000 else f"{size:,.0f} {unit}"
 
 
-def plan_blocks(plan: Plan, nodes: Sequence[LookedAt] | None, engine: str) -> Blocks:
+def plan_blocks(plan: Plan, nodes: Sequence[NodePreview] | None, engine: str) -> Blocks:
     """Return what a run would do."""
     lines: list[tuple[str, Cell]] = [
         ("rows of the input", plan.rows),
@@ -66,12 +66,20 @@ def plan_blocks(plan: Plan, nodes: Sequence[LookedAt] | None, engine: str) -> Bl
         lines.append(("nodes of the lattice, each round", plan.nodes))
     lines.append(("columns published", ", ".join(plan.columns)))
     yield Table("Plan", (), lines)
-    rows = [(place, one.name, one.kind) for place, one in enumerate(plan.quasi_identifiers, 1)]
+    rows = [(number, item.name, item.kind) for number, item in enumerate(plan.quasi_identifiers, 1)]
     yield Table("Quasi-identifiers", ("position", "name", "kind"), rows)
     estimate = plan.estimate
     took = "" if estimate.seconds is None else f"{estimate.seconds:,.0f} seconds and "
     yield Text(f"About {took}{_size(estimate.bytes)} of data: {estimate.basis}")
     # Not in the table, so that it is not folded and can be copied.
+    if (sizes := plan.cluster) is not None:
+        yield Text(
+            f"On a cluster: spark.executor.instances={sizes.executors} spark.executor.cores=4 "
+            f"spark.executor.memory={sizes.executor_memory}m "
+            f"spark.executor.memoryOverhead={sizes.executor_overhead}m "
+            f"spark.driver.memory={sizes.driver_memory}m "
+            f"spark.driver.memoryOverhead={sizes.driver_overhead}m"
+        )
     yield Text(f"Output: {plan.output}")
     if nodes is not None:
         yield from _node_blocks(nodes)
@@ -79,19 +87,19 @@ def plan_blocks(plan: Plan, nodes: Sequence[LookedAt] | None, engine: str) -> Bl
         yield Text(f"Engine: {engine}")
 
 
-def _node_blocks(nodes: Sequence[LookedAt]) -> Blocks:
+def _node_blocks(nodes: Sequence[NodePreview]) -> Blocks:
     """Return the best nodes, the chosen one marked."""
-    losses = figure_texts([one.loss for one in nodes])
+    losses = figure_texts([row.loss for row in nodes])
     rows = [
-        (_mark(one), levels_text(one.levels), one.classes, one.suppressed, loss, one.binds or "")
-        for one, loss in zip(nodes, losses, strict=True)
+        (_mark(row), levels_text(row.levels), row.classes, row.suppressed, loss, row.binds or "")
+        for row, loss in zip(nodes, losses, strict=True)
     ]
     names = ("", "levels", "classes", "suppressed", "loss", "binds")
     yield Table("Levels, the best first", names, rows)
     yield Text("Counts are exact and describe few people: keep them internal.")
 
 
-def _mark(node: LookedAt) -> str:
+def _mark(node: NodePreview) -> str:
     if node.is_chosen:
         return "chosen"
     return "" if node.is_allowed else "suppresses too much"
@@ -138,12 +146,12 @@ def history_blocks(nights: Sequence[Night]) -> Blocks:
 
     several = len(jobs_of(nights)) > 1
     figures = [
-        figure_texts([one.figures.get(name) for one in nights], digits)
+        figure_texts([run.figures.get(name) for run in nights], digits)
         for name, (_, digits) in _FIGURES.items()
     ]
     rows = [
-        [f"{one.started:%Y-%m-%d %H:%M}", *[one.job] * several, one.run_id, *cells]
-        for one, *cells in zip(nights, *figures, strict=True)
+        [f"{run.started:%Y-%m-%d %H:%M}", *[run.job] * several, run.run_id, *cells]
+        for run, *cells in zip(nights, *figures, strict=True)
     ]
     columns = ["began (UTC)", *["job"] * several, "run", *(name for name, _ in _FIGURES.values())]
     yield Table("", columns, rows)

@@ -80,7 +80,7 @@ class WithoutPandas:
 
 
 def work_with_engine(
-    wanted: EngineName,
+    name: EngineName,
     work: Work | None,
     master: str | None,
     function: Callable[[Engine], Result],
@@ -89,7 +89,7 @@ def work_with_engine(
 
     Parameters
     ----------
-    wanted : str
+    name : str
     work : Work or None
         See :func:`anonspark.engine.choice.choose_engine`.
     master : str or None
@@ -98,7 +98,7 @@ def work_with_engine(
     """
     from anonspark.engine.choice import choose_engine, fits_into_process
 
-    choice = choose_engine(wanted, work, master)
+    choice = choose_engine(name, work, master)
     _LOGGER.debug("the engine is %s: %s", choice.name, choice.reason)
     if choice.name == "spark":
         if work is not None and fits_into_process(work):

@@ -20,7 +20,7 @@ from anonspark.progress import Progress
 from anonspark.redaction import redact, redact_values
 
 if TYPE_CHECKING:
-    from anonspark.config.source_positions import Places
+    from anonspark.config.yaml_reading import Places
 
 LogFormat = Literal["plain", "json"]
 

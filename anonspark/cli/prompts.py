@@ -49,7 +49,7 @@ def _k(text: str) -> int:
 
 def _ask_unit(profile: Profile, roles: dict[str, Role]) -> str | None:
     """Ask for the column that numbers people, which is then an identifier."""
-    known = {visible(one.name): one.name for one in profile.columns}
+    known = {visible(item.name): item.name for item in profile.columns}
 
     def column(text: str) -> str | None:
         name = text.strip()
@@ -74,8 +74,8 @@ def _ask_unit(profile: Profile, roles: dict[str, Role]) -> str | None:
 
 
 def _ask_columns(profile: Profile, role: Role, question: str, taken: dict[str, Role]) -> list[str]:
-    known = {visible(one.name): one.name for one in profile.columns}
-    proposed = [visible(one.name) for one in profile.with_role(role) if one.name not in taken]
+    known = {visible(item.name): item.name for item in profile.columns}
+    proposed = [visible(item.name) for item in profile.with_role(role) if item.name not in taken]
 
     def columns(text: str) -> list[str]:
         if text.strip() == _NOBODY:
@@ -93,5 +93,5 @@ def _ask_columns(profile: Profile, role: Role, question: str, taken: dict[str, R
         return [known[name] for name in names]
 
     default = ", ".join(proposed) or _NOBODY
-    found: list[str] = typer.prompt(question, default, value_proc=columns)
-    return found
+    answer: list[str] = typer.prompt(question, default, value_proc=columns)
+    return answer

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from anonspark.comparison.grid import Grid, settings_label
-from anonspark.comparison.ranking import METRICS
+from anonspark.comparison.grid import METRICS, Grid, settings_label
 from anonspark.comparison.runner import Comparison
 from anonspark.core.figure_text import figure_rows, figure_text
 from anonspark.presentation.blocks import Chart, Table

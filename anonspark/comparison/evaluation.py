@@ -22,7 +22,7 @@ from anonspark.engine.recognition import settled
 from anonspark.engine.values.batches import records_of
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.release.originals import open_named
-from anonspark.utility.evaluation import SideBySide
+from anonspark.utility.evaluation import ReleaseEvaluator
 
 QUERY_FIGURES = (
     Figure("median_query_error", "double", "median relative error of counts", better="smaller"),
@@ -191,16 +191,16 @@ class CellEvaluation:
         content = json.dumps([of_input, of_holdout, self._options.target, self._options.queries])
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
-    def open(self) -> SideBySide:
+    def open(self) -> ReleaseEvaluator:
         """Open the input beside its releases. To be closed by the caller."""
         with self._reading(), _named_as_in_a_grid():
             original = self._engine.open_source(self._configuration)
             original = records_of(original, self._configuration.columns_of_records, self._markers)
-            return SideBySide(
+            return ReleaseEvaluator(
                 self._engine, original, self._holdout, self._options.target, self._markers
             )
 
-    def measure(self, side_by_side: SideBySide, release: str) -> dict[str, Any]:
+    def measure(self, evaluator: ReleaseEvaluator, release: str) -> dict[str, Any]:
         """Measure a release.
 
         Returns
@@ -210,7 +210,7 @@ class CellEvaluation:
             ``anonspark evaluate --json`` prints them.
         """
         with self._reading(release), _named_as_in_a_grid():
-            return asdict(side_by_side.measure(release, queries=self._options.queries))
+            return asdict(evaluator.measure(release, queries=self._options.queries))
 
     def _open_holdout(self) -> Table:
         holdout = self._options.holdout

@@ -1,4 +1,4 @@
-"""The grid file: a configuration, the settings that are varied, and where the figures go."""
+"""The grid file: a configuration, the settings that are varied, and how they are ranked."""
 
 from __future__ import annotations
 
@@ -15,23 +15,92 @@ from pydantic import Field
 
 from anonspark.comparison.evaluation import (
     EVALUATED,
+    FIGURES,
     EvaluationOptions,
     evaluation_problems,
 )
-from anonspark.comparison.ranking import METRICS
 from anonspark.config import Configuration, load_configuration, parse_configuration
-from anonspark.config.documents import Document
 from anonspark.config.gates import unmeasured
+from anonspark.config.loading import written_overrides
 from anonspark.config.models import AutoOptions, MappingOptions
-from anonspark.config.overrides import written_overrides
 from anonspark.config.problems import did_you_mean, found, key_path, one_of, validated
 from anonspark.config.reading import TextReader, read_local_text, sibling
 from anonspark.config.section import Section
-from anonspark.config.source_positions import Places
-from anonspark.config.yaml_reading import read_base, read_document
-from anonspark.core.figures import Need
+from anonspark.config.yaml_reading import Document, Places, read_base, read_document
+from anonspark.core.figures import SUMMARY, Figure, Need
 from anonspark.errors import ConfigurationError, SparkNeededError
 from anonspark.redaction import REDACTED, Redacted, is_secret_option, redact_options, redact_values
+
+METRICS: Mapping[str, Figure] = {
+    figure.name: figure for figure in (*SUMMARY, *FIGURES) if figure.better
+}
+"""Figures of the summary, and of an evaluation, that cells can be ranked by."""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """What of a cell decides its rank.
+
+    Parameters
+    ----------
+    protection : tuple of str
+        Its privacy settings other than k. Cells that differ here are not compared.
+    k : int
+    suppressed : int
+        Records without a class.
+    value : float or None
+        The figure that cells are ranked by, the smaller the better. None where nothing was
+        published.
+    """
+
+    protection: tuple[str, ...]
+    k: int
+    suppressed: int
+    value: float | None
+
+
+def places(contestants: Sequence[Contestant]) -> list[int | None]:
+    """Return each cell's place, from 1, among those with the same privacy settings.
+
+    Equal figures share the better place. Cells that published nothing have none.
+    """
+    ranks: list[int | None] = []
+    for contestant in contestants:
+        if contestant.value is None:
+            ranks.append(None)
+            continue
+        better = sum(
+            other.value is not None
+            and (other.protection, other.k) == (contestant.protection, contestant.k)
+            and other.value < contestant.value
+            for other in contestants
+        )
+        ranks.append(better + 1)
+    return ranks
+
+
+def dominated(contestants: Sequence[Contestant]) -> list[bool | None]:
+    """Return whether another cell is nowhere worse than each, and better in something.
+
+    Compared are k (a larger one protects more), the records suppressed, and the figure that cells
+    are ranked by. None for cells that published nothing.
+    """
+    return [
+        None
+        if contestant.value is None
+        else any(_dominates(other, contestant) for other in contestants)
+        for contestant in contestants
+    ]
+
+
+def _dominates(other: Contestant, rival: Contestant) -> bool:
+    if other.value is None or rival.value is None or other.protection != rival.protection:
+        return False
+    pairs = ((-other.k, -rival.k), (other.suppressed, rival.suppressed), (other.value, rival.value))
+    return all(left <= right for left, right in pairs) and any(
+        left < right for left, right in pairs
+    )
+
 
 # What stands in a cell's configuration for the place of its release, which is deleted after it is
 # measured: the cell's name must not depend on that place.
@@ -157,7 +226,7 @@ class Grid(Redacted):
     axes : tuple of str
         Key paths that at least one block of axes varies, in the order in which they first appear.
     rank_by : str
-        A name of :data:`anonspark.comparison.ranking.METRICS`.
+        A name of :data:`anonspark.comparison.grid.METRICS`.
     output : str
         Directory of the figures.
     evaluation : EvaluationOptions or None

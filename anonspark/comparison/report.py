@@ -7,14 +7,13 @@ from typing import Any
 
 from anonspark._version import __version__
 from anonspark.comparison.evaluation import FIGURES, MODEL_LOSS
-from anonspark.comparison.grid import Grid, setting_name, setting_text
-from anonspark.comparison.ranking import METRICS
+from anonspark.comparison.grid import METRICS, Grid, setting_name, setting_text
 from anonspark.comparison.table import axis_column
 from anonspark.core.figure_text import figure_rows, figure_text, figure_texts
 from anonspark.engine.files import Files
 from anonspark.presentation.blocks import Block, Chart, Section, Table, Text
+from anonspark.presentation.charts import Line, Lines, draw_lines
 from anonspark.presentation.document import render
-from anonspark.presentation.lines import Line, Lines, draw_lines
 
 Row = Mapping[str, Any]
 

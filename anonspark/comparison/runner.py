@@ -10,18 +10,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from anonspark.comparison.cells import (
+from anonspark.comparison.evaluation import CellEvaluation, evaluation_notes
+from anonspark.comparison.grid import Cell, Grid, Trial
+from anonspark.comparison.report import write_report
+from anonspark.comparison.table import (
     CELL_FILES,
     CellResult,
     Rows,
     cells_directory,
+    comparison_rows,
     read_result,
     write_result,
+    write_tables,
 )
-from anonspark.comparison.evaluation import CellEvaluation, evaluation_notes
-from anonspark.comparison.grid import Cell, Grid, Trial
-from anonspark.comparison.report import write_report
-from anonspark.comparison.table import comparison_rows, write_tables
 from anonspark.config import Configuration
 from anonspark.engine.files import Files, require_ours
 from anonspark.engine.protocol import Engine, Table
@@ -197,7 +198,7 @@ def compare(
     -----
     One pass over the input, also where no cell is missing, to know whether it is still the same,
     and one over held-out records. Then each cell costs what a run costs that does not read the
-    input, and with an evaluation what :meth:`anonspark.utility.evaluation.SideBySide.measure`
+    input, and with an evaluation what :meth:`anonspark.utility.evaluation.ReleaseEvaluator.measure`
     costs. A cell whose guarantee
     cannot be met is recorded with the reason, and the others go on. Raw records and releases are in
     a staging directory beside the output, readable by its owner only, which is removed however the
@@ -210,8 +211,6 @@ def compare(
     shared = choose(grid.cells, key=lambda cell: cell.configuration.privacy.k).configuration
     output = files.qualified(grid.output).rstrip("/")
     _require_own_output(files, shared, output)
-    results: dict[str, CellResult] = {}
-    ran = 0
     staging_path = shared.execution.staging_path
     # Of a comparison that was killed nothing is of use but its cells, which are outside of it.
     opening = open_staging(files, output, _STAGING, staging_path=staging_path, resume=True)
@@ -233,33 +232,32 @@ def compare(
             else None
             for cell in grid.cells
         }
-        missing = sum(result is None for result in earlier.values())
         files.make_directory(cells_directory(output))
+        results = dict(earlier)
+        missing = [cell for cell in grid.cells if earlier[cell.id] is None]
         with ExitStack() as stack:
             measure = None
             if evaluation is not None and missing:
                 opened = stack.enter_context(closing(evaluation.open()))
                 measure = partial(evaluation.measure, opened)
-            for cell in grid.cells:
-                result = earlier[cell.id]
-                if result is None:
-                    ran += 1
-                    with progress.stage(f"setting {ran} of {missing}: {cell.words}"):
-                        result = _run_cell(
-                            engine,
-                            cell,
-                            snapshot,
-                            fingerprint,
-                            staging,
-                            _CellRun(progress, measure, may_fail=grid.trial is not None),
-                        )
-                        write_result(files, output, result)
+            how = _CellRun(progress, measure, may_fail=grid.trial is not None)
+            for number, cell in enumerate(missing, start=1):
+                with progress.stage(f"setting {number} of {len(missing)}: {cell.words}"):
+                    result = _run_cell(engine, cell, snapshot, fingerprint, staging, how)
+                    write_result(files, output, result)
                 results[cell.id] = result
-    rows = comparison_rows(grid, list(results.values()))
+    # In the order of the grid, and all are there now.
+    return _written(files, grid, {key: cell for key, cell in results.items() if cell}, len(missing))
+
+
+def _written(files: Files, grid: Grid, results: dict[str, CellResult], ran: int) -> Comparison:
+    """Write the table and the page of a comparison."""
+    measured = list(results.values())
+    rows = comparison_rows(grid, measured)
     write_tables(files, grid, rows)
-    notes = evaluation_notes([result.evaluation for result in results.values()])
+    notes = evaluation_notes([result.evaluation for result in measured])
     write_report(files, grid, rows, notes)
-    advice = None if grid.trial is None else advise(grid.trial, list(results.values()))
+    advice = None if grid.trial is None else advise(grid.trial, measured)
     return Comparison(grid.output, rows, results, ran, len(results) - ran, tuple(notes), advice)
 
 

@@ -1,4 +1,4 @@
-"""The metrics of all cells as one table, in Parquet and as CSV."""
+"""The metrics of all cells: each in a file of its own, and all as one table."""
 
 from __future__ import annotations
 
@@ -6,19 +6,160 @@ import csv
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
-from anonspark.comparison.cells import CellResult
+from anonspark._version import __version__
 from anonspark.comparison.evaluation import evaluation_columns, evaluation_row
-from anonspark.comparison.grid import Grid, public_setting
-from anonspark.comparison.ranking import METRICS, Contestant, dominated, places
+from anonspark.comparison.grid import (
+    METRICS,
+    Cell,
+    Contestant,
+    Grid,
+    dominated,
+    places,
+    public_setting,
+)
 from anonspark.core.figures import SUMMARY, Figure, arrow_schema
 from anonspark.engine.files import Files
+from anonspark.errors import ConfigurationError
 from anonspark.layers.evaluate.small_counts import least_count
 from anonspark.layers.publish.tables import write_rows
+from anonspark.redaction import redact_values
+
+Rows = list[dict[str, Any]]
+
+CELL_FILES = (
+    r"cells/(?:[0-9a-f]{16}\.json|_[0-9a-f]{16}\.draft|\._?[0-9a-f]{16}\.(?:json|draft)\.crc)"
+)
+"""What the files of cells are called, with checksums that outlive them, as a regular expression."""
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """Figures of one cell. Nothing in it is a record.
+
+    Parameters
+    ----------
+    cell : str
+        Name of the cell.
+    settings : dict
+        Key path to value of the axes.
+    input : str
+        Equal for two prepared inputs that are the same and were evaluated with the same data.
+    reason : str or None
+        Why nothing was published. None where a release was made.
+    configuration : dict
+        Without its secrets.
+    summary, rounds, attributes, privacy, risk
+        Rows of the metrics tables of the release. Empty where there was none.
+    seconds : dict
+        Seconds of each stage.
+    version : str
+        Of anonspark.
+    evaluation : dict
+        Of :meth:`anonspark.comparison.evaluation.CellEvaluation.measure`. Empty where nothing was
+        published, or no evaluation was asked for.
+    """
+
+    cell: str
+    settings: dict[str, Any]
+    input: str
+    reason: str | None
+    configuration: dict[str, Any]
+    summary: dict[str, Any]
+    rounds: Rows
+    attributes: Rows
+    privacy: Rows
+    risk: Rows
+    seconds: dict[str, float]
+    version: str = __version__
+    evaluation: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def refused(self) -> bool:
+        """Return whether a guarantee could not be met, so that nothing was published."""
+        return self.reason is not None
+
+
+def cells_directory(output: str) -> str:
+    """Return where the figures of the cells are."""
+    return f"{output.rstrip('/')}/cells"
+
+
+def write_result(files: Files, output: str, result: CellResult) -> None:
+    """Write a cell's figures. The file is there as a whole or not at all."""
+    directory = cells_directory(output)
+    path, draft = f"{directory}/{result.cell}.json", f"{directory}/_{result.cell}.draft"
+    document = redact_values(json.loads(json.dumps(asdict(result), default=_plain)))
+    document["settings"] = {
+        key: public_setting(key, setting) for key, setting in result.settings.items()
+    }
+    text = json.dumps(document, indent=1, ensure_ascii=False)
+    files.write_text(draft, text + "\n")
+    files.delete(path)
+    files.rename(draft, path)
+
+
+def read_result(files: Files, output: str, cell: Cell, fingerprint: str) -> CellResult | None:
+    """Read a cell's figures.
+
+    Parameters
+    ----------
+    files : Files
+    output : str
+    cell : Cell
+    fingerprint : str
+        Of the prepared input at hand, and of what it is evaluated with.
+
+    Returns
+    -------
+    CellResult or None
+        None if they are not there, or are those of another version of anonspark.
+
+    Raises
+    ------
+    ConfigurationError
+        If they are damaged, or those of another input.
+    """
+    path = f"{cells_directory(output)}/{cell.id}.json"
+    if not files.exists(path):
+        return None
+    try:
+        document = json.loads(files.read_text(path))
+        result = CellResult(**document)
+    except (ValueError, TypeError, OSError) as error:
+        raise ConfigurationError(
+            f"output: {path} is not what a comparison wrote. Remove it, and the cell is run again"
+        ) from error
+    if result.version != __version__:
+        return None
+    if result.input != fingerprint:
+        raise ConfigurationError(
+            f"output: {path} has figures of another input than the one that is at input.path now "
+            "(or of other hierarchies, held-out records or another evaluation). Give the "
+            "comparison another output, or remove the directory"
+        )
+    if "started" in result.summary:
+        result.summary["started"] = datetime.fromisoformat(result.summary["started"])
+    # What a person calls the cell may have changed with the grid file.
+    return CellResult(**(vars(result) | {"settings": dict(cell.settings)}))
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Decimal):
+        return int(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is no figure")
+
 
 # Those of a run that is not there any more, and what the cell's own name says.
 _LEFT_OUT = ("run_id", "output_fingerprint")
@@ -81,7 +222,8 @@ def comparison_rows(grid: Grid, results: Sequence[CellResult]) -> list[dict[str,
         row |= {name: value for name, value in result.summary.items() if name not in _LEFT_OUT}
         row |= evaluation_row(result.evaluation)
         rows.append((contestant.protection, contestant.k, rank is None, rank or 0, row))
-    return [row for *_, row in sorted(rows, key=lambda entry: entry[:4])]
+    ordered = [row for *_, row in sorted(rows, key=lambda entry: entry[:4])]
+    return _with_types_of_axes(grid, ordered)
 
 
 def write_tables(files: Files, grid: Grid, rows: Sequence[dict[str, Any]]) -> None:
@@ -103,18 +245,29 @@ def _scalar(value: Any) -> Any:
     return value
 
 
-def _schema(grid: Grid, rows: Sequence[dict[str, Any]]) -> pa.Schema:
-    axes = []
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+_CONVERTERS: dict[str, Callable[[Any], Any]] = {"string": _text, "double": float}
+
+
+def _with_types_of_axes(grid: Grid, rows: Rows) -> Rows:
+    """Write all settings of an axis in one type: one column of the table holds them."""
     for column in map(axis_column, grid.axes):
-        values = [row[column] for row in rows if row[column] is not None]
-        kind = _kind(values)
-        axes.append(Figure(column, kind))
-        if kind == "string":
-            for row in rows:
-                row[column] = row[column] if row[column] is None else _text(row[column])
-        elif kind == "double":
-            for row in rows:
-                row[column] = row[column] if row[column] is None else float(row[column])
+        convert = _CONVERTERS.get(_kind([row[column] for row in rows]))
+        if convert is not None:
+            rows = [
+                row if row[column] is None else row | {column: convert(row[column])} for row in rows
+            ]
+    return rows
+
+
+def _schema(grid: Grid, rows: Sequence[dict[str, Any]]) -> pa.Schema:
+    axes = [
+        Figure(column, _kind([row[column] for row in rows]))
+        for column in map(axis_column, grid.axes)
+    ]
     first = [Figure(name, "string") for name in ("cell", "status", "reason")]
     ranks = [Figure("place", "int"), Figure("dominated", "boolean")]
     summary = [figure for figure in SUMMARY if figure.name not in _LEFT_OUT]
@@ -122,12 +275,9 @@ def _schema(grid: Grid, rows: Sequence[dict[str, Any]]) -> pa.Schema:
     return arrow_schema([*figures, *evaluation_columns(rows, figures)])
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
 def _kind(values: Sequence[Any]) -> str:
-    """Return the type of a column that holds all values of an axis."""
+    """Return the type of a column that holds all values of an axis, or null."""
+    values = [value for value in values if value is not None]
     for kind, types in (("boolean", (bool,)), ("long", (int,)), ("double", (int, float))):
         booleans = sum(isinstance(value, bool) for value in values)
         if all(isinstance(value, types) for value in values) and (

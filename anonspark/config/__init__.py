@@ -9,12 +9,11 @@ the file for editors.
 
 from anonspark.config.attributes import Attribute, HierarchyRule
 from anonspark.config.configuration import Configuration
-from anonspark.config.evaluate import EvaluateOptions
-from anonspark.config.execution import ExecutionOptions
+from anonspark.config.gates import EvaluateOptions
 from anonspark.config.input import InputOptions
 from anonspark.config.json_schema import json_schema
 from anonspark.config.loading import load_configuration, parse_configuration
-from anonspark.config.output import OutputOptions
+from anonspark.config.output import ExecutionOptions, OutputOptions
 from anonspark.config.privacy import PrivacyOptions
 
 __all__ = [

@@ -24,8 +24,7 @@ from pydantic import (
 
 from anonspark.config.problems import Finding, found, impossible, one_of
 from anonspark.config.section import NonEmptyText, Section, unique_entries
-from anonspark.core.grids import CALENDAR_UNITS
-from anonspark.core.ranges import Bound, UnfitRangeError, day_of, moment_of
+from anonspark.core.grids import CALENDAR_UNITS, Bound, UnfitRangeError, day_of, moment_of
 
 _EXPECTED = "Expected a list of two bounds, the first one below the second"
 

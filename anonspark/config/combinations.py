@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from anonspark.config.attributes import Attribute
-from anonspark.config.evaluate import EvaluateOptions, RiskOptions
+from anonspark.config.gates import EvaluateOptions, RiskOptions
 from anonspark.config.input import MissingPolicy
 from anonspark.config.models import CuttingOptions, ModelOptions
 from anonspark.config.output import OutputStyle

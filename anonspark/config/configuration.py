@@ -9,13 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
-from pydantic import BeforeValidator, Field, PrivateAttr, SerializeAsAny
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, SerializeAsAny
 
 from anonspark.config.attributes import Attribute, Role, order_as_told
 from anonspark.config.budget import BudgetOptions
-from anonspark.config.coding import AgreedCoding, CodingKey
 from anonspark.config.combinations import (
     generated_columns,
     lacking_quasi_identifiers,
@@ -29,20 +28,120 @@ from anonspark.config.combinations import (
     unusable_unit,
     unusable_weights,
 )
-from anonspark.config.evaluate import EvaluateOptions
-from anonspark.config.execution import ExecutionOptions
-from anonspark.config.gates import Gate, unusable_gates
+from anonspark.config.gates import (
+    EvaluateOptions,
+    Gate,
+    MetricsOptions,
+    unusable_drift,
+    unusable_gates,
+)
 from anonspark.config.input import InputOptions, MissingPolicy
-from anonspark.config.metrics import MetricsOptions, unusable_drift
 from anonspark.config.models import CuttingOptions, ModelOptions, default_model, model_options
-from anonspark.config.output import OutputOptions
+from anonspark.config.output import ExecutionOptions, OutputOptions
 from anonspark.config.privacy import PrivacyOptions
-from anonspark.config.problems import Finding
-from anonspark.config.report import ReportOptions
-from anonspark.config.section import Section
-from anonspark.config.source_positions import Places
+from anonspark.config.problems import Finding, found
+from anonspark.config.reading import TextReader
+from anonspark.config.section import NonEmptyText, Section
+from anonspark.config.yaml_reading import Places
 from anonspark.core.figures import ENDS, Need
 from anonspark.redaction import redact_options, redact_values
+
+CODING = "coding"
+"""The section, whose owner is a :class:`CodingReader` (:mod:`anonspark.core.extensions`)."""
+
+_DIGITS = frozenset("0123456789abcdef")
+
+
+def _require_digits(text: str) -> str:
+    if len(text) != 64 or not _DIGITS.issuperset(text):
+        raise ValueError(
+            f"found {found(text)}. Expected 64 hexadecimal digits, as anonspark check prints them. "
+            "Correct it, or remove it"
+        )
+    return text
+
+
+class CodingOptions(Section):
+    """The coding that a configuration follows."""
+
+    path: NonEmptyText
+    """The file of the coding. A local path, or any address."""
+
+    fingerprint: Annotated[str, AfterValidator(_require_digits)] | None = None
+    """Fingerprint of the coding that was agreed on, as check prints it: another file, or another
+    hierarchy file that it names, is refused."""
+
+
+def _path_alone(value: object) -> object:
+    return {"path": value} if isinstance(value, str) else value
+
+
+CodingKey = Annotated[CodingOptions | None, BeforeValidator(_path_alone)]
+"""The form of the key ``coding`` of a configuration."""
+
+
+class AgreedCoding(Protocol):
+    """A coding as it was read."""
+
+    @property
+    def name(self) -> str:
+        """Return its name among the holders."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Return its fingerprint, which differs from that of every other coding."""
+
+    @property
+    def digests(self) -> Mapping[str, str]:
+        """SHA-256 of the hierarchy files that were agreed on, by attribute."""
+
+    def as_dict(self) -> dict[str, object]:
+        """Return what a manifest says of it."""
+
+
+class CodingReader(Protocol):
+    """Have the owner of the section read the coding that it names."""
+
+    def merge_coding(
+        self, document: dict[str, Any], read: TextReader, problems: list[str]
+    ) -> AgreedCoding | None:
+        """Put what a coding says into the configuration that names it.
+
+        Parameters
+        ----------
+        document : dict
+            The configuration before it is checked, with the key ``coding``. It is changed.
+        read : callable
+            Reads the coding and its hierarchy files where they lie at addresses. Others are local.
+        problems : list of str
+            What is wrong is added.
+
+        Returns
+        -------
+        AgreedCoding or None
+            None where it cannot be read, so that nothing is known of the attributes.
+
+        Raises
+        ------
+        SparkNeededError
+            If it lies where only Spark's Hadoop reaches it.
+        """
+
+
+_Line = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class ReportOptions(Section):
+    """The title, purpose and contact in the report. They do not change the release."""
+
+    title: _Line | None = None
+    """Title of the report. null: the name of the release's directory."""
+
+    purpose: Annotated[str, Field(min_length=1, max_length=2000)] | None = None
+    """What the release is for, in a sentence or two, on top of the report."""
+
+    contact: _Line | None = None
+    """Who answers questions about the release: a name, an address."""
 
 
 class Configuration(Section):
@@ -259,7 +358,7 @@ class Configuration(Section):
             document["pseudonyms"] = True
         if self.evaluate.risk.weights in self.identifiers:
             document["weights"] = self.evaluate.risk.weights
-        grids = [one.grid for one in self.attributes.values()]
+        grids = [attribute.grid for attribute in self.attributes.values()]
         if getattr(self.model, "published", None) and "auto" in grids:
             # Their ranges end at values of records.
             document["exact"] = True
@@ -286,8 +385,8 @@ class Configuration(Section):
         for attribute in document["attributes"].values():
             if isinstance(attribute.get("hierarchy"), str):
                 attribute["hierarchy"] = "file"
-        for place in ("population", "format", "options"):
-            document["privacy"].get("delta_presence", {}).pop(place, None)
+        for key in ("population", "format", "options"):
+            document["privacy"].get("delta_presence", {}).pop(key, None)
         document["attributes"] = list(document["attributes"].items())
         document["model"] = {"name": self.model.name, **document.get("model", {})}
         document["model"] |= self.model.model_dump(include={"separation"})

@@ -1,14 +1,43 @@
-"""The section ``gates``: bounds on figures, outside of which nothing is published."""
+"""The sections ``gates``, ``metrics`` and ``evaluate``: bounds on figures, and what is measured."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from typing import Annotated
 
-from anonspark.config.fractions import Bound
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
 from anonspark.config.problems import Finding, did_you_mean, found
-from anonspark.config.section import Section, reversed_bounds
+from anonspark.config.section import NonEmptyText, Section, reversed_bounds
 from anonspark.core.figures import ATTRIBUTES, ENDS, RISK, SUMMARY, Need, results
+
+_PATTERN = r"[0-9]{1,15} ?/ ?[1-9][0-9]{0,14}"
+
+
+def _divided(value: object) -> object:
+    """Return a fraction as the nearest number, as figures are divided, and other values as is."""
+    if not isinstance(value, str) or not re.fullmatch(_PATTERN, value):
+        return value
+    numerator, denominator = map(int, value.split("/"))
+    return numerator / denominator
+
+
+def _schema(**bounds: float) -> WithJsonSchema:
+    fraction = {"type": "string", "pattern": f"^{_PATTERN}$", "examples": ["1/11"]}
+    return WithJsonSchema({"anyOf": [{"type": "number", **bounds}, fraction]})
+
+
+_DIVIDED = BeforeValidator(_divided)
+
+Share = Annotated[float, _DIVIDED, Field(ge=0.0, le=1.0), _schema(minimum=0.0, maximum=1.0)]
+"""A number from 0 to 1, or a fraction as 1/11."""
+
+# Nothing is below or above what is not a number.
+Bound = Annotated[float, _DIVIDED, Field(allow_inf_nan=False), _schema()]
+"""A finite number, or a fraction as 1/11."""
+
 
 _OF_RECORDS: frozenset[Need | None] = frozenset({None, "one record"})
 
@@ -119,3 +148,98 @@ def _metrics(quasi_identifiers: Sequence[str]) -> Iterator[str]:
         for figure in results(RISK):
             if figure.needs in needs:
                 yield f"risk.{attacker}.{figure.name}"
+
+
+# The upper end keeps out what would be no bound at all.
+_Bound = Annotated[float, Field(ge=0.0, le=100_000.0)]
+
+
+class MetricsOptions(Section):
+    """Options to follow runs over time."""
+
+    job: str = Field(default="anonspark", min_length=1)
+    """Name of the job: runs are compared with earlier runs of the same job. It identifies them in
+    the tables of all runs."""
+
+    append_to: NonEmptyText | None = None
+    """Directory to whose tables summary and rounds the rows of every release are appended, by date.
+    Any Hadoop URI. null: none."""
+
+    drift: dict[str, _Bound] = Field(default={})
+    """Largest relative change of figures of the table summary against the last earlier run of the
+    same job, such as {rows_in: 0.2}. Beyond it nothing is published."""
+
+
+def unusable_drift(metrics: MetricsOptions, measured: AbstractSet[Need]) -> Iterator[Finding]:
+    """Find bounds on the drift of what is no figure, is not measured, or cannot be compared.
+
+    Parameters
+    ----------
+    metrics : MetricsOptions
+    measured : set of str
+        As of :func:`anonspark.config.gates.unmeasured`.
+    """
+    if metrics.drift and metrics.append_to is None:
+        yield Finding(
+            ("metrics", "drift"),
+            "found bounds, but no earlier runs to compare with. Expected metrics.append_to "
+            "as well. Add it, or remove the bounds",
+        )
+    figures = summary_figures()
+    for name in metrics.drift:
+        text = unmeasured(name, measured)
+        if name not in figures:
+            text = (
+                f"found {found(name)}, which is no figure of a release. Expected a number of the "
+                f"table summary. {did_you_mean(name, figures, 'See docs/output.md#summary')}"
+            )
+        if text is not None:
+            yield Finding(("metrics", "drift", name), text)
+
+
+class RiskOptions(Section):
+    """From where on the risk of re-identification is called high, and how it is measured."""
+
+    threshold: Share = 0.2
+    """Highest acceptable probability to re-identify any one record."""
+
+    at_risk: Share = 0.0
+    """Acceptable share of records whose probability exceeds the threshold."""
+
+    average: Share = 0.1
+    """Acceptable share of records re-identified."""
+
+    unique: Share = 0.0
+    """Acceptable share of unique records."""
+
+    weights: str | None = Field(default=None, min_length=1)
+    """An attribute with sampling weights: how many people of the population each record stands for.
+    It is published, or an identifier. Also measures the individual risk, an estimate: that from
+    an outsider, who does not know who was sampled. It changes no class. null: not measured."""
+
+
+class AssociationOptions(Section):
+    """With what column association is measured."""
+
+    target: str = Field(min_length=1)
+    """A sensitive or insensitive attribute of 2 to 100 different values that quasi-identifiers
+    predict."""
+
+
+class EvaluateOptions(Section):
+    """Additional measures."""
+
+    compare_baseline: bool = False
+    """Report what the same model loses without outlier handling, and the decision rules, also if
+    the model has none. Models with rounds always report it."""
+
+    information: bool = False
+    """Also measure entropy and Kullback-Leibler divergence of the release. Costs some passes over
+    the input for every quasi-identifier. Not for the style mean."""
+
+    association: AssociationOptions | None = None
+    """Also measure how well quasi-identifiers predict a target before and after. Costs some passes
+    over the snapshot and one over the release. null: not measured."""
+
+    risk: RiskOptions = RiskOptions()
+    """From where on the risk of re-identification is called high."""

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from anonspark.config.attributes import Role, Rule
+from anonspark.config.attributes import Role
 from anonspark.config.configuration import Configuration
 from anonspark.config.models import DEFAULT_MODEL, default_model, foreign_model, options_classes
 from anonspark.config.privacy import PrivacyOptions, privacy_class
@@ -18,78 +18,6 @@ from anonspark.core import extensions
 from anonspark.core.criterion import foreign_criterion
 
 JsonObject = dict[str, Any]
-
-
-def _hierarchy_type(rule: JsonObject, value_type: str) -> JsonObject:
-    """Return the schema by which a hierarchy allows one declared type only."""
-    return {
-        "if": {"required": ["hierarchy"], "properties": {"hierarchy": rule}},
-        "then": {"properties": {"type": {"enum": [value_type, None]}}},
-    }
-
-
-def _needs(key: str, kind: str = "array") -> JsonObject:
-    return {"type": "object", "required": [key], "properties": {key: {"type": kind}}}
-
-
-# The rules between the keys of a hierarchy's rule.
-_HIERARCHY_RULES: list[JsonObject] = [
-    {"oneOf": [_needs(rule) for rule in get_args(Rule)]},
-    *({"if": _needs(key, "number"), "then": _needs("intervals")} for key in ("origin", "top")),
-]
-
-# The rules between the keys of one attribute, which the fields alone do not say.
-_ATTRIBUTE_RULES: list[JsonObject] = [
-    {
-        "if": {"required": ["order"], "properties": {"order": {"type": "array"}}},
-        "then": {
-            "properties": {
-                "role": {"enum": ["quasi_identifier", "sensitive"]},
-                "type": {"enum": ["text", None]},
-            }
-        },
-    },
-    {
-        "if": {"required": ["weight"], "properties": {"weight": {"not": {"const": 1}}}},
-        "then": {"properties": {"role": {"const": "quasi_identifier"}}},
-    },
-    {
-        "if": {"required": ["range"], "properties": {"range": {"type": "array"}}},
-        "then": {
-            "properties": {
-                "role": {"const": "quasi_identifier"},
-                "type": {"enum": ["number", "date", "timestamp", None]},
-                "order": {"type": "null"},
-                "hierarchy": {"anyOf": [{"type": "null"}, _needs("intervals"), _needs("calendar")]},
-            }
-        },
-    },
-    {
-        "if": {"required": ["type"], "properties": {"type": {"type": "string"}}},
-        "then": {"properties": {"role": {"const": "quasi_identifier"}}},
-    },
-    {
-        "if": {
-            "required": ["hierarchy"],
-            "properties": {"hierarchy": {"type": ["string", "object"]}},
-        },
-        "then": {
-            "properties": {
-                "role": {"enum": ["quasi_identifier", "sensitive"]},
-                "order": {"type": "null"},
-            }
-        },
-    },
-    {
-        "if": {"required": ["hierarchy"], "properties": {"hierarchy": {"type": "object"}}},
-        "then": {"properties": {"role": {"const": "quasi_identifier"}}},
-    },
-    _hierarchy_type({"type": "string"}, "text"),
-    _hierarchy_type(_needs("prefix"), "text"),
-    _hierarchy_type(_needs("keep"), "text"),
-    _hierarchy_type(_needs("intervals"), "number"),
-    _hierarchy_type(_needs("calendar"), "date"),
-]
 
 
 class _Sections:
@@ -142,7 +70,6 @@ def json_schema() -> JsonObject:
         # Where one attribute is sensitive, a criterion need not name it.
         if "attribute" in section.get("required", ()):
             section["required"] = [key for key in section["required"] if key != "attribute"]
-    sections.definitions["HierarchyRule"]["allOf"] = _HIERARCHY_RULES
     _allow_short_attributes(root["properties"]["attributes"], sections.definitions["Attribute"])
     for section in sections.definitions.values():
         # Editors show it as it is: the first paragraph of the docstring will do.
@@ -260,7 +187,6 @@ def _allow_one_for_a_list(criteria: JsonObject) -> None:
 
 def _allow_short_attributes(attributes: JsonObject, attribute: JsonObject) -> None:
     """Let a role be short for an attribute that has nothing else, and relate its other keys."""
-    attribute["allOf"] = _ATTRIBUTE_RULES
     role = attribute["properties"]["role"]["description"]
     attributes["additionalProperties"] = {
         "anyOf": [

@@ -2,24 +2,339 @@
 
 from __future__ import annotations
 
+import os
+import re
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from anonspark.config.coding import CODING, CodingReader
-from anonspark.config.configuration import Configuration
-from anonspark.config.documents import Document
+import yaml
+
+from anonspark.config.configuration import CODING, CodingReader, Configuration
 from anonspark.config.input import format_of_name
 from anonspark.config.json_schema import known_schema
-from anonspark.config.overrides import Assignment, assign, parse_overrides
-from anonspark.config.plain_copy import copy_document
-from anonspark.config.problems import validated
-from anonspark.config.reading import TextReader, read_local_text
-from anonspark.config.seed import fill_in_seed
+from anonspark.config.problems import Location, found, found_at, key_path, validated
+from anonspark.config.reading import (
+    TextReader,
+    local_path,
+    read_local_text,
+    read_named_text,
+    read_or_explain,
+)
 from anonspark.config.short_forms import positions_of_listed, take_out_of_lists, write_out
-from anonspark.config.yaml_reading import read_document
-from anonspark.core.section_owners import owner_of
-from anonspark.errors import ConfigurationError
+from anonspark.config.yaml_reading import Document, UnreadableError, read_document, read_yaml
+from anonspark.core.extensions import owner_of
+from anonspark.errors import ConfigurationError, SparkNeededError
+from anonspark.redaction import REDACTED, is_secret_option, redact
+
+# One name of a key path, bare or in quotes, and the sign after it.
+_SEGMENT = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."'=]+))\s*([.=])""")
+
+# Section and depth of texts that stand for a mapping, and which of its keys they are.
+_SHORT_FORMS = {("attributes", 2): "role", ("model", 1): "name"}
+
+# What ends a YAML document that is a single value.
+_END = "...\n"
+
+_LONGEST = 10**30
+
+
+class Assignment(NamedTuple):
+    """An override taken apart.
+
+    Attributes
+    ----------
+    override : str
+        As it was given.
+    keys : tuple of str
+        Where the value goes.
+    value : object
+        What the text after the equals sign means in YAML.
+    """
+
+    override: str
+    keys: tuple[str, ...]
+    value: Any
+
+
+def parse_overrides(overrides: Sequence[str], problems: list[str]) -> list[Assignment]:
+    """Take the overrides apart. What is wrong with them is added to the problems."""
+    assignments: list[Assignment] = []
+    for override in overrides:
+        parsed, shown = _parse_key_path(override), shown_override(override)
+        if parsed is None:
+            problems.append(
+                f"--set {shown}: found no key path with a value. Expected key.path=value. Put a "
+                "name with a dot in quotes, as in 'attributes.\"capital.gain\".role=sensitive'"
+            )
+            continue
+        keys, text = parsed
+        try:
+            value, duplicates = read_yaml(text, keys)
+        except UnreadableError:
+            hint = f"Put a text with special signs in quotes: --set '{key_path(keys)}=\"...\"'"
+            problems.append(f"--set {shown}: the value is not valid YAML. {hint}")
+            continue
+        problems += [f"--set {shown}: {duplicate.line()}" for duplicate in duplicates]
+        assignments.append(Assignment(override, keys, value))
+    return assignments
+
+
+def shown_override(override: str) -> str:
+    """Return an override as messages quote it: not what it says of the seed, nor of passwords."""
+    keys, _, value = override.partition("=")
+    secret = "seed" in keys and "seed_file" not in keys and value
+    if not secret and is_secret_option(override):
+        return repr(f"{keys}={REDACTED}")
+    return repr(f"{keys}=(withheld)" if secret else override)
+
+
+def _parse_key_path(override: str) -> tuple[tuple[str, ...], str] | None:
+    """Cut an override into its key path and its value, or return None if it has no such form."""
+    keys: list[str] = []
+    position = 0
+    while (match := _SEGMENT.match(override, position)) is not None:
+        in_double, in_single, bare, end = match.groups()
+        keys.append(bare.strip() if bare is not None else in_double or in_single or "")
+        position = match.end()
+        if bare is not None and keys[-1] == "":
+            return None
+        if end == "=":
+            return tuple(keys), override[position:]
+    return None
+
+
+def assign(
+    document: dict[str, Any], assignment: Assignment, problems: list[str], said: str = "--set "
+) -> None:
+    """Set the value at a key path. What is wrong, and where it was said, is added to the problems.
+
+    Parameters
+    ----------
+    document : dict
+    assignment : Assignment
+    problems : list of str
+    said : str
+        What stands before the key path in messages.
+    """
+    keys, section = assignment.keys, document
+    for depth, key in enumerate(keys[:-1], start=1):
+        inner = section.get(key)
+        if isinstance(inner, str) and (short := _SHORT_FORMS.get((keys[0], depth))) is not None:
+            inner = {short: inner}
+        elif inner is None:
+            inner = {}
+        elif not isinstance(inner, dict):
+            problems.append(
+                f"{said}{shown_override(assignment.override)}: found "
+                f"{found_at(keys[:depth], inner)} at {key_path(keys[:depth])}. Expected a mapping "
+                "there. Set it as a whole"
+            )
+            return
+        section[key] = inner
+        section = inner
+    section[keys[-1]] = assignment.value
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes numbers of thousands of digits, too, which Python refuses in decimal."""
+
+
+def _represent_int(dumper: yaml.SafeDumper, value: int) -> yaml.ScalarNode:
+    text = str(value) if abs(value) < _LONGEST else hex(value)
+    return dumper.represent_scalar("tag:yaml.org,2002:int", text)
+
+
+_Dumper.add_representer(int, _represent_int)
+
+
+def written_overrides(settings: Mapping[str, Any]) -> list[str]:
+    """Write settings as ``--set`` takes them."""
+    written = {
+        key: yaml.dump(value, Dumper=_Dumper, default_flow_style=True, width=float("inf"))
+        for key, value in settings.items()
+    }
+    return [f"{key}={text.removesuffix(_END).strip()}" for key, text in written.items()]
+
+
+# It is a secret, so nothing here quotes it: not what was found in the file nor in the variable.
+
+SEED_VARIABLE = "ANONSPARK_SEED"
+"""Environment variable that may hold the seed."""
+
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
+_EXPECTED = f"Expected one whole number from {_SMALLEST} to {_LARGEST}"
+_NUMBER = re.compile(r"[-+]?[0-9]{1,30}")
+
+
+def fill_in_seed(
+    document: dict[str, Any], read: TextReader, problems: list[str], *, needed: bool
+) -> SparkNeededError | None:
+    """Put the seed into a configuration that says where it is kept.
+
+    Parameters
+    ----------
+    document : dict
+        The configuration before it is checked. Its ``execution.seed`` is set.
+    read : callable
+        Reads the file where it is at an address. Others are local.
+    problems : list of str
+        What is wrong is added.
+    needed : bool
+        Whether the seed is asked for at all. If not, neither file nor variable is read, so that
+        readers of a release need no secret.
+
+    Returns
+    -------
+    SparkNeededError or None
+        To be raised where nothing else is wrong: the file can be read through Spark alone.
+    """
+    execution = document.get("execution", {})
+    if not isinstance(execution, dict):
+        # Reported with everything else that has the wrong type.
+        return None
+    path = execution.get("seed_file")
+    keys = [f"execution.{key}" for key in ("seed", "seed_file") if execution.get(key) is not None]
+    if needed and SEED_VARIABLE in os.environ:
+        keys.append(f"the environment variable {SEED_VARIABLE}")
+    if len(keys) > 1:
+        problems.append(
+            f"{' and '.join(keys)}: found the seed in {len(keys)} places. Expected it in one of "
+            f"execution.seed, execution.seed_file and {SEED_VARIABLE}. Keep one of them"
+        )
+        execution.pop("seed_file", None)
+        return None
+    if path is None or not needed:
+        # What is no text is left to the check of types.
+        if path is None or isinstance(path, str):
+            execution.pop("seed_file", None)
+        if needed and SEED_VARIABLE in os.environ:
+            seed = _number(os.environ[SEED_VARIABLE])
+            if seed is None:
+                problems.append(
+                    f"{SEED_VARIABLE}: the environment variable holds something else. {_EXPECTED}. "
+                    "Correct it, or unset it"
+                )
+            else:
+                document["execution"] = execution | {"seed": seed}
+        return None
+    if not isinstance(path, str) or not path:
+        return None
+    try:
+        execution["seed"] = _read_seed(path, read)
+    except SparkNeededError as error:
+        # The rest is checked meanwhile.
+        execution["seed"] = 0
+        return error
+    except ConfigurationError as error:
+        execution.pop("seed_file")
+        problems += error.problems
+    return None
+
+
+def _number(text: str) -> int | None:
+    """Return the number that a text holds, or None if it holds anything else."""
+    if not _NUMBER.fullmatch(text.strip()):
+        return None
+    number = int(text)
+    return number if _SMALLEST <= number <= _LARGEST else None
+
+
+def _read_seed(path: str, read: TextReader) -> int:
+    """Read the file of the seed.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be read, or holds something else. What it holds is not quoted.
+    """
+    shown = redact(path)
+    # A message is one line, whatever the path.
+    where = f"execution.seed_file: {shown if shown.isprintable() else repr(shown)}"
+    expected = "a file that holds the seed"
+    text = read_or_explain(path, lambda name: read_named_text(name, read), where, expected)
+    seed = _number(text)
+    if seed is None:
+        raise ConfigurationError(
+            f"{where}: the file holds something else. {_EXPECTED} and nothing else. Correct it"
+        )
+    return seed
+
+
+def is_readable_by_others(path: str) -> bool:
+    """Return whether another user than its owner may read a file of the local disk.
+
+    Parameters
+    ----------
+    path : str
+        Of the file of the seed. Nothing is known of addresses of other file systems.
+    """
+    try:
+        mode = Path(local_path(path) or path).stat().st_mode
+    except (OSError, ValueError):
+        # Not on this disk, or gone since it was read.
+        return False
+    return stat.S_ISREG(mode) and bool(mode & (stat.S_IRGRP | stat.S_IROTH))
+
+
+# No valid configuration is nested deeper; what is deeper is an unknown key or a wrong type, and
+# reported without a look inside. (A YAML alias may even refer to what encloses it.)
+_DEEPEST = 6
+
+_TOO_LARGE = 10**1000
+
+
+def copy_document(value: Any, location: Location, problems: list[str]) -> Any:
+    """Copy a document so that aliases share nothing, without keys that are no text.
+
+    Parameters
+    ----------
+    value : object
+        As read from YAML, or given by a program.
+    location : tuple of str and int
+        Where it stands in the configuration.
+    problems : list of str
+        What is wrong with its texts, keys and numbers is added.
+    """
+    if len(location) >= _DEEPEST:
+        return value
+    if isinstance(value, str):
+        _require_characters(value, location, problems)
+        return value
+    if isinstance(value, list):
+        return [copy_document(entry, (*location, i), problems) for i, entry in enumerate(value)]
+    if isinstance(value, int) and abs(value) >= _TOO_LARGE:
+        # Python writes no such number, so that messages and fingerprints would fail.
+        problems.append(
+            f"{key_path(location) or 'configuration'}: found {found(value)}. Expected at most "
+            "1,000 digits. Correct it"
+        )
+        return 2
+    if not isinstance(value, Mapping):
+        return value
+    copied: dict[str, object] = {}
+    for key, inner in value.items():
+        if isinstance(key, str):
+            _require_characters(key, (*location, key), problems)
+            copied[key] = copy_document(inner, (*location, key), problems)
+        else:
+            problem = f"found {found(key)} as a key. Expected a text. Put it in quotes"
+            problems.append(f"{key_path(location) or 'configuration'}: {problem}")
+    return copied
+
+
+def _require_characters(text: str, location: Location, problems: list[str]) -> None:
+    """Refuse halves of characters (lone surrogates), which neither files nor Java take."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        problems.append(
+            f"{key_path(location) or 'configuration'}: found half of a character (a surrogate, "
+            "U+D800 to U+DFFF) in a text. Expected whole ones. In YAML write \\U0001F600 for a "
+            "character beyond \\uFFFF"
+        )
+
 
 SELECTION = "selection"
 """The section that ``anonspark select`` alone reads."""

@@ -1,4 +1,4 @@
-"""Define the ``output`` section: the place and form of the release."""
+"""Define the sections ``output`` and ``execution``: where a release goes, how the work is done."""
 
 from __future__ import annotations
 
@@ -9,6 +9,43 @@ from pydantic import Field
 
 from anonspark.config.problems import Finding, found
 from anonspark.config.section import NonEmptyText, Section
+
+
+class ExecutionOptions(Section):
+    """The options of the work."""
+
+    # The same release, whoever makes it.
+    engine: Literal["auto", "local", "spark"] = Field(default="auto", exclude=True)
+    """Who does the work: this process, without Java (local), or Spark. auto takes local where no
+    Spark is given, input and output are local files of formats that it knows, and the input has at
+    most an eighth of the available memory on the disk."""
+
+    task_rows: int = Field(default=250_000, ge=1)
+    """Largest number of rows that one task finishes on its own."""
+
+    seed: int = Field(default=0, repr=False, ge=-(2**63), le=2**63 - 1)
+    """Mixed into record hashes and random choices. Keep it secret in production, and draw it at
+    random from the whole range, so that its fingerprint does not give it away."""
+
+    # The same number makes the same release, wherever it is kept.
+    seed_file: NonEmptyText | None = Field(default=None, exclude=True)
+    """File that holds the seed and nothing else, instead of seed: a path of the driver's local
+    disk, or any Hadoop URI. The environment variable ANONSPARK_SEED is a third place for it. The
+    seed stands in one of them."""
+
+    staging_path: NonEmptyText | None = None
+    """Private directory that all executors reach, below which a run keeps raw records and its
+    finished rounds until it ends. null: beside output.path."""
+
+    def _problems(self) -> Iterator[Finding]:
+        if self.seed_file is not None and "seed" not in self.model_fields_set:
+            # Else the file would be passed over, and the seed would be 0.
+            yield Finding(
+                ("seed_file",),
+                "found a file that was not read. Expected load_configuration or "
+                "parse_configuration to read it. Use one of them",
+            )
+
 
 OutputMode = Literal["error", "overwrite"]
 OutputStyle = Literal["interval", "bounds", "mean"]
@@ -42,6 +79,11 @@ class OutputOptions(Section):
     copies: list[Literal["csv"]] = Field(default=[])
     """Other forms of the records: csv writes them again to the directory copies, for spreadsheets
     and other programs that read no Parquet."""
+
+    file_rows: int | None = Field(default=None, ge=10_000)
+    """Records of a file of the release, about. A task holds a whole file in memory. null: 250,000,
+    or 64 MiB before compression, and up to four times as many where that makes more than 1,000
+    files."""
 
     pseudonyms: dict[str, NonEmptyText] = Field(default={})
     """An identifier that privacy.unit names, and the column that holds a pseudonym of the person in

@@ -8,7 +8,7 @@ from typing import Any, cast
 from anonspark.config.attributes import Role
 from anonspark.config.input import CATALOG_TABLE
 from anonspark.config.problems import found, key_path
-from anonspark.config.source_positions import Positions
+from anonspark.config.yaml_reading import Positions
 from anonspark.core.criterion import CRITERIA, foreign_criterion
 
 ROLE_LISTS: dict[str, Role] = {

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from anonspark.config.problems import found, nearest
-from anonspark.core.run_dates import RUN_DATE_VARIABLE
+from anonspark.core.run_ids import RUN_DATE_VARIABLE
 
 RUN_DATE = "run_date"
 """The variable for the day of the run in a file."""

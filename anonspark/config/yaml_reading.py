@@ -1,20 +1,180 @@
-"""YAML as it is written: with the keys that are there twice, and dates as text."""
+"""YAML as it is written: positions of keys, keys that are there twice, and dates as text."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from anonspark.config.documents import Document
 from anonspark.config.problems import Finding, Location, found, is_secret_place, key_path
 from anonspark.config.reading import TextReader, read_local_text, read_or_explain
 from anonspark.config.variables import fill_in
 from anonspark.errors import ConfigurationError, SparkNeededError
 from anonspark.redaction import hide, is_secret_option
+
+_KEY_PATH = re.compile(r"[a-z][^ /]*\Z|[a-z].*\"")
+_LAST_STEP = re.compile(r"""(?:\.?"[^"]*"|\.?'[^']*'|\[\d+\]|\.?[^."'\[\]]+)\Z""")
+
+Positions = Mapping[str, tuple[int, int]]
+"""Key path to line and column, both from 1 on."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """The places of a file's keys. Two configurations that say the same are equal without them.
+
+    Parameters
+    ----------
+    path : str
+        How messages name the file.
+    positions : mapping
+        Of its keys and entries.
+    replaced : tuple of str
+        Key paths of what ``--set`` gave, of which the file says nothing.
+    """
+
+    path: str = field(default="", compare=False)
+    positions: Positions = field(default_factory=dict, compare=False)
+    replaced: tuple[str, ...] = field(default=(), compare=False)
+
+    def key_path_of(self, problem: str) -> str:
+        """Return the key path that a problem begins with, as long as there is one."""
+        paths = (path for path in self.positions if problem.startswith(f"{path}: "))
+        longest = max(paths, key=len, default=None)
+        return problem.partition(": ")[0] if longest is None else longest
+
+    def is_of_file(self, head: str) -> bool:
+        """Return whether a key path is the file's, and not one of ``--set``."""
+        if any(is_within(head, path) for path in self.replaced):
+            return False
+        return head in self.positions or not any(is_within(path, head) for path in self.replaced)
+
+    def before(self, head: str, *, is_whole: bool) -> str:
+        """Return file, line and column of a key, or of what should hold it, to begin a line with.
+
+        Parameters
+        ----------
+        head : str
+            Key path.
+        is_whole : bool
+            Whether all key paths are of this file, also those that are missing in it.
+
+        Returns
+        -------
+        str
+            Empty where the file says nothing of it.
+        """
+        position = self._position_of(head, is_whole=is_whole) if self.is_of_file(head) else None
+        return "" if position is None else f"{self.path}:{position[0]}:{position[1]}: "
+
+    def placed(self, problem: str) -> str:
+        """Return a problem, with its place if it begins with a key that the file has.
+
+        A section alone is no such place: what it lacks may be a default, or stand in a coding.
+        """
+        head = self.key_path_of(problem)
+        keys = (path for path in self.positions if path == head or "." in path)
+        if not any(is_within(head, path) for path in keys):
+            return problem
+        return f"{self.before(head, is_whole=False)}{problem}"
+
+    def _position_of(self, head: str, *, is_whole: bool) -> tuple[int, int] | None:
+        if head not in self.positions and not _KEY_PATH.match(head):
+            return None
+        while head:
+            if head in self.positions:
+                return self.positions[head]
+            shorter = _LAST_STEP.sub("", head)
+            if shorter == head:
+                return None
+            head = shorter
+        return self.positions.get("") if is_whole else None
+
+
+def is_within(head: str, path: str) -> bool:
+    """Return whether a key path is another one, or is below it."""
+    return head == path or head.startswith((f"{path}.", f"{path}["))
+
+
+class Document(dict[str, Any]):
+    """The mapping of a YAML file.
+
+    Parameters
+    ----------
+    content : mapping
+    path : str
+        How messages name the file.
+    positions : mapping
+        Of its keys and entries.
+    unset : mapping of str to sequence of str
+        Key paths at which a variable is missing, and what is said of it.
+    """
+
+    def __init__(
+        self,
+        content: Mapping[str, Any],
+        path: str = "",
+        positions: Positions | None = None,
+        unset: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        super().__init__(content)
+        self.path, self.positions, self.unset = path, positions or {}, unset or {}
+
+    def places(self, overridden: Sequence[Location] = ()) -> Places:
+        """Return where its keys stand, but of what was replaced."""
+        replaced = tuple(key_path(location) for location in overridden)
+        return Places(self.path, self.positions, replaced)
+
+    @contextmanager
+    def telling(
+        self, overridden: Sequence[Location] = (), *, is_whole: bool = True
+    ) -> Iterator[None]:
+        """Add the places in the file to the problems of a ``with`` block.
+
+        Parameters
+        ----------
+        overridden : sequence of tuple
+            What was replaced, so that the file says nothing of it.
+        is_whole : bool
+            Whether all key paths are of this file, also those that are missing in it.
+        """
+        try:
+            yield
+        except ConfigurationError as error:
+            if type(error) is not ConfigurationError:
+                raise  # it can be read through Spark alone
+            problems = self._placed(error.problems, overridden, is_whole=is_whole)
+            raise ConfigurationError(*problems) from None
+
+    def _placed(
+        self, problems: Sequence[str], overridden: Sequence[Location], *, is_whole: bool
+    ) -> list[str]:
+        """Return problems with file, line and column."""
+        places = self.places(overridden)
+        placed = []
+        for problem in problems:
+            head = places.key_path_of(problem)
+            if places.is_of_file(head) and problem not in self.unset.get(head, [problem]):
+                continue  # what it would hold is not known
+            placed.append(f"{places.before(head, is_whole=is_whole)}{problem}")
+        return list(dict.fromkeys(placed))
+
+    def still_wrong(self, problems: Sequence[str], overridden: Sequence[Location]) -> list[str]:
+        """Return problems without those of variables that only stand in what was replaced."""
+        replaced = [key_path(location) for location in overridden]
+        unneeded = {
+            problem
+            for key, messages in self.unset.items()
+            for problem in messages
+            if any(is_within(key, path) for path in replaced)
+        }
+        return [problem for problem in problems if problem not in unneeded]
+
 
 _QUOTES = " (inside of { } and [ ] a text with ${...} has to be in quotes)"
 _USUAL_CAUSES = (

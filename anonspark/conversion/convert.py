@@ -81,14 +81,14 @@ def convert(
         If the file cannot be written.
     """
     _require(out, options, overwrite=overwrite)
-    found = listed_files(LocalFiles(), files, "FILE")
-    if not found or any(file.folders for file in found):
+    listed = listed_files(LocalFiles(), files, "FILE")
+    if not listed or any(file.folders for file in listed):
         raise DataError(
             f"FILE: {', '.join(files)}: found no file, only the lock of a workbook that is open "
             "(~$...), or folders that name a column. Expected files. Convert those of each folder "
             "apart, to a folder of the same name"
         )
-    paths = list(dict.fromkeys(file.path for file in found))
+    paths = list(dict.fromkeys(file.path for file in listed))
     target = None
     try:
         number, target = tempfile.mkstemp(".converting", ".", Path(out).absolute().parent)

@@ -8,30 +8,488 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
+import re
 import resource
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, time, timedelta
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 from pyarrow import parquet
 
-from anonspark.conversion.columns import (
-    NUMBER,
-    Column,
-    Meaning,
-    converted,
-    labels_that_apply,
-    meaning_of,
-    text_of,
-    unite,
-)
-from anonspark.conversion.workbooks import read_sheet
 from anonspark.engine.compression import unpacked
+from anonspark.engine.csv_beginning import has_header
 from anonspark.errors import ConfigurationError, DataError
+
+_1960, _1582 = datetime(1960, 1, 1), datetime(1582, 10, 14)
+_NUMBERS = {"integer", "float", "number"}
+_TYPES = {
+    "boolean": pa.bool_(),
+    "day": pa.date32(),
+    "empty": pa.string(),
+    "float": pa.float32(),
+    "integer": pa.int64(),
+    "moment": pa.timestamp("us"),
+    "number": pa.float64(),
+    "seconds": pa.float64(),
+    "text": pa.string(),
+}
+
+Meaning = tuple[str, Callable[[Any], Any]]
+"""The kind of a column's values, and what converts numbers to them. It raises if one is none."""
+
+
+def whole_day(moment: datetime) -> date:
+    """Return the day of a moment, whose time of day must not get lost."""
+    if moment.time() != time.min:
+        raise ValueError
+    return moment.date()
+
+
+def _moment(zero: datetime, unit: str, count: float) -> datetime:
+    return zero + timedelta(**{unit: count})
+
+
+def _day(zero: datetime, unit: str, count: float) -> date:
+    return whole_day(_moment(zero, unit, count))
+
+
+def _whole(count: float) -> int:
+    if count != int(count):
+        raise ValueError
+    return int(count)
+
+
+def _month(months: int, count: float) -> date:
+    """Return the first day of one of the months, quarters or half-years since 1960."""
+    month = _whole(count) * months
+    return date(1960 + month // 12, month % 12 + 1, 1)
+
+
+def _week(count: float) -> date:
+    """Return the first day of a week of Stata, of which a year has 52."""
+    return date(1960 + _whole(count) // 52, 1, 1) + timedelta(days=7 * (_whole(count) % 52))
+
+
+NUMBER: Meaning = ("number", float)
+_SECONDS: Meaning = ("seconds", float)
+
+# Display formats without width and decimals. What is not here is refused, never guessed at.
+_FORMATS: dict[str, dict[str, Meaning]] = {
+    "spss": {
+        r"F|N|E|Z|COMMA|DOT|DOLLAR|PCT|CC[A-E]|IB|PIB|PIBHEX|P|PK|RB|RBHEX": NUMBER,
+        r"[AESJ]?DATE|MOYR|QYR|WKYR": ("day", partial(_day, _1582, "seconds")),
+        r"DATETIME|YMDHMS": ("moment", partial(_moment, _1582, "seconds")),
+        r"[DM]?TIME": _SECONDS,
+    },
+    "sas": {
+        # Whatever part of a day these show, the value is a whole one.
+        r"([EB]8601|IS8601)DA|DATE|DAY|(DDMMYY|MMDDYY|YYMMDD)[BCDNPS]?|(YYMM|MMYY|YYQR?)[CDNPS]?"
+        r"|YYMON|YYQZ|MONYY|QTRR?|YEAR|MONTH|MONNAME|DOWNAME|WEEKDAY|(WEEK|WORD)DAT[EX]|WEEK[UVW]"
+        r"|JULIAN|JULDAY|NLDATE[A-Z]*": ("day", partial(_day, _1960, "days")),
+        r"DATETIME|DATEAMPM|MDYAMPM|DT(DATE|MONYY|WKDATX|YEAR|YYQC)|([EB]8601|IS8601)D[TN]"
+        r"|NLDATM[A-Z]*": ("moment", partial(_moment, _1960, "seconds")),
+        r"TIME|HHMM|HOUR|MMSS|([EB]8601|IS8601)TM|NLTIME": _SECONDS,
+        # Users name formats of numbers as they like.
+        r"(?!.*(DAT|DAY|TIM|MON|YY|YEAR|QTR|WEEK|JUL|8601|HOUR)"
+        r"|TOD|DT|NENGO|MINGUO|HEB|HDATE|EURDF).*": NUMBER,
+    },
+    "stata": {
+        r"%[-~0]*\d*([.,]\d+)?[gfe]c?|%21x|%(8|16)[HL]|": NUMBER,
+        r"%-?t?d.*": ("day", partial(_day, _1960, "days")),
+        r"%-?tc.*": ("moment", partial(_moment, _1960, "milliseconds")),
+        r"%-?tm.*": ("day", partial(_month, 1)),
+        r"%-?tq.*": ("day", partial(_month, 3)),
+        r"%-?th.*": ("day", partial(_month, 6)),
+        r"%-?tw.*": ("day", _week),
+        r"%-?ty.*": ("integer", _whole),
+    },
+}
+
+
+def meaning_of(program: str, display: str) -> Meaning | None:
+    """Return what a column counts by its display format, or None if the format is not known.
+
+    >>> meaning_of("stata", "%tcHH:MM")[0], meaning_of("sas", "MONYY7.")[0]
+    ('moment', 'day')
+    >>> meaning_of("stata", "%tbnyse")
+    """
+    if program != "stata":
+        display = re.sub(r"(?<=[A-Z])\d*(\.\d*)?$", "", display.upper())
+    formats = _FORMATS[program].items()
+    return next((meaning for form, meaning in formats if re.fullmatch(form, display)), None)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a file.
+
+    Parameters
+    ----------
+    name : str
+    source : str
+        Its type or display format in the file, for people.
+    kind : str
+        Of its values. ``empty`` fits to all others.
+    values : list
+        Codes if there are labels. None is missing.
+    labels : mapping of code to str
+    about : str
+        The variable's label.
+    note : str
+    """
+
+    name: str
+    source: str
+    kind: str
+    values: list[Any]
+    labels: Mapping[Any, str] = field(default_factory=dict)
+    about: str = ""
+    note: str = ""
+
+    def array(self) -> pa.Array:
+        """Return the values. Codes become labels, in the order of the codes.
+
+        A code without a label becomes its own text, as in haven's as_factor and in pandas.
+        """
+        if not self.labels:
+            return pa.array(self.values, _TYPES[self.kind])
+        codes = sorted({*self.labels, *self.values} - {None})
+        taken = set(self.labels.values())
+        texts = [self.labels.get(code) or _own_text(code, taken) for code in codes]
+        positions = {code: position for position, code in enumerate(codes)}
+        indices = pa.array([positions.get(value) for value in self.values], pa.int32())
+        return pa.DictionaryArray.from_arrays(indices, texts, ordered=True)
+
+
+def converted(
+    values: Sequence[Any], meaning: Meaning, rows: Sequence[int], name: str, path: str
+) -> list[Any]:
+    """Convert numbers that are not None to what they count.
+
+    Raises
+    ------
+    DataError
+        Naming the row of a number that counts none, as a day beyond the year 9999 or a half one.
+    """
+    kind, convert = meaning
+    result = []
+    for row, value in zip(rows, values, strict=True):
+        try:
+            result.append(None if value is None else convert(value))
+        except (ValueError, OverflowError, TypeError):
+            raise DataError(
+                f"{path}: the column {name!r}, row {row:,}: expected {kind} (days have no time "
+                "of day, years are 1 to 9999, workbooks keep numbers below 2^53, and a time of day "
+                f"is below 24 hours). Correct it, or read the bare number with --type {name}=number"
+            ) from None
+    return result
+
+
+def labels_that_apply(labels: Mapping[Any, str], *, of_text: bool) -> dict[Any, str]:
+    """Return the labels of a column that replace its codes, or none.
+
+    This follows from the labels and never from the values, so that no record decides how others
+    are read. A single label marks an end or an answer of its own, as "89 or older" does, and labels
+    that are equal would merge codes.
+    """
+    texts = {
+        code: text.strip()
+        for code, text in labels.items()
+        # Stata labels letters for missing values among the numbers.
+        if isinstance(code, str) == of_text and text.strip()
+    }
+    return texts if len(texts) >= 2 and len(set(texts.values())) == len(texts) else {}
+
+
+def _own_text(code: object, taken: Collection[str]) -> str:
+    """Return the text of a code without a label, which another code's label may be."""
+    text = text_of(code)
+    return f"code {text}" if text in taken else text
+
+
+def text_of(value: object) -> str:
+    """Return a value as text, whole numbers without a point."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def unite(parts: Sequence[tuple[str, Sequence[Column]]]) -> list[Column]:
+    """Unite the columns of several files of one table.
+
+    Raises
+    ------
+    DataError
+        Naming a column that is in some files only, or has other types or labels in some.
+    """
+    (first_file, columns), *others = parts
+    united = {column.name: column for column in columns}
+    for file, columns in others:
+        files = f"{first_file}, {file}"
+        lacking = united.keys() ^ {column.name for column in columns}
+        if lacking:
+            raise DataError(
+                f"{files}: only one of them has the column {min(lacking)!r}. Expected the same "
+                "columns in all files. Convert the files apart, or write them anew"
+            )
+        for column in columns:
+            united[column.name] = _united(united[column.name], column, files)
+    return list(united.values())
+
+
+def _united(first: Column, other: Column, files: str) -> Column:
+    """Return a column with the values of another file, in the wider type of numbers."""
+    kinds = {first.kind, other.kind} - {"empty"}
+    is_same = len(kinds) < 2 or kinds <= _NUMBERS
+    if not is_same or (
+        first.labels != other.labels and len(kinds) == len({first.kind, other.kind})
+    ):
+        raise DataError(
+            f"{files}: the column {first.name!r} has other types or value labels in one file than "
+            "in the other. Expected the same in all files. Write it anew, or say --type "
+            f"{first.name}=number if bare numbers will do"
+        )
+    filled = other if first.kind == "empty" else first
+    kind = "number" if len(kinds) > 1 else filled.kind
+    return replace(filled, kind=kind, values=first.values + other.values)
+
+
+Rows = dict[int, dict[int, tuple[str, Any]]]
+"""Cells that have a value, by row and column: the kind of each and its value."""
+
+_ROWS_LOOKED_AT = 1000
+# A sheet whose cells are further apart has some by mistake.
+_SPREAD, _SMALL = 20, 1_000_000
+_LONGEST = 2**53
+_NO_RESULT = "formula without a result"
+_READ = {"number", "text", "boolean", "day", "moment", "time", "seconds"}
+_KINDS = {"s": "text", "b": "boolean", "e": "error", "d": "text of a date"}
+
+
+def read_sheet(
+    content: IO[bytes], request: Mapping[str, Any], notes: list[str], path: str
+) -> list[Column]:
+    """Read the columns of a workbook's sheet.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is not certain which sheet, which row of names or which records are meant.
+    DataError
+        Naming a column with cells of several kinds, or cells that cannot be read as they look.
+    """
+    book = _open(content)
+    sheet = _chosen(book, request["sheet"], notes, path)
+    rows, parser = _cells(book, sheet)
+    if not rows:
+        raise DataError(f"{path}: no cell of the sheet has a value")
+    last_row, last_column = max(rows), max(map(max, rows.values()))
+    if last_row * last_column > _SPREAD * sum(map(len, rows.values())) + _SMALL:
+        raise DataError(
+            f"{path}: the sheet has cells far from the others, in row {last_row:,} or column "
+            f"{last_column:,}. Delete them, or copy the table to a new workbook"
+        )
+    header = _header_row(rows, path) if request["header_row"] is None else request["header_row"]
+    if header and header not in rows:
+        raise ConfigurationError(f"{path}: --header-row: row {header:,} has no cell with a value")
+    names = {column: text_of(cell[1]).strip() for column, cell in rows.get(header, {}).items()}
+    records = {row: cells for row, cells in rows.items() if row > header}
+    hidden = {int(row) for row, about in parser.row_dimensions.items() if _is_hidden(about)}
+    if hidden := hidden & records.keys():
+        if request["hidden"] not in ("keep", "drop"):
+            raise ConfigurationError(
+                f"{path}: {len(hidden):,} of {len(records):,} records are in rows that are hidden, "
+                "by a filter or by hand. They may be people who withdrew. Say --hidden drop to "
+                "leave them out, or --hidden keep to convert them"
+            )
+        notes.append(f"{path}: {len(hidden):,} hidden rows (--hidden {request['hidden']})")
+        if request["hidden"] == "drop":
+            records = {row: cells for row, cells in records.items() if row not in hidden}
+    for column in {column for cells in records.values() for column in cells} - names.keys():
+        names[column] = f"_c{column - 1}"
+    merged = () if parser.merged_cells is None else parser.merged_cells.mergeCell
+    for left, top, right, bottom in (cells.bounds for cells in merged):
+        if bottom >= header and any(column in names for column in range(left, right + 1)):
+            raise DataError(
+                f"{path}: the column {names.get(left, left)!r} has merged cells (row {top:,}), "
+                "which have one value together. Unmerge them, and fill each cell"
+            )
+    epoch, types = book.epoch, request["types"]
+    return [
+        _column(name, records, column, types.get(name), epoch, path)
+        for column, name in sorted(names.items())
+    ]
+
+
+def _open(content: IO[bytes]) -> Any:
+    """Open a workbook without its charts, links and properties, which no table needs."""
+    from openpyxl.packaging.manifest import Override
+    from openpyxl.reader.excel import ExcelReader
+    from openpyxl.styles.stylesheet import apply_stylesheet
+    from openpyxl.xml.constants import SHARED_STRINGS, XLSX
+
+    reader = ExcelReader(content, read_only=True, data_only=True, keep_links=False)
+    reader.read_manifest()
+    # Some programs leave them out of the list of parts.
+    for part, kind in (("xl/workbook.xml", XLSX), ("xl/sharedStrings.xml", SHARED_STRINGS)):
+        if part in reader.valid_files:
+            reader.package.Override.append(Override(f"/{part}", kind))
+    reader.read_strings()
+    reader.read_workbook()
+    apply_stylesheet(reader.archive, reader.wb)
+    reader.read_worksheets()
+    return reader.wb
+
+
+def _chosen(book: Any, asked: str | None, notes: list[str], path: str) -> Any:
+    """Choose the sheet that is named, or the only visible one that has a cell with a value."""
+    sheets = {sheet.title: sheet for sheet in book.worksheets}
+    if asked in sheets:
+        return sheets[asked]
+    filled = [name for name, sheet in sheets.items() if _cells(book, sheet, most=1)[0]]
+    visible = [name for name in filled if sheets[name].sheet_state == "visible"]
+    listed = ", ".join(repr(name) if name in visible else f"{name!r} (hidden)" for name in filled)
+    if asked or len(visible) != 1:
+        raise ConfigurationError(
+            f"{path}: found the sheets {listed or 'without a value only'}. Expected one visible "
+            "sheet with cells that have a value. Name the one that has the table: --sheet NAME"
+        )
+    if len(filled) > 1:
+        notes.append(f"{path}: of the sheets {listed}, only the visible one is converted")
+    return sheets[visible[0]]
+
+
+def _cells(book: Any, sheet: Any, most: int | None = None) -> tuple[Rows, Any]:
+    """Read the cells of a sheet, or of some rows, and return what else its parser has read."""
+    # The public readers have either hidden rows or little memory.
+    from openpyxl.worksheet._reader import FORMULA_TAG, WorkSheetParser
+
+    rows: Rows = {}
+    number_kind = cache(partial(_number_kind, book))
+
+    def read(element: Any) -> Any:
+        cell = parse(element)
+        value, kind = cell["value"], cell["data_type"]
+        kind = number_kind(cell["style_id"]) if kind == "n" else _KINDS.get(kind, kind)
+        if value is None and element.find(FORMULA_TAG) is not None and element.get("t") != "str":
+            kind, value = _NO_RESULT, _NO_RESULT
+        if value is not None and str(value).strip():
+            rows.setdefault(cell["row"], {})[cell["column"]] = (kind, value)
+        return cell
+
+    with sheet._get_source() as source:
+        parser = WorkSheetParser(source, sheet._shared_strings, data_only=True)
+        parse, parser.parse_cell = parser.parse_cell, read
+        for _ in parser.parse():
+            if most and len(rows) >= most:
+                break
+    return dict(sorted(rows.items())), parser
+
+
+def _is_hidden(row: Mapping[str, str]) -> bool:
+    return row.get("hidden", "0") in ("1", "true") or float(row.get("ht", 1)) == 0
+
+
+def _number_kind(book: Any, style: int) -> str:
+    """Return what a number is by the format of its cell."""
+    from openpyxl.styles.numbers import BUILTIN_FORMATS, STRIP_RE, is_datetime, is_timedelta_format
+
+    number = book._cell_styles[style].numFmtId
+    display = BUILTIN_FORMATS.get(number) if number < 164 else book._number_formats[number - 164]
+    if display is None:
+        return "date or time of a language"
+    if is_timedelta_format(display):
+        return "seconds"
+    kind = is_datetime(STRIP_RE.sub("", display.split(";")[0]).lower())
+    return {"date": "day", "datetime": "moment", "time": "time", None: "number"}[kind]
+
+
+def _header_row(rows: Rows, path: str) -> int:
+    """Return the number of the row that names the columns: the first one that is mostly filled."""
+    width = max(map(len, rows.values()))
+    first = next(row for row, cells in rows.items() if 2 * len(cells) > width)
+    looked_at = [cells for row, cells in rows.items() if row >= first][:_ROWS_LOOKED_AT]
+    columns = sorted({column for cells in looked_at for column in cells})
+    texts = [[text_of(cells.get(at, ("", ""))[1]) for at in columns] for cells in looked_at]
+    below = [[cells[at][0] for cells in looked_at[1:] if at in cells] for at in columns]
+    is_typed = any(2 * kinds.count("text") < len(kinds) for kinds in below)
+    is_named = is_typed and all(kind == "text" for kind, _ in rows[first].values())
+    if not is_named and not has_header(texts, []):
+        raise ConfigurationError(
+            f"{path}: nothing shows which row of the sheet names the columns. Say --header-row "
+            f"{first} if that one does, or --header-row 0 if none does, which calls them _c0, _c1 "
+            "and so on"
+        )
+    return first
+
+
+def _column(
+    name: str, records: Rows, column: int, asked: str | None, epoch: Any, path: str
+) -> Column:
+    """Return a column whose cells are of one kind."""
+    cells = [cells.get(column, ("", None)) for cells in records.values()]
+    first_rows: dict[str, int] = {}
+    for row, (kind, _) in zip(records, cells, strict=True):
+        first_rows.setdefault(kind, row)
+    errors = sum(kind == "error" for kind, _ in cells)
+    note = f"missing are {errors:,} cells with an error, such as #N/A" if errors else ""
+    values = [value if kind != "error" else None for kind, value in cells]
+    kinds = sorted(first_rows.keys() - {"", "error"})
+    numbers = {"text", "number", "boolean"}
+    meaning: Meaning
+    if asked == "number":
+        meaning = NUMBER
+    elif asked == "text" and numbers.issuperset(kinds):
+        meaning = ("text", text_of)
+    elif not kinds:
+        return Column(name, "no value", "empty", values, note=note)
+    elif len(kinds) > 1 or not _READ.issuperset(kinds):
+        listed = ", ".join(f"{kind} (row {first_rows[kind]:,})" for kind in kinds)
+        raise DataError(
+            f"{path}: the column {name!r} has cells of these kinds: {listed}. Expected one of "
+            "numbers, texts, days, moments or durations. Correct the cells (a spreadsheet program "
+            f"computes formulas), or read numbers and texts as texts with --type {name}=text"
+        )
+    else:
+        meaning = _meaning(kinds[0], epoch)
+    values = converted(values, meaning, list(records), name, path)
+    note = "; ".join(filter(None, ["time of day" * (kinds == ["time"]), note]))
+    return Column(name, " or ".join(kinds), meaning[0], values, note=note)
+
+
+def _within(low: float, count: float, high: float) -> float:
+    """Return a number that is in a range, its end left out."""
+    if not low <= count < high:
+        raise ValueError
+    return count
+
+
+def _meaning(kind: str, epoch: Any) -> Meaning:
+    """Return how numbers of a kind are converted."""
+    from openpyxl.utils.datetime import WINDOWS_EPOCH, from_excel
+
+    def moment(count: float) -> Any:
+        # Excel has a day before March 1900 that never was, and shows 0 as the 0th of January.
+        is_leap_day = epoch == WINDOWS_EPOCH and 60 <= count < 61
+        return from_excel(_within(61 if is_leap_day else 1, count, math.inf), epoch)
+
+    meanings: dict[str, Meaning] = {
+        "day": ("day", lambda count: whole_day(moment(count))),
+        "moment": ("moment", moment),
+        "number": ("number", lambda count: float(_within(-_LONGEST, count, _LONGEST))),
+        "seconds": ("seconds", lambda count: round(count * 86_400, 3)),
+        "time": ("seconds", lambda count: round(_within(0, count, 1) * 86_400, 3)),
+        "text": ("text", str),
+        "boolean": ("boolean", bool),
+    }
+    return meanings[kind]
+
 
 # Parquet gives up a larger dictionary, and the order of labels with it.
 _LARGEST_DICTIONARY = 1 << 28

@@ -2,17 +2,202 @@
 
 For each attribute, by itself: the share of the target's entropy that its values remove, taken from
 the original, and from a release. By Gibbs' inequality the second is not above the first, but for
-the smoothing. Below 0 it is where the release misleads. The formulas are in docs/utility.md.
+the smoothing. Below 0 it is where the release misleads. The formulas are in docs/algorithms.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from anonspark.core.arrays import Figures, Integers
+
+Floats = npt.NDArray[np.float64]
+
+NEARLY = 0.95
+"""Share of records for which a dependency must hold to be reported."""
+
+WITHIN = 0.05
+"""Share of a column's range by which a number may be missed that is given away nearly."""
+
+_GAINED = 0.8
+"""Share of the wrong guesses without the first column that it must correct."""
+
+# What lies further out than these shares of the values says nothing of a column's range.
+_OUTERMOST = 0.01
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """A column that gives another one away.
+
+    Parameters
+    ----------
+    column : str
+    determines : str
+    holds : float
+        Share of records for which the most frequent value of the second column, given the first,
+        is theirs (1 - g3 of Kivinen and Mannila 1995): 1 if the first determines the second.
+    records : int
+        Of which it is measured: those whose value of the first column another record has, too.
+    within : float or None
+        Share of the second column's range by which what is guessed may miss. None if it is the
+        value itself.
+    """
+
+    column: str
+    determines: str
+    holds: float
+    records: int
+    within: float | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Return whether it holds for all records of the sample."""
+        return self.holds == 1 and self.within is None
+
+    def as_dict(self) -> dict[str, object]:
+        """Return it as JSON has it."""
+        return {**self.__dict__, "exact": self.exact}
+
+
+def find_dependencies(
+    names: Sequence[str],
+    codes: Sequence[Integers],
+    determinants: Sequence[str],
+    determined: Sequence[str] | None = None,
+    numbers: Mapping[str, Floats] | None = None,
+) -> list[Dependency]:
+    """Find which columns give which away.
+
+    Parameters
+    ----------
+    names : sequence of str
+    codes : sequence of int64 ndarray of shape (n,)
+        Of each column, from 0 up to below n. Missing is a value like others.
+    determinants : sequence of str
+        The columns to begin with.
+    determined : sequence of str or None
+        Those that they may give away. None are all.
+    numbers : mapping of str to float64 ndarray of shape (n,), or None
+        Of the columns that are numbers, days or times, NaN where they are missing. Of these it
+        counts, too, if they are given away within :data:`WITHIN` of their range: by the median of
+        the records that have the same value, or, where values of a number hardly repeat, by the
+        records that have the next lower and the next higher one.
+
+    Returns
+    -------
+    list of Dependency
+        That hold for at least :data:`NEARLY` of the records, for much more than what one value for
+        all would be right for, and of a column whose values repeat in at least half of the records.
+    """
+    by_name = dict(zip(names, codes, strict=True))
+    numeric = numbers or {}
+    dependencies = []
+    for first in determinants:
+        sizes = np.bincount(by_name[first])
+        repeated = sizes[by_name[first]] > 1
+        records = int(repeated.sum())
+        repeats = bool(records) and 2 * records >= len(repeated)
+        groups = by_name[first][repeated]
+        for second in names if determined is None else determined:
+            if second == first:
+                continue
+            dependency: Dependency | None = None
+            if repeats:
+                dependency = _exactly(first, second, groups, by_name[second][repeated])
+            if dependency is None and second in numeric:
+                if repeats:
+                    dependency = _nearly(first, second, groups, numeric[second][repeated])
+                elif first in numeric:
+                    dependency = _by_neighbors(first, second, numeric, by_name[second])
+            if dependency is not None:
+                dependencies.append(dependency)
+    return dependencies
+
+
+def _exactly(first: str, second: str, groups: Integers, values: Integers) -> Dependency | None:
+    """Return whether the most frequent value of each group is nearly always right."""
+    base = int(np.bincount(values).max())
+    return _judged(first, second, most_frequent(groups, values), base, len(groups), None)
+
+
+def _nearly(first: str, second: str, groups: Integers, numbers: Floats) -> Dependency | None:
+    """Return whether the median of each group is nearly always close."""
+    present = ~np.isnan(numbers)
+    if 2 * present.sum() < len(present):
+        return None
+    groups, numbers = groups[present], numbers[present]
+    order = np.lexsort((numbers, groups))
+    numbers, sizes = numbers[order], np.bincount(groups)
+    ends = np.cumsum(sizes)
+    sizes, ends = sizes[sizes > 0], ends[sizes > 0]
+    # In all groups but the even ones this is the median; there it is one of the two in the middle.
+    guessed = np.repeat(numbers[ends - 1 - sizes // 2], sizes)
+    return _close(first, second, guessed, numbers)
+
+
+def _by_neighbors(
+    first: str, second: str, numbers: Mapping[str, Floats], codes: Integers
+) -> Dependency | None:
+    """Return whether records with the next values of a number are nearly always close."""
+    present = ~(np.isnan(numbers[first]) | np.isnan(numbers[second]))
+    # Equal ones in no order that their values would decide.
+    order = np.lexsort((codes[present] * 0x9E3779B1 % 2**32, numbers[first][present]))
+    values = numbers[second][present][order]
+    if len(values) < max(3, len(present) / 2):
+        return None
+    return _close(first, second, (values[:-2] + values[2:]) / 2, values[1:-1])
+
+
+def _close(first: str, second: str, guessed: Floats, values: Floats) -> Dependency | None:
+    """Return whether guesses are nearly always within a small part of the range."""
+    if not len(values):
+        return None
+    low, middle, high = np.quantile(
+        values, (_OUTERMOST, 0.5, 1 - _OUTERMOST), method="inverted_cdf"
+    )
+    most = WITHIN * (high - low)
+    right, base = (int((np.abs(guess - values) <= most).sum()) for guess in (guessed, middle))
+    return _judged(first, second, right, base, len(values), WITHIN)
+
+
+def _judged(
+    first: str, second: str, right: int, base: int, records: int, within: float | None
+) -> Dependency | None:
+    """Return a dependency if it holds nearly, and says much more than one value for all."""
+    if base == records or right < NEARLY * records or right - base < _GAINED * (records - base):
+        return None
+    return Dependency(first, second, right / records, records, within)
+
+
+def most_frequent(groups: Integers, values: Integers) -> int:
+    """Return how many records have the most frequent value of their group."""
+    pairs, which = dense_codes(groups * (np.int64(values.max()) + 1) + values)
+    counts = np.bincount(pairs)
+    of_groups = which // (int(values.max()) + 1)
+    best = np.zeros(int(groups.max()) + 1, np.int64)
+    np.maximum.at(best, of_groups, counts)
+    return int(best.sum())
+
+
+def joined_codes(first: Integers, second: Integers) -> Integers:
+    """Return codes of the pairs of two columns."""
+    # Below n * n, which 64 bits hold.
+    return dense_codes(first * (np.int64(second.max(initial=0)) + 1) + second)[0]
+
+
+def dense_codes(numbers: Integers) -> tuple[Integers, Integers]:
+    """Return codes of numbers, from 0 on, and the number of each code."""
+    coded = pa.array(numbers).dictionary_encode()
+    codes: Integers = coded.indices.to_numpy().astype(np.int64)
+    return codes, coded.dictionary.to_numpy()
+
 
 QUANTILES = 20
 """Into so many parts the present values of numbers and times are divided."""
@@ -75,3 +260,134 @@ def association_loss(before: Sequence[float | None], after: Sequence[float | Non
     if total <= LEAST_ASSOCIATION:
         return None
     return 1 - math.fsum(value for value in after if value is not None) / total
+
+
+# For a private choice scores are whole numbers, and adding one record changes those of all
+# attributes by something in one common interval, whose width is documented with each.
+
+UNITS = 256
+"""Units of a whole score for a record."""
+
+_BINARY_PLACES = 40
+
+
+def gini_score(counts: Integers) -> int:
+    """Return the sum over rows of the squares of their cells by the records of the row, in units.
+
+    Parameters
+    ----------
+    counts : int64 ndarray of shape (rows, c)
+
+    Returns
+    -------
+    int
+        From 0 to 256 times the records. One record more changes it by -256 to 256.
+    """
+    return sum(
+        UNITS * sum(cell * cell for cell in row) // total
+        for row in counts.tolist()
+        if (total := sum(row))
+    )
+
+
+def information_score(counts: Integers, records_at_most: int | None = None) -> int:
+    """Return minus the records times the entropy of the target given the rows, in units of bits.
+
+    Parameters
+    ----------
+    counts : int64 ndarray of shape (rows, c)
+    records_at_most : int or None
+        Rows of more records are scored by :func:`_capped_bits`. None scores no row so.
+
+    Returns
+    -------
+    int
+        One record more changes it by at most :func:`width_of_information`, however many there are.
+    """
+    terms = []
+    for row in counts.tolist():
+        total = sum(row)
+        if records_at_most is None or total <= records_at_most:
+            terms += [cell * math.log2(cell) for cell in row if cell]
+            terms += [-total * math.log2(total)] if total else []
+        else:
+            terms.append(-_capped_bits(row, _largest_change(records_at_most - 1)))
+    return math.floor(UNITS * math.fsum(terms))
+
+
+def _capped_bits(row: Sequence[int], most: float) -> float:
+    """Return the bits of the classes of a row, where no record takes more than so many.
+
+    The fewest bits that any code of the classes takes, whose words have ``most`` bits at most: the
+    rarest classes take as many each, the others their entropy. Of each code one record more takes
+    0 to ``most`` bits more, and so does it of the best one.
+    """
+    total, counted, logarithms = sum(row), 0, 0
+    fewest = _exact(most) * total
+    for cell in sorted(filter(None, row), reverse=True):
+        counted += cell
+        logarithms += _exact(cell * math.log2(cell))
+        bits = _exact(counted * math.log2(counted)) - logarithms + _exact(most) * (total - counted)
+        fewest = min(fewest, bits)
+    return math.ldexp(fewest, -_BINARY_PLACES)
+
+
+def _exact(bits: float) -> int:
+    """Return a number of bits as a whole number, so that sums of many are not rounded."""
+    return int(math.ldexp(bits, _BINARY_PLACES))
+
+
+WIDTH_OF_GINI = 2 * UNITS
+"""Width of the interval in which one record changes all scores of :func:`gini_score`."""
+
+
+def width_of_information(records_at_most: int) -> int:
+    """Return the same of :func:`information_score` with the same bound, for tables of any size."""
+    return math.ceil(UNITS * _largest_change(records_at_most - 1)) + 2
+
+
+def _largest_change(x: int) -> float:
+    """Return (x + 1) log2(x + 1) - x log2 x."""
+    return math.log2(x + 1) + x * math.log2(1 + 1 / x) if x else 0.0
+
+
+def chi_square(counts: Figures | Integers) -> float:
+    """Return chi-square of a table. Cells whose expectation is 0 are left out."""
+    total = counts.sum()
+    if total <= 0:
+        return 0.0
+    # In whole numbers the products of many records would be beyond 64 bits.
+    of_rows, of_columns = (counts.sum(axis=axis).astype(np.float64) for axis in (1, 0))
+    expected = np.outer(of_rows, of_columns) / total
+    some = expected > 0
+    return math.fsum(((counts[some] - expected[some]) ** 2 / expected[some]).tolist())
+
+
+def information_gain(counts: Figures | Integers) -> float:
+    """Return the bits of information about the target in the rows of a table."""
+    total = counts.sum()
+    if total <= 0:
+        return 0.0
+    rows = [count.sum() / total * entropy(count) for count in counts if count.sum() > 0]
+    return entropy(counts.sum(axis=0)) - math.fsum(rows)
+
+
+def cleaned(noisy: Integers, scale: float) -> Integers:
+    """Return a noisy table of which scores can be made.
+
+    Parameters
+    ----------
+    noisy : int64 ndarray of shape (rows, c)
+    scale : float
+        Of the noise.
+
+    Returns
+    -------
+    int64 ndarray of shape (other rows, c)
+        Rows below the largest noise that is to be expected are one row. No cell is below 0.
+    """
+    low = noisy.sum(axis=1) < scale * math.log(noisy.size)
+    parts: Sequence[Integers] = [noisy[~low]]
+    if low.any():
+        parts = [*parts, noisy[low].sum(axis=0, keepdims=True)]
+    return np.maximum(np.concatenate(parts), 0)

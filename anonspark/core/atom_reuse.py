@@ -158,6 +158,18 @@ class AtomDemand:
     now: Mapping[str, int] = field(default_factory=dict)
 
 
+def _enough_of(gone: Integers, rows: Integers, people: Sequence[bytes] | None, k: int) -> int:
+    """Return how many persons make k with those who are gone, one at least."""
+    if people is None:
+        return max(1, k - len(gone))
+    counted = {people[row] for row in gone.tolist()}
+    for number, row in enumerate(rows.tolist(), start=1):
+        counted.add(people[row])
+        if len(counted) >= k:
+            return number
+    return len(rows)
+
+
 def divide_atom(
     patterns: Integers,
     keys: Sequence[bytes],
@@ -213,17 +225,6 @@ def divide_atom(
         }
         return Stratum(len(rows), numbers_by_name)
 
-    def enough_of(gone: Integers, rows: Integers) -> int:
-        """Return how many of some persons make k with those who are gone, one at least."""
-        if people is None:
-            return max(1, demand.k - len(gone))
-        counted = {people[row] for row in gone.tolist()}
-        for number, row in enumerate(rows.tolist(), start=1):
-            counted.add(people[row])
-            if len(counted) >= demand.k:
-                return number
-        return len(rows)
-
     parts = {
         int(pattern): stratum(np.flatnonzero(patterns == pattern), inside.diversity)
         for pattern in np.unique(patterns)
@@ -240,7 +241,7 @@ def divide_atom(
         largest = min(left, key=lambda bits: (-sizes[bits], reading_order(bits, demand.recipients)))
         rows = np.flatnonzero(new == largest)
         rows = np.array(sorted(rows.tolist(), key=lambda row: keys[row]), np.int64)
-        need = enough_of(gone, rows)
+        need = _enough_of(gone, rows, people, demand.k)
         leaving, staying = rows[:need], rows[need:]
         enough = outside.holds(stratum(np.concatenate([gone, leaving]), then))
         if enough and inside.holds(stratum(staying, inside.diversity)):

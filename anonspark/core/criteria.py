@@ -1,21 +1,266 @@
-"""Define the requirements of every class, as the models check them."""
+"""Define the requirements of every class, and match sensitive values with people."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+import logging
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from anonspark.core.arrays import Integers
+from anonspark.core import extensions
+from anonspark.core.arrays import Figures, Integers
 from anonspark.core.criterion import Criterion
-from anonspark.core.group_judges import address_of
-from anonspark.core.sensitive import SensitiveAttribute
 from anonspark.kernels import criteria as kernel
 from anonspark.kernels.criteria import Requirements
-from anonspark.kernels.people import BY_PEOPLE
+from anonspark.kernels.people import BY_PEOPLE, match_values
+
+
+def matched_values(values: Integers, people: Integers, most: int) -> int:
+    """Return how many values can have a person of their own each who has it, at most ``most``.
+
+    Parameters
+    ----------
+    values, people : int64 ndarray of shape (n,)
+        Pairs of a value and a person who has it, in any order.
+    most : int
+    """
+    return len(match_values(*_different(values, people), most))
+
+
+def enough_pairs(values: Integers, people: Integers, most: int) -> tuple[Integers, Integers]:
+    """Return few of some pairs, for which :func:`matched_values` is the same.
+
+    Parameters
+    ----------
+    values, people, most
+        See :func:`matched_values`.
+
+    Returns
+    -------
+    values, people : int64 ndarray of shape (fewer,)
+        ``most`` pairs, or those of the first ``most`` people of each value and the first ``most``
+        values of each person: at most 2 ``most``^2. Why that is enough: docs/algorithms.md.
+    """
+    values, people = _different(values, people)
+    chosen = match_values(values, people, most)
+    if len(chosen) < most:
+        chosen = np.flatnonzero(_places_in_runs(values) < most)
+        by_person = chosen[np.lexsort((values[chosen], people[chosen]))]
+        chosen = by_person[_places_in_runs(people[by_person]) < most]
+    return values[chosen], people[chosen]
+
+
+def matched_of_attributes(
+    first_value: Integers, most_matched: Sequence[int], items: Integers, people: Integers
+) -> list[int]:
+    """Return :func:`matched_values` of each sensitive attribute.
+
+    Parameters
+    ----------
+    first_value : int64 ndarray of shape (s + 1,)
+        Where the values of each attribute begin.
+    most_matched : sequence of int
+        Of each attribute how many values are asked for.
+    items, people : int64 ndarray of shape (n,)
+        Pairs of a value, numbered through all attributes, and a person.
+    """
+    matched = []
+    first = first_value.tolist()
+    for index, most in enumerate(most_matched):
+        chosen = (first[index] <= items) & (items < first[index + 1])
+        matched.append(matched_values(items[chosen], people[chosen], most) if most else 0)
+    return matched
+
+
+def _different(values: Integers, people: Integers) -> tuple[Integers, Integers]:
+    """Return each pair once, by value and person."""
+    order = np.lexsort((people, values))
+    values, people = values[order], people[order]
+    new = np.ones(len(order), bool)
+    new[1:] = (values[1:] != values[:-1]) | (people[1:] != people[:-1])
+    return values[new], people[new]
+
+
+def _places_in_runs(ordered: Integers) -> Integers:
+    """Return the place of each element among those that are equal to it and follow each other."""
+    new = np.ones(len(ordered), bool)
+    new[1:] = ordered[1:] != ordered[:-1]
+    starts = np.flatnonzero(new)
+    places: Integers = np.arange(len(ordered)) - starts[np.cumsum(new) - 1]
+    return places
+
+
+def comparable(values: pa.Array, *, as_text: bool) -> pa.Array:
+    """Return values so that equal ones are equal to Arrow, too.
+
+    Parameters
+    ----------
+    values : pyarrow.Array
+    as_text : bool
+        Whether they are compared as texts without blanks at their ends.
+    """
+    if pa.types.is_floating(values.type):
+        # -0.0 and 0.0 are one value.
+        values = pc.add(values, pa.scalar(0.0, values.type))
+    return pc.utf8_trim_whitespace(values.cast(pa.string())) if as_text else values
+
+
+@dataclass(frozen=True)
+class SensitiveAttribute:
+    """A sensitive attribute that a criterion is about.
+
+    Parameters
+    ----------
+    name : str
+        As configured.
+    column : str
+        Its staged column.
+    values : pyarrow.Array
+        Its different values in order. A null, which is a value of its own, comes last.
+    counts : int64 ndarray of shape (values,)
+        Records of the whole input with each value.
+    parents, heights : int64 ndarray of shape (nodes,)
+        Nodes of its hierarchy bottom up, the values first. Empty where it has none.
+    as_text : bool
+        Whether values are compared as texts without blanks at their ends, as those that a
+        hierarchy or a declared order lists.
+    """
+
+    name: str
+    column: str
+    values: pa.Array
+    counts: Integers
+    parents: Integers
+    heights: Integers
+    as_text: bool = False
+
+    @property
+    def shares(self) -> Figures:
+        """Share of each value in the whole input."""
+        shares: Figures = self.counts / max(int(self.counts.sum()), 1)
+        return shares
+
+    def encode(self, column: pa.Array | pa.ChunkedArray) -> Integers:
+        """Return the place of each value among :attr:`values`.
+
+        Raises
+        ------
+        ValueError
+            If a value is none of them: the data changed after they were counted.
+        """
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks()
+        coded = pa.types.is_dictionary(column.type)
+        values = comparable(column.dictionary if coded else column, as_text=self.as_text)
+        places = pc.index_in(values, value_set=self.values)
+        if coded:
+            missing = pc.index_in(pa.nulls(1, self.values.type), value_set=self.values)[0]
+            places = pc.if_else(column.is_null(), missing, places.take(column.indices))
+        if places.null_count:
+            raise ValueError("a sensitive value is unknown in the staged records")
+        encoded: Integers = places.to_numpy(zero_copy_only=False).astype(np.int64)
+        return encoded
+
+
+# A kernel calls a C function by its address, which takes seven numbers: the addresses of codes and
+# counts of the values that a group has, their number, the address of the shares of all values in
+# the whole input, their number, the records of the group, and the bound. It returns how many
+# records the group lacks at least, and 0 where it satisfies the criterion.
+#
+# A Python function is called with a :class:`GroupValues` and the bound. One with an ``address``,
+# as ``numba.cfunc`` makes it, is called as it is.
+
+
+class GroupValues(NamedTuple):
+    """The sensitive values of a group of records.
+
+    Attributes
+    ----------
+    codes : int64 ndarray of shape (values of the group,)
+        Codes of the values that the group has, ascending.
+    counts : int64 ndarray of shape (values of the group,)
+        Its records with each of them.
+    shares : float64 ndarray of shape (values,)
+        Share of each value in the whole input, by code.
+    size : int
+        Records of the group.
+    """
+
+    codes: Integers
+    counts: Integers
+    shares: Figures
+    size: int
+
+
+_LOGGER = logging.getLogger("anonspark")
+_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 6, ctypes.c_double)
+
+
+@cache
+def _as_c(judge: Callable[..., int], key: str) -> Any:
+    """Return a C function that calls one of Python. -1 stands for an exception."""
+
+    def call(*numbers: Any) -> int:
+        codes, counts, present, shares, values, size, bound = numbers
+        try:
+            return operator.index(
+                judge(
+                    GroupValues(
+                        _array(codes, present, ctypes.c_int64),
+                        _array(counts, present, ctypes.c_int64),
+                        _array(shares, values, ctypes.c_double),
+                        size,
+                    ),
+                    bound,
+                )
+            )
+        # A kernel can take none; its text may hold values.
+        except BaseException as error:  # noqa: BLE001
+            _LOGGER.error("privacy.%s: judging a group ends with %s", key, type(error).__name__)  # noqa: TRY400
+            return -1
+
+    return _FUNCTION(call)
+
+
+def _array(address: int, length: int, kind: Any) -> np.ndarray[Any, Any]:
+    return np.ctypeslib.as_array((kind * length).from_address(address))
+
+
+@cache
+def address_of(judge: Callable[..., int], key: str) -> int:
+    """Return the address of the C function that judges groups, in this process alone.
+
+    Parameters
+    ----------
+    judge : callable
+    key : str
+        Of the criterion.
+
+    Raises
+    ------
+    ConfigurationError
+        It cannot judge a class of two records with the same value.
+    """
+    address: Any = getattr(judge, "address", None)
+    if address is None:
+        address = ctypes.cast(_as_c(judge, key), ctypes.c_void_p).value
+    values, share = np.array([0, 2]), np.ones(1)
+    code = values.ctypes.data
+    lacks = _FUNCTION(address)(code, code + values.itemsize, 1, share.ctypes.data, 1, 2, 1.0)
+    plugin = extensions.extension(extensions.CRITERIA, key)
+    if lacks < 0 and plugin is not None:
+        problem = "its function fails, or returns less than 0, for a class of one value"
+        raise plugin.refused(extensions.CRITERIA, key, problem)
+    return int(address)
+
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 

@@ -59,7 +59,7 @@ class CriterionType:
         Of the section ``privacy`` that asks for it.
     kernel : str or callable
         Its constant in :mod:`anonspark.kernels.criteria`, which a configuration need not load. Of
-        another package the function that judges groups, see :mod:`anonspark.core.group_judges`.
+        another package the function that judges groups, see :mod:`anonspark.core.criteria`.
     words : str
         The criterion, for messages. Braces name its bound, c and kind.
     measured : str

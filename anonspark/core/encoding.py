@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from anonspark.core.arrays import Figures, Flags
 from anonspark.core.grids import Grid, gap, grid_text
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.core.kinds import Kind
+from anonspark.core.labels import Kind
 
 Codes = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.float64]
@@ -110,8 +110,8 @@ class QuasiIdentifier:
         ends = {self.lowest, self.missing_code}
         types = ((8, pa.int8()), (16, pa.int16()), (32, pa.int32()))
         fits = (
-            one
-            for bits, one in types
+            data_type
+            for bits, data_type in types
             if all(-(2 ** (bits - 1)) <= end < 2 ** (bits - 1) for end in ends)
         )
         return next(fits, pa.int64())
@@ -217,8 +217,8 @@ class QuasiIdentifier:
             case "category":
                 known = pa.array([*self.categories, *dict(self.folded)], self.arrow_type)
                 if pa.types.is_dictionary(column.type):
-                    found = pc.index_in(column.dictionary, value_set=known)
-                    index = found.take(column.indices)
+                    indices = pc.index_in(column.dictionary, value_set=known)
+                    index = indices.take(column.indices)
                 else:
                     index = pc.index_in(column, value_set=known)
                 if index.null_count > column.null_count:

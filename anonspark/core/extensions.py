@@ -5,12 +5,39 @@ A package is loaded when a name of it is met that is none of ours, and never bef
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
 from anonspark.errors import ConfigurationError
+
+# Who owns a section registers with its key. The room is loaded when such a section is met.
+
+_OWNERS: dict[str, Callable[[], Any]] = {}
+
+
+def register_owner(section: str, load: Callable[[], Any]) -> None:
+    """Let a section be read by what `load` returns, which is called when one is met."""
+    _OWNERS[section] = load
+
+
+def owner_of(section: str) -> Any:
+    """Return who owns a section.
+
+    Raises
+    ------
+    ConfigurationError
+        If no room does: an unknown section is never ignored.
+    """
+    if section not in _OWNERS:
+        raise ConfigurationError(
+            f"{section}: found a section that no loaded module reads. Import anonspark.sharing "
+            "before"
+        )
+    return _OWNERS[section]()
+
 
 Group = Literal["anonspark.models", "anonspark.criteria"]
 MODELS: Group = "anonspark.models"

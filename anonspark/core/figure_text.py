@@ -7,6 +7,16 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from numbers import Integral, Real
 
+_DIGITS = 3
+
+
+def rounded_share(some: int, records: int, k: int) -> float | None:
+    """Return a share of multiples of k records, or None if it stands for fewer than k."""
+    if 0 < some < k:
+        return None
+    return round(min(k * int(some / k + 0.5) / records, 1.0), _DIGITS)
+
+
 # From here on, decimals say nothing.
 _LARGE = 10_000
 # Below, zeros could not be counted.

@@ -4,15 +4,77 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.arrays import Flags
-from anonspark.core.kinds import Kind
+from anonspark.errors import DataError
+
+
+def levels_text(levels: Mapping[str, int]) -> str:
+    """Return the level of each quasi-identifier as text."""
+    return ", ".join(f"{name}={level}" for name, level in levels.items())
+
+
+def read_levels(text: str, names: Sequence[str]) -> tuple[int, ...] | None:
+    """Read levels back. The opposite of :func:`levels_text`.
+
+    Parameters
+    ----------
+    text : str
+    names : sequence of str
+        Of the quasi-identifiers, in order. They may hold any character.
+
+    Returns
+    -------
+    tuple of int or None
+        None if it is no text of these quasi-identifiers.
+    """
+    pattern = ", ".join(rf"{re.escape(name)}=(\d{{1,9}})" for name in names)
+    match = re.fullmatch(pattern, text)
+    return None if match is None else tuple(int(level) for level in match.groups())
+
+
+def require_levels(text: str, names: Sequence[str], key: str) -> tuple[int, ...]:
+    """Read levels back that the table ``rounds`` of a release must contain.
+
+    Parameters
+    ----------
+    text, names
+        As of :func:`read_levels`.
+    key : str
+        What the message calls the release.
+
+    Raises
+    ------
+    DataError
+        If the text is none of these quasi-identifiers.
+    """
+    levels = read_levels(text, names)
+    if levels is None:
+        raise DataError(
+            f"{key}: metrics/rounds lacks the level of a quasi-identifier. Restore the release, or "
+            "publish it again"
+        )
+    return levels
+
+
+Kind = Literal["integer", "float", "decimal", "date", "timestamp", "boolean", "category"]
+"""Numbers that are exact or not, points in time, truth values, and names."""
+
+KIND_WORDS = {
+    **{"integer": "whole number", "float": "number", "decimal": "number", "date": "date"},
+    **{"timestamp": "date and time", "boolean": "yes or no", "category": "category"},
+    **{"intervals": "steps", "prefix": "first characters"},
+    **{"keep": "chosen values", "calendar": "parts of the calendar"},
+}
+"""What pages call them, and rules of hierarchies."""
+
 
 # From the first of January of the year 0.
 _DAYS_TO_1970 = 719_528

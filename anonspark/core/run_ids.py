@@ -1,10 +1,14 @@
-"""Ids of runs, which name directories and files."""
+"""Ids and days of runs, which name directories and files."""
 
 from __future__ import annotations
 
 import re
 
 from anonspark.errors import ConfigurationError
+
+RUN_DATE_VARIABLE = "ANONSPARK_RUN_DATE"
+"""Environment variable that may hold the day of the run. ``--run-date`` sets it."""
+
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 

@@ -10,33 +10,34 @@ from __future__ import annotations
 import datetime
 import hashlib
 import math
-import re
 from bisect import bisect_right
+from collections.abc import Sequence
+from functools import reduce
 from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import yaml
 from numpy.typing import NDArray
 
+from anonspark.config import Configuration, parse_configuration
+from anonspark.config.variables import configuration_yaml
 from anonspark.engine.values.hashing import xxhash64
-from anonspark.errors import ConfigurationError, PublishingError
+from anonspark.errors import ConfigurationError
+from anonspark.ownership import fault_at
+from anonspark.release.regions import OrderedRegion, PublishedAttribute, Region, read_label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
-
-    from anonspark.engine.tasks import Batches
 
 Longs = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
-
-# What Hadoop and Java throw at an address.
-_NOT_WRITTEN: Final = re.compile(
-    r"(?:java\.io|java\.nio\.file|org\.apache\.hadoop\.\w+)\.\w+Exception"
-)
 
 PEOPLE_SCHEMA: Final = pa.schema(
     {
@@ -71,14 +72,10 @@ EDUCATION_ORDER: Final = (
 )
 """The values of the column ``education``, lowest first."""
 
-PEOPLE_FORMATS: Final = ("parquet", "csv", "orc", "json")
-"""The formats :func:`write_people` can write."""
-
 # The table describes this day for ever: a clock would make the same seed give another table.
 _TODAY: Final = datetime.date(2024, 12, 31)
 _DAYS_PER_YEAR: Final = 365.25
 _SECONDS_PER_DAY: Final = 86_400
-_ROWS_PER_PARTITION: Final = 500_000  # a Parquet file of some 20 MB
 
 # Lower ends of the age groups after the first one, in years.
 _AGE_GROUPS: Final = (35, 50, 65, 80)
@@ -338,11 +335,11 @@ def _age_in_days(draw: _Draws) -> Longs:
 
 def _full_name(draw: _Draws, sex: Longs) -> pa.Array:
     """Return given and family name. People of sex "other" have names of both lists."""
-    given = _rank(draw.uniform("given name"), len(_FEMALE_NAMES)) - 1
+    rank = _rank(draw.uniform("given name"), len(_FEMALE_NAMES)) - 1
     among_male = (sex == 1) | ((sex == 2) & (draw.bits("name list") < 0))
     family = _rank(draw.uniform("family name"), len(_FAMILY_NAMES)) - 1
     names = [f"{first} {last}" for first in _FEMALE_NAMES + _MALE_NAMES for last in _FAMILY_NAMES]
-    first = given + among_male * len(_FEMALE_NAMES)
+    first = rank + among_male * len(_FEMALE_NAMES)
     return _pick(names, first * len(_FAMILY_NAMES) + family)
 
 
@@ -395,126 +392,126 @@ def _last_visit(draw: _Draws) -> Longs:
     return values
 
 
-def generate_people(
-    spark: SparkSession, rows: int, seed: int = 0, partitions: int | None = None
-) -> DataFrame:
-    """Describe the table of :func:`people_of` as a DataFrame.
-
-    Nothing is computed before an action. The data never leaves the executors, and there is no
-    shuffle.
+def prepare_demo(directory: Path, rows: int) -> tuple[Path, Configuration]:
+    """Write generated people and a configuration that anonymizes them.
 
     Parameters
     ----------
-    spark : SparkSession
-        The session to use.
+    directory : Path
+        Gets ``people-<rows>.parquet`` and ``people.yaml``.
     rows : int
-        Number of people, at least 1.
-    seed : int
-        Another seed gives other people.
-    partitions : int, optional
-        Number of partitions. The people are the same for any. By default one for every 500,000
-        rows.
+        People to generate.
 
     Returns
     -------
-    DataFrame
-        The people, identifiers first.
+    path : Path
+        The configuration file.
+    configuration : Configuration
 
     Raises
     ------
     ConfigurationError
-        If `rows` or `partitions` is below 1.
+        If there is another file where it writes.
     """
-    from anonspark.engine.spark.arrow import spark_schema
-    from anonspark.engine.spark.tasks import map_batches
+    people = directory / f"people-{rows}.parquet"
+    ranges = {"role": "quasi_identifier", "grid": "auto"}
+    document: dict[str, object] = {
+        "input": {"path": str(people)},
+        "attributes": {
+            "person_id": "identifier",
+            "birth_date": dict(ranges),
+            "sex": "quasi_identifier",
+            "postal_code": dict(ranges),
+            "education": {"role": "quasi_identifier", "order": list(EDUCATION_ORDER)},
+            "income": dict(ranges),
+            "capital_gain": dict(ranges),
+            "hours_per_week": dict(ranges),
+            "diagnosis": "sensitive",
+        },
+        "missing": "category",
+        "privacy": {"k": 10, "l_diversity": 3},
+        "model": {"name": "su-mondrian", "rho": 5},
+        "evaluate": {"compare_baseline": True},
+        "output": {"path": str(directory / "release"), "mode": "overwrite"},
+    }
+    path = directory / "people.yaml"
+    _require_own_configuration(path, document)
+    table = pa.Table.from_batches([people_of(0, np.arange(rows))])
+    if people.is_symlink() or (people.exists() and not _is_equal(people, table)):
+        raise _other_file(people)
+    directory.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, people)
+    path.write_text(configuration_yaml(document))
+    return path, parse_configuration(document)
 
-    problems = [
-        f"{name}: is {value}, but must be 1 or more."
-        for name, value in (("rows", rows), ("partitions", partitions))
-        if value is not None and value < 1
-    ]
-    if problems:
-        raise ConfigurationError(*problems)
-    if partitions is None:
-        partitions = math.ceil(rows / _ROWS_PER_PARTITION)
 
-    def people(batches: Batches) -> Batches:
-        for batch in batches:
-            yield people_of(seed, batch.column(0).to_numpy())
-
-    numbers = spark.range(0, rows, 1, partitions)
-    return map_batches(numbers, people, spark_schema(PEOPLE_SCHEMA))
-
-
-def write_people(
-    spark: SparkSession,
-    rows: int,
-    path: str | Path,
-    seed: int = 0,
-    format: str = "parquet",
-    partitions: int | None = None,
-) -> None:
-    """Write the table of :func:`generate_people` to a new folder, one file a partition.
-
-    Cost: one job without a shuffle.
+def find_class(
+    people: pa.Table, published: pa.Table, attributes: Sequence[PublishedAttribute]
+) -> tuple[pa.Table, pa.Table] | None:
+    """Return the people of one class and what is published of them, both by diagnosis.
 
     Parameters
     ----------
-    spark : SparkSession
-        The session to use.
-    rows : int
-        Number of people, at least 1.
-    path : str or Path
-        Where to write: a path or any URI that Hadoop knows. Nothing may be there yet.
-    seed : int
-        Another seed gives other people.
-    format : str
-        One of `PEOPLE_FORMATS`. Files in CSV have a header, and instants in the session's time
-        zone.
-    partitions : int, optional
-        Number of files. By default one for every 500,000 rows.
+    people, published : pyarrow.Table
+    attributes : sequence of PublishedAttribute
+        The quasi-identifiers of the release.
 
-    Raises
-    ------
-    ConfigurationError
-        If something is at `path` already, be it a link to nothing, it cannot be reached, the format
-        is unknown, or a number is below 1.
-    PublishingError
-        If it cannot be written.
+    Returns
+    -------
+    tuple of pyarrow.Table or None
+        None if the labels of every class also cover people of other classes.
     """
-    if format not in PEOPLE_FORMATS:
-        raise ConfigurationError(
-            f"format: is {format!r}, but must be one of {', '.join(PEOPLE_FORMATS)}."
+    names = [attribute.name for attribute in attributes]
+    for labels in published.group_by(names, use_threads=False).aggregate([]).to_pylist():
+        records = published.filter(
+            reduce(pc.and_, [pc.equal(published[name], labels[name]) for name in names])
         )
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import AnalysisException
+        covered = [
+            _covered(people[attribute.name], read_label(labels[attribute.name], attribute))
+            for attribute in attributes
+        ]
+        # The labels cover all people of the class: no more people are these people.
+        members = people.filter(reduce(pc.and_, covered))
+        if len(members) == len(records):
+            return members.sort_by("diagnosis"), records.sort_by("diagnosis")
+    return None
 
-    from anonspark.engine.spark.errors import environment_problem
-    from anonspark.engine.spark.filesystem import files_of, path_for
-    from anonspark.layers.publish.paths import require_target
 
-    files = files_of(spark)
-    files.qualified(str(path))
-    # Spark takes a link to nothing for a free place, and fails there after the work.
-    require_target(files, "out", str(path))
-    writer = generate_people(spark, rows, seed, partitions).write.mode("errorifexists")
-    if format == "csv":
-        writer = writer.options(header=True, timestampFormat="yyyy-MM-dd HH:mm:ss")
+def _covered(column: pa.ChunkedArray, region: Region) -> pa.ChunkedArray:
+    """Return for each value whether a label stands for it."""
+    if isinstance(region, OrderedRegion):
+        numbers = column.cast(pa.int32()) if pa.types.is_date(column.type) else column
+        (between,) = region.intervals or ()
+        return pc.and_(pc.greater_equal(numbers, between.low), pc.less_equal(numbers, between.high))
+    values = [*(region.values or ()), *([None] if region.missing else [])]
+    return pc.is_in(column, pa.array(values, column.type))
+
+
+def _require_own_configuration(path: Path, document: dict[str, object]) -> None:
+    """Check that a configuration that would be replaced is that of a demo, of any size."""
+    if not path.exists() and not path.is_symlink():
+        return
     try:
-        writer.format(format).save(path_for(spark, str(path)))
-    except Py4JJavaError as error:
-        # A parent that is read-only or of somebody else, a full disk.
-        if environment_problem(error) is not None or not _NOT_WRITTEN.search(str(error)):
-            raise
-        raise PublishingError(
-            f"{path}: cannot be written. Check that its parent can be written and has room"
-        ) from error
-    except AnalysisException as error:
-        # Spark looks before it starts a job. The name of the condition is part of the text in
-        # every version, the method that returns it is not.
-        if "PATH_ALREADY_EXISTS" not in str(error):
-            raise
-        raise ConfigurationError(
-            f"{path}: exists already and would have to be overwritten. Give another path or remove"
-            " it first."
-        ) from error
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        content = None
+    is_own = isinstance(content, dict) and all(
+        content.get(key) == document[key] for key in document if key not in ("input", "output")
+    )
+    if fault_at(path) or not is_own:
+        raise _other_file(path)
+
+
+def _is_equal(path: Path, table: pa.Table) -> bool:
+    """Return whether a file holds just this table."""
+    try:
+        return bool(pq.read_table(path).equals(table))
+    except (OSError, pa.ArrowException):
+        return False
+
+
+def _other_file(path: Path) -> ConfigurationError:
+    return ConfigurationError(
+        f"--out: {path} was not written by the demo, which would replace it. Choose another"
+        " directory, or move the file."
+    )

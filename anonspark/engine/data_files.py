@@ -162,7 +162,7 @@ def listed_files(files: Files, paths: Sequence[str], key: str | None = None) -> 
     for root in (root for path in paths for root in roots[path]):
         for inside, size in files_at(files, root):
             address = f"{root}/{inside}".rstrip("/")
-            folders = _folders(inside.split("/")[:-1])
+            folders = folders_of(inside.split("/")[:-1])
             if folders is not None and not _is_hidden(address.rpartition("/")[2]):
                 every.append(DataFile(address, size, folders))
     return sorted(every, key=lambda file: file.address)
@@ -277,7 +277,7 @@ def _decoded(text: str) -> str:
         ) from None
 
 
-def _folders(names: Sequence[str]) -> dict[str, str | None] | None:
+def folders_of(names: Sequence[str]) -> dict[str, str | None] | None:
     """Return what the names of folders say. None if one of them says nothing, or is hidden."""
     columns: dict[str, str | None] = {}
     for folder in names:

@@ -7,9 +7,11 @@ import io
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from inspect import isfunction
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -146,6 +148,10 @@ def sync_local(path: str) -> None:
     except OSError as error:
         if error.errno not in _NO_SYNC:
             raise
+
+
+# Files that an object store copies at a time.
+_RENAMES = 32
 
 
 class Files(Protocol):
@@ -297,6 +303,22 @@ class Files(Protocol):
             are then as they were.
         """
         ...
+
+    def rename_each(self, targets: Mapping[str, str]) -> None:
+        """Rename files, several at a time where each is copied, as object stores do.
+
+        Raises
+        ------
+        OSError
+            As of :meth:`rename`. Some files are renamed then.
+        """
+        if not any(map(self.rename_copies, islice(targets, 1))):
+            for source, target in targets.items():
+                self.rename(source, target)
+            return
+        with ThreadPoolExecutor(_RENAMES) as pool:
+            for _ in pool.map(self.rename, targets, targets.values()):
+                pass
 
     def replace(self, path: str, content: bytes, temporary: str) -> None:
         """Write a small file aside and rename it, so that readers never see half of it.

@@ -55,8 +55,10 @@ def require_plain_files(files: Files, paths: Sequence[str], data_format: str, ke
         inside = files.matches(f"{named.rstrip('/')}/*") if addresses else []
         directories = list(dict.fromkeys(address.rpartition("/")[0] for address in inside))
         above = {address.rpartition("/")[0]: files.parent(address) for address in addresses}
-        links = [files.parent(files.resolved(address)) for address in (*addresses, *inside)]
-        links += map(files.resolved, directories)
+        # Of local disks: others have no links, and each question to them takes its time.
+        local = [address for address in (*addresses, *inside) if address.startswith("file:")]
+        targets = {target.rpartition("/")[0]: target for target in map(files.resolved, local)}
+        links = [*map(files.parent, targets.values()), *map(files.resolved, directories)]
         for start in dict.fromkeys((*directories, *above.values(), *links)):
             for folder in _upwards(files, start):
                 if folder in seen:

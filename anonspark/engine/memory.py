@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import resource
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 _GIBIBYTE = 2**30
@@ -16,11 +17,45 @@ _MEBIBYTE = 2**20
 
 _SYSTEM = Path("/")
 
+# Four for each of the four cores, so that none waits long for the last task of another one.
+_TASKS_OF_EXECUTOR = 16
+_MOST_EXECUTORS = 50
+
+# MiB for the driver's Python, by rows at most: twice what was measured, or more.
+_DRIVER_OVERHEADS = ((10_000_000, 1024), (50_000_000, 2048))
+_LARGEST_OVERHEAD = 6144
+
 
 def driver_memory_mebibytes() -> int:
     """Choose the heap: half of what this machine or container can give, from 1 to 8 GiB."""
     half = available_memory() // 2
     return min(max(half, _GIBIBYTE), 8 * _GIBIBYTE) // _MEBIBYTE
+
+
+@dataclass(frozen=True)
+class ClusterSizes:
+    """What a cluster should give a run on Spark.
+
+    Parameters
+    ----------
+    executors : int
+        Of four cores each.
+    executor_memory, executor_overhead, driver_memory, driver_overhead : int
+        MiB. The overhead is what Python takes, outside of Java's heap.
+    """
+
+    executors: int
+    executor_memory: int
+    executor_overhead: int
+    driver_memory: int
+    driver_overhead: int
+
+
+def cluster_sizes(rows: int, tasks: int) -> ClusterSizes:
+    """Choose sizes for so many rows and tasks of the first round, as docs/clusters.md has them."""
+    executors = min(max(-(-tasks // _TASKS_OF_EXECUTOR), 1), _MOST_EXECUTORS)
+    overhead = next((size for most, size in _DRIVER_OVERHEADS if rows <= most), _LARGEST_OVERHEAD)
+    return ClusterSizes(executors, 4096, 3072, 2048, overhead)
 
 
 def available_memory() -> int:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from anonspark.config import Attribute, Configuration
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.core.kinds import Kind
+from anonspark.core.labels import Kind
 from anonspark.engine.files import Files, PublishedFile
 from anonspark.engine.raw_columns import Reading, WantedColumns
 from anonspark.engine.tasks import Batches

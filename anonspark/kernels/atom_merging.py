@@ -46,21 +46,21 @@ def _cluster_satisfies(
 
 
 @kernel(float64(float64[:, ::1], float64[:, ::1], float64[::1], int64))
-def _edges(low, high, units, own):
+def _edges(low, high, units, chosen):
     """Return the sum of the edges of a cluster's box."""
     total = 0.0
     for j in range(units.shape[0]):
-        total += (high[own, j] - low[own, j]) / units[j]
+        total += (high[chosen, j] - low[chosen, j]) / units[j]
     return total
 
 
 @kernel(float64(float64[:, ::1], float64[:, ::1], float64[::1], int64, int64))
-def _edges_together(low, high, units, one, other):
+def _edges_together(low, high, units, first, other):
     """Return the sum of the edges of the box around two clusters."""
     total = 0.0
     for j in range(units.shape[0]):
-        top = max(high[one, j], high[other, j])
-        total += (top - min(low[one, j], low[other, j])) / units[j]
+        top = max(high[first, j], high[other, j])
+        total += (top - min(low[first, j], low[other, j])) / units[j]
     return total
 
 
@@ -200,8 +200,8 @@ def merge_atoms(low, high, units, order, starts, values, requirements):
         while True:
             u = -1
             for i in range(m):
-                one = window[i]
-                if not satisfied[one] and (u < 0 or size[one] < size[window[u]]):
+                first = window[i]
+                if not satisfied[first] and (u < 0 or size[first] < size[window[u]]):
                     u = i
             if u < 0:
                 break
@@ -218,8 +218,8 @@ def merge_atoms(low, high, units, order, starts, values, requirements):
                         carried = -1
                         continue
                 break
-            own = window[u]
-            alone = size[own] * _edges(low, high, units, own)
+            index = window[u]
+            alone = size[index] * _edges(low, high, units, index)
             best = -1
             least = np.inf
             for i in range(m):
@@ -227,7 +227,7 @@ def merge_atoms(low, high, units, order, starts, values, requirements):
                     continue
                 other = window[i]
                 growth = without_noise(
-                    (size[own] + size[other]) * _edges_together(low, high, units, own, other)
+                    (size[index] + size[other]) * _edges_together(low, high, units, index, other)
                     - alone
                     - size[other] * _edges(low, high, units, other)
                 )
@@ -237,7 +237,7 @@ def merge_atoms(low, high, units, order, starts, values, requirements):
                     least = growth
                     best = i
             other = window[best]
-            into, gone = min(own, other), max(own, other)
+            into, gone = min(index, other), max(index, other)
             following[last[into]] = gone
             last[into] = last[gone]
             size[into] += size[gone]
@@ -258,7 +258,7 @@ def merge_atoms(low, high, units, order, starts, values, requirements):
                 present,
             )
             # Windows stay in the order of the indices.
-            removed = u if own == gone else best
+            removed = u if index == gone else best
             for i in range(removed, m - 1):
                 window[i] = window[i + 1]
             m -= 1
@@ -301,7 +301,7 @@ def merge_atoms_of_leaves(low, high, units, order, starts, leaves, values, requi
     owner = np.empty(starts.shape[0] - 1, np.int64)
     for leaf in range(leaves.shape[0] - 1):
         first, end = leaves[leaf], leaves[leaf + 1]
-        found = merge_atoms(
+        merged = merge_atoms(
             low[first:end],
             high[first:end],
             units,
@@ -311,5 +311,5 @@ def merge_atoms_of_leaves(low, high, units, order, starts, leaves, values, requi
             requirements,
         )
         for atom in range(end - first):
-            owner[first + atom] = first + found[atom]
+            owner[first + atom] = first + merged[atom]
     return owner

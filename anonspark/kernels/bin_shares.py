@@ -48,23 +48,23 @@ def spread_over_bins(low, high, points, total, missing, edges, regions, counts, 
     for i in range(len(regions)):
         r = regions[i]
         before = 0.0
-        place = np.searchsorted(edges, low[r])
-        while place <= len(edges):
-            if place < len(edges):
-                common = min(high[r], edges[place]) - low[r]
+        bin_index = np.searchsorted(edges, low[r])
+        while bin_index <= len(edges):
+            if bin_index < len(edges):
+                common = min(high[r], edges[bin_index]) - low[r]
                 below = (common + points[r]) / total[r] if common >= 0 else 0.0
             else:
                 below = 1 - missing[r]
             units = int64(np.rint(max(below - before, 0.0) / unit))
             if units:
                 for t in range(classes):
-                    sums[place, t] += units * counts[i, t]
+                    sums[bin_index, t] += units * counts[i, t]
             before = below
-            if place < len(edges) and edges[place] >= high[r]:
+            if bin_index < len(edges) and edges[bin_index] >= high[r]:
                 # Up to the next edges there is no more of it, but for what rounding left.
-                place = len(edges)
+                bin_index = len(edges)
             else:
-                place += 1
+                bin_index += 1
         units = int64(np.rint(missing[r] / unit))
         if units:
             for t in range(classes):

@@ -63,8 +63,8 @@ def build_box_tree(boxes, relative):
         for j in range(d):
             lowest, highest = np.inf, -np.inf
             first, last = np.inf, -np.inf
-            for place in range(start, stop):
-                member = members[place]
+            for position in range(start, stop):
+                member = members[position]
                 lowest = min(lowest, boxes[member, 0, j])
                 highest = max(highest, boxes[member, 1, j])
                 middle = boxes[member, 0, j] / 2 + boxes[member, 1, j] / 2
@@ -79,9 +79,9 @@ def build_box_tree(boxes, relative):
         if stop - start <= _LEAF_BOXES:
             continue
         middles = np.empty(stop - start, np.float64)
-        for place in range(start, stop):
-            member = members[place]
-            middles[place - start] = boxes[member, 0, axis] / 2 + boxes[member, 1, axis] / 2
+        for position in range(start, stop):
+            member = members[position]
+            middles[position - start] = boxes[member, 0, axis] / 2 + boxes[member, 1, axis] / 2
         members[start:stop] = members[start:stop][np.argsort(middles, kind="mergesort")]
         half = start + (stop - start) // 2
         stack[depth, 0], stack[depth, 1], stack[depth, 2] = half, stop, node
@@ -89,7 +89,3 @@ def build_box_tree(boxes, relative):
         stack[depth, 0], stack[depth, 1], stack[depth, 2] = start, half, -1
         depth += 1
     return members, nodes[:count].copy(), node_boxes[:count].copy()
-
-
-# A growth that is greater than another by this factor is so in its first 33 bits, too.
-_CERTAINLY = 1 + 1e-9

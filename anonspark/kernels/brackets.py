@@ -161,20 +161,20 @@ def find_outermost(keys, outermost):
     for j in range(outermost.shape[0]):
         for end in range(2):
             sign = 1 if end == 0 else -1
-            found = outermost[j, end]
+            values = outermost[j, end]
             count = 0
             for record in range(keys.shape[0]):
                 value = keys[record, j]
                 if count == most:
-                    last = keys[found[most - 1], j]
+                    last = keys[values[most - 1], j]
                     if (value >= last) if sign > 0 else (value <= last):
                         continue
-                place = count if count < most else most - 1
-                while place > 0:
-                    other = keys[found[place - 1], j]
+                position = count if count < most else most - 1
+                while position > 0:
+                    other = keys[values[position - 1], j]
                     if (value >= other) if sign > 0 else (value <= other):
                         break
-                    found[place] = found[place - 1]
-                    place -= 1
-                found[place] = record
+                    values[position] = values[position - 1]
+                    position -= 1
+                values[position] = record
                 count = min(count + 1, most)

@@ -72,12 +72,12 @@ def build(folder: Path) -> Path:
             text=True,
             check=False,
         )
-        made = Path(temporary) / file_name()
-        if done.returncode or not made.is_file():
+        library = Path(temporary) / file_name()
+        if done.returncode or not library.is_file():
             raise OSError(f"the machine code of the kernels cannot be built: {done.stdout[-2000:]}")
         for old in folder.glob(f"kernels-*{EXTENSION_SUFFIXES[0]}"):
             old.unlink()
-        made.replace(target)
+        library.replace(target)
     return target
 
 

@@ -43,24 +43,24 @@ def _sort_smallest(codes, hashes, order, priorities, places, few, limit, most):
     smallest = np.empty(most, np.uint64)
     count = 0
     for i in sequence:
-        own = priorities[i]
-        if count == most and own > smallest[count - 1]:
+        key = priorities[i]
+        if count == most and key > smallest[count - 1]:
             continue
-        place = count
-        while place > 0 and smallest[place - 1] > own:
-            place -= 1
-        if place > 0 and smallest[place - 1] == own:
+        position = count
+        while position > 0 and smallest[position - 1] > key:
+            position -= 1
+        if position > 0 and smallest[position - 1] == key:
             # Equal hashes are equal contents, or a collision, which codes decide.
-            if comes_before(codes, hashes, order[places[i]], order[drawn[place - 1]]):
-                drawn[place - 1] = places[i]
+            if comes_before(codes, hashes, order[places[i]], order[drawn[position - 1]]):
+                drawn[position - 1] = places[i]
             continue
         if count < most:
             count += 1
-        for j in range(count - 1, place, -1):
+        for j in range(count - 1, position, -1):
             drawn[j] = drawn[j - 1]
             smallest[j] = smallest[j - 1]
-        drawn[place] = places[i]
-        smallest[place] = own
+        drawn[position] = places[i]
+        smallest[position] = key
     return drawn[:count].copy()
 
 
@@ -117,10 +117,10 @@ def draw(codes, hashes, order, own_hashes, start, stop, salt, most, priorities, 
     while True:
         few = 0
         for i in range(start, stop):
-            own = priority(own_hashes[i], salt)
-            priorities[few] = own
+            key = priority(own_hashes[i], salt)
+            priorities[few] = key
             places[few] = i
-            few += own <= limit
+            few += key <= limit
         drawn = _sort_smallest(codes, hashes, order, priorities, places, few, limit, most)
         if drawn.shape[0] == most or limit == _LARGEST_PRIORITY:
             return drawn
@@ -146,13 +146,13 @@ def _break_ties(codes, hashes, order, start, stop, keys, threshold, tied, missin
     places = np.empty(tied, np.int64)
     own_codes = np.empty((tied, codes.shape[1]), np.int64)
     own_hashes = np.empty(tied, np.int64)
-    found = 0
+    ties = 0
     for i in range(start, stop):
         if keys[i] == threshold:
-            places[found] = i
-            own_codes[found] = codes[order[i]]
-            own_hashes[found] = hashes[order[i]]
-            found += 1
+            places[ties] = i
+            own_codes[ties] = codes[order[i]]
+            own_hashes[ties] = hashes[order[i]]
+            ties += 1
     sequence = np.arange(tied)
     sort_groups(own_codes, own_hashes, sequence, np.array([0, tied]))
     for i in sequence[missing:]:

@@ -44,24 +44,24 @@ def sort_groups(codes, hashes, order, starts):
         for low in range(start, stop, run):
             for i in range(low + 1, min(low + run, stop)):
                 record = order[i]
-                place = i
-                while place > low and comes_before(codes, hashes, record, order[place - 1]):
-                    order[place] = order[place - 1]
-                    place -= 1
-                order[place] = record
+                position = i
+                while position > low and comes_before(codes, hashes, record, order[position - 1]):
+                    order[position] = order[position - 1]
+                    position -= 1
+                order[position] = record
         while run < stop - start:
             for low in range(start, stop, 2 * run):
                 middle, high = min(low + run, stop), min(low + 2 * run, stop)
                 left, right = low, middle
-                for place in range(low, high):
+                for position in range(low, high):
                     take_right = right < high and (
                         left >= middle or comes_before(codes, hashes, order[right], order[left])
                     )
                     if take_right:
-                        buffer[place] = order[right]
+                        buffer[position] = order[right]
                         right += 1
                     else:
-                        buffer[place] = order[left]
+                        buffer[position] = order[left]
                         left += 1
             order[start:stop] = buffer[start:stop]
             run *= 2

@@ -144,8 +144,8 @@ class Kernel:
     def _load(self) -> Callable[..., Any]:
         with _TURN:
             if self._called is None:
-                own = self.function.__module__.startswith(_PACKAGE)
-                machine_code = getattr(built(), self.symbol, None) if own else None
+                is_ours = self.function.__module__.startswith(_PACKAGE)
+                machine_code = getattr(built(), self.symbol, None) if is_ours else None
                 self._called = (
                     _with_checked_arguments(machine_code, self)
                     if machine_code is not None
@@ -179,7 +179,7 @@ class Kernel:
 def _declared(module: str, symbol: str) -> Kernel:
     """Return the kernel of a module by its symbol."""
     importlib.import_module(module)
-    return next(one for one in KERNELS if one.symbol == symbol)
+    return next(item for item in KERNELS if item.symbol == symbol)
 
 
 def _with_checked_arguments(machine_code: Callable[..., Any], kernel: Kernel) -> Callable[..., Any]:
@@ -195,8 +195,8 @@ def _with_checked_arguments(machine_code: Callable[..., Any], kernel: Kernel) ->
             arguments = bound.args
         for check, value in zip(checks, arguments, strict=True):
             if not check(value):
-                found = ", ".join(map(describe, arguments))
-                raise TypeError(f"{kernel.symbol} ({kernel.function.__name__}) takes no ({found})")
+                types = ", ".join(map(describe, arguments))
+                raise TypeError(f"{kernel.symbol} ({kernel.function.__name__}) takes no ({types})")
         return machine_code(*arguments)
 
     return call
@@ -241,6 +241,6 @@ def import_all_kernels() -> None:
 def compile_all() -> int:
     """Compile every kernel that is not compiled yet, and return how many there are."""
     import_all_kernels()
-    for one in KERNELS:
-        one.compiled()
+    for item in KERNELS:
+        item.compiled()
     return len(KERNELS)

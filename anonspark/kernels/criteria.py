@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import importlib
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from anonspark.errors import ConfigurationError
-from anonspark.kernels.addresses import LEAST_ADDRESS, call_address
-from anonspark.kernels.compiling import kernel
+from anonspark.kernels.compiling import NUMBA_PATCHES, kernel
 from anonspark.kernels.people import BY_PEOPLE, match_values
 from anonspark.kernels.signatures import boolean, float64, int64, types, void
+
+LEAST_ADDRESS = 4096
+"""No function lies below. A smaller number is a constant of a kernel."""
+
+
+class AddressCall:
+    """The call in the body of a kernel: an address, six whole numbers, then a real number.
+
+    The function there takes the numbers without its address, and returns a whole number.
+    """
+
+    @cached_property
+    def _numba_type_(self) -> Any:
+        # What Numba asks where the body of a kernel names it.
+        return importlib.import_module(NUMBA_PATCHES).type_of_address_call()
+
+
+call_address = AddressCall()
+
 
 DISTINCT, ENTROPY, RECURSIVE, LARGEST_SHARE = 0, 1, 2, 3
 EQUAL_DISTANCE, ORDERED_DISTANCE, HIERARCHICAL_DISTANCE = 4, 5, 6
@@ -168,42 +188,42 @@ def all_certain(requirements, size):
 
 
 @kernel(types.Tuple((boolean, int64))(REQUIREMENTS, int64, int64[::1], int64))
-def _judge_pairs(requirements, place, pairs, people):
+def _judge_pairs(requirements, index, pairs, people):
     """Judge the different values of a group of people by its pairs of a value and a person."""
     values = requirements.paired_values[pairs]
     different = 0
     for i in range(pairs.shape[0]):
         if i == 0 or values[i] != values[i - 1]:
             different += 1
-    wanted = int64(requirements.bounds[place, 0])
+    least = int64(requirements.bounds[index, 0])
     matched = min(different, people)
-    if matched >= wanted:
-        matched = match_values(values, requirements.paired_people[pairs], wanted).shape[0]
-    return matched >= wanted, wanted - matched
+    if matched >= least:
+        matched = match_values(values, requirements.paired_people[pairs], least).shape[0]
+    return matched >= least, least - matched
 
 
 @kernel(int64(REQUIREMENTS, int64, int64[::1], int64[::1], int64))
-def _judge_elsewhere(requirements, place, counts, values, size):
+def _judge_elsewhere(requirements, index, counts, values, size):
     """Return how many records a group lacks by a criterion of another package, 0 if it holds.
 
     The function gets the addresses of codes and counts of the values that are present, their
     number, the address of the shares of all values, their number, the group's size, and the bound:
-    :mod:`anonspark.core.group_judges`.
+    :mod:`anonspark.core.criteria`.
     """
-    attribute = requirements.attributes[place]
+    attribute = requirements.attributes[index]
     first, stop = requirements.first_value[attribute], requirements.first_value[attribute + 1]
     codes = values - first
     present = counts[values]
     shares = requirements.shares[first:stop]
     missing = call_address(
-        requirements.kinds[place],
+        requirements.kinds[index],
         codes.ctypes.data,
         present.ctypes.data,
         codes.shape[0],
         shares.ctypes.data,
         stop - first,
         size,
-        requirements.bounds[place, 0],
+        requirements.bounds[index, 0],
     )
     if missing < 0:
         raise ConfigurationError(
@@ -253,28 +273,28 @@ def judge(requirements, counts, present, distinct, size):
         first, stop = requirements.first_value[attribute], requirements.first_value[attribute + 1]
         low = np.searchsorted(present[:distinct], first)
         high = np.searchsorted(present[:distinct], stop)
-        own = present[low:high]
+        values = present[low:high]
         missing = 1
         if kind >= LEAST_ADDRESS:
-            missing = _judge_elsewhere(requirements, r, counts, own, size)
+            missing = _judge_elsewhere(requirements, r, counts, values, size)
             holds = missing == 0
         elif kind >= BY_PEOPLE:
             first = requirements.first_value[requirements.first_value.shape[0] - 2]
             people = distinct - np.searchsorted(present[:distinct], first)
-            holds, missing = _judge_pairs(requirements, r, own, people)
+            holds, missing = _judge_pairs(requirements, r, values, people)
         elif kind == DISTINCT:
             holds = high - low >= bound
             missing = int64(bound) - (high - low)
         elif kind == ENTROPY:
             entropy = 0.0
-            for value in own:
+            for value in values:
                 share = counts[value] / size
                 entropy -= share * np.log(share)
             holds = entropy >= np.log(bound) - TOLERANCE
         elif kind == RECURSIVE:
             descending = np.empty(high - low, np.int64)
             for i in range(high - low):
-                descending[i] = -counts[own[i]]
+                descending[i] = -counts[values[i]]
             descending.sort()
             tail = 0
             for i in range(int64(bound) - 1, high - low):
@@ -283,13 +303,13 @@ def judge(requirements, counts, present, distinct, size):
             holds = tail > 0 and -descending[0] / tail < requirements.bounds[r, 1]
         elif kind == LARGEST_SHARE:
             largest = 0
-            for value in own:
+            for value in values:
                 largest = max(largest, counts[value])
             holds = largest / size <= bound + TOLERANCE
             missing = int64((largest / size - bound) * size)
         elif kind == RELATIVE_GAIN:
             holds = True
-            for value in own:
+            for value in values:
                 most = (1.0 + bound) * requirements.shares[value]
                 if counts[value] / size > most * (1.0 + TOLERANCE):
                     holds = False
@@ -302,7 +322,7 @@ def judge(requirements, counts, present, distinct, size):
             distance = 0.0
             if kind == EQUAL_DISTANCE:
                 # Half the sum of all differences is the sum of the positive ones.
-                for value in own:
+                for value in values:
                     distance += max(counts[value] / size - requirements.shares[value], 0.0)
             elif kind == ORDERED_DISTANCE:
                 difference = 0.0

@@ -165,8 +165,8 @@ def accumulate_histograms(
                 if other != threshold:
                     side = -1 if other < threshold else 1
                     break
-            wanted = requests[request, 5]
-            if side > 0 or (side == 0 and wanted == BEFORE) or (side < 0 and wanted == EQUAL):
+            most = requests[request, 5]
+            if side > 0 or (side == 0 and most == BEFORE) or (side < 0 and most == EQUAL):
                 continue
             if requests[request, 3] < 0:
                 if listed == capacity:
@@ -179,10 +179,10 @@ def accumulate_histograms(
                 continue
             # Unsigned, for the width of an interval of 64-bit integers need not fit a signed one.
             offset = (uint64(value) - uint64(requests[request, 1])) >> uint64(requests[request, 3])
-            place = requests[request, 4] + int64(offset)
-            bins[place, 0] += 1
-            bins[place, 1] = min(bins[place, 1], value)
-            bins[place, 2] = max(bins[place, 2], value)
+            cell = requests[request, 4] + int64(offset)
+            bins[cell, 0] += 1
+            bins[cell, 1] = min(bins[cell, 1], value)
+            bins[cell, 2] = max(bins[cell, 2], value)
     return listed_requests[:listed].copy(), listed_values[:listed].copy()
 
 
@@ -220,11 +220,11 @@ def draw_records(hashes, leaves, first_draw, salts, limits):
     for record in range(hashes.shape[0]):
         leaf = leaves[record]
         for draw in range(first_draw[leaf], first_draw[leaf + 1]):
-            own = priority(hashes[record], salts[draw])
-            if own > limits[draw]:
+            key = priority(hashes[record], salts[draw])
+            if key > limits[draw]:
                 continue
             draws[drawn] = draw
             records[drawn] = record
-            priorities[drawn] = own
+            priorities[drawn] = key
             drawn += 1
     return draws[:drawn].copy(), records[:drawn].copy(), priorities[:drawn].copy()

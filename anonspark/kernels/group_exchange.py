@@ -258,21 +258,21 @@ def _measure_group(points, members, size, box, shrinkage):
 
 
 @kernel(boolean(JUDGING, int64[:, ::1], int64[:, ::1], int64[::1], int64, int64, int64, int64))
-def _may_exchange(judging, values, members, sizes, first, place, second, other_place):
+def _may_exchange(judging, values, members, sizes, first, index, second, other_place):
     """Return whether two groups satisfy the criteria beyond k after an exchange.
 
-    ``first`` gives the record at ``place``. ``second`` gives that at ``other_place``, or none if it
+    ``first`` gives the record at ``index``. ``second`` gives that at ``other_place``, or none if it
     is -1.
     """
     if judging.requirements.kinds.shape[0] == 0:
         return True
-    record, other = members[first, place], -1
+    record, other = members[first, index], -1
     if other_place >= 0:
         other = members[second, other_place]
         if (values[record] == values[other]).all():
             return True
     return satisfies_after(
-        judging, values, members[first], sizes[first], place, other
+        judging, values, members[first], sizes[first], index, other
     ) and satisfies_after(judging, values, members[second], sizes[second], other_place, record)
 
 
@@ -342,18 +342,18 @@ def exchange_records(axes, values, group_of, groups, judging):
     for _ in range(_SWEEPS):
         before = clock
         for a in range(groups):
-            place, exchanges = 0, 0
-            while place < sizes[a] and exchanges < _EXCHANGES:
-                record = members[a, place]
-                gain = shrinkage[a, place]
+            position, exchanges = 0, 0
+            while position < sizes[a] and exchanges < _EXCHANGES:
+                record = members[a, position]
+                gain = shrinkage[a, position]
                 since = compared[record]
                 if since == clock or (gain <= 0.0 and sizes[a] <= k):
-                    place += 1
+                    position += 1
                     continue
                 for j in range(d):
-                    own, low, high = points[record, j], boxes[a, j, _LOW], boxes[a, j, _HIGH]
-                    bottoms[j] = boxes[a, j, _SECOND_LOW] if own == low else low
-                    tops[j] = boxes[a, j, _SECOND_HIGH] if own == high else high
+                    x, low, high = points[record, j], boxes[a, j, _LOW], boxes[a, j, _HIGH]
+                    bottoms[j] = boxes[a, j, _SECOND_LOW] if x == low else low
+                    tops[j] = boxes[a, j, _SECOND_HIGH] if x == high else high
                 with_all = changes[a] > since
                 own_size, own_edges = float64(sizes[a]), edges[a]
                 own_gain = own_size * gain
@@ -371,7 +371,7 @@ def exchange_records(axes, values, group_of, groups, judging):
                         change = (size + 1.0) * growth + edges[b]
                         change -= (own_size - 1.0) * gain + own_edges
                         if change < best - noise and _may_exchange(
-                            judging, values, members, sizes, a, place, b, -1
+                            judging, values, members, sizes, a, position, b, -1
                         ):
                             partner, partner_place, best = b, -1, change
                     # What any of its records is certain to lose.
@@ -399,19 +399,19 @@ def exchange_records(axes, values, group_of, groups, judging):
                             continue
                         edge = -edges[b]
                         for j in range(d):
-                            own, new = points[record, j], points[other, j]
+                            x, new = points[record, j], points[other, j]
                             low, high = boxes[b, j, _LOW], boxes[b, j, _HIGH]
                             bottom = boxes[b, j, _SECOND_LOW] if new == low else low
                             top = boxes[b, j, _SECOND_HIGH] if new == high else high
-                            edge += max(top, own) - min(bottom, own)
+                            edge += max(top, x) - min(bottom, x)
                         change += size * edge
                         if change < best - noise and _may_exchange(
-                            judging, values, members, sizes, a, place, b, i
+                            judging, values, members, sizes, a, position, b, i
                         ):
                             partner, partner_place, best = b, i, change
                 if partner < 0:
                     compared[record] = clock
-                    place += 1
+                    position += 1
                     continue
                 clock += 1
                 exchanges += 1
@@ -420,11 +420,11 @@ def exchange_records(axes, values, group_of, groups, judging):
                     members[partner, sizes[partner]] = record
                     sizes[partner] += 1
                     sizes[a] -= 1
-                    members[a, place] = members[a, sizes[a]]
+                    members[a, position] = members[a, sizes[a]]
                 else:
-                    members[a, place] = members[partner, partner_place]
+                    members[a, position] = members[partner, partner_place]
                     members[partner, partner_place] = record
-                    place += 1
+                    position += 1
                 for group in (a, partner):
                     edges[group], most[group] = _measure_group(
                         points, members[group], sizes[group], boxes[group], shrinkage[group]

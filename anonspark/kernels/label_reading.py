@@ -19,57 +19,57 @@ _OPEN, _CLOSE = 91, 93
 
 
 @kernel(types.Tuple((int64, float64))(_TEXT, int64, int64))
-def read_number(text, place, stop):
+def read_number(text, at, stop):
     """Read a number, and return where it ends, -1 if there is none that is read here."""
-    negative = place < stop and text[place] == _MINUS
+    negative = at < stop and text[at] == _MINUS
     if negative:
-        place += 1
+        at += 1
     whole, digits, behind = 0, 0, 0
-    while place < stop and _ZERO <= text[place] <= _NINE:
-        whole = whole * 10 + text[place] - _ZERO
+    while at < stop and _ZERO <= text[at] <= _NINE:
+        whole = whole * 10 + text[at] - _ZERO
         digits += 1
         if digits > _MOST_DIGITS:
             return -1, np.nan
-        place += 1
+        at += 1
     if digits == 0:
         return -1, np.nan
-    if place < stop and text[place] == _POINT:
-        place += 1
-        while place < stop and _ZERO <= text[place] <= _NINE:
-            whole = whole * 10 + text[place] - _ZERO
+    if at < stop and text[at] == _POINT:
+        at += 1
+        while at < stop and _ZERO <= text[at] <= _NINE:
+            whole = whole * 10 + text[at] - _ZERO
             digits += 1
             behind += 1
             if digits > _MOST_DIGITS:
                 return -1, np.nan
-            place += 1
+            at += 1
         if behind == 0:
             return -1, np.nan
     power = 1
     for _ in range(behind):
         power *= 10
     number = float(whole) / float(power)
-    return place, -number if negative else number
+    return at, -number if negative else number
 
 
 @kernel(int64(_TEXT, int64, int64))
-def read_digits(text, place, number):
+def read_digits(text, at, number):
     """Read a whole number of so many digits. -1 if some are none."""
-    found = 0
-    for i in range(place, place + number):
+    value = 0
+    for i in range(at, at + number):
         if text[i] < _ZERO or text[i] > _NINE:
             return -1
-        found = found * 10 + text[i] - _ZERO
-    return found
+        value = value * 10 + text[i] - _ZERO
+    return value
 
 
 @kernel(types.Tuple((int64, float64))(_TEXT, int64, int64))
-def read_day(text, place, stop):
+def read_day(text, at, stop):
     """Read a day as days since 1970, and return where it ends, -1 if there is none."""
-    if place + 10 > stop or text[place + 4] != _MINUS or text[place + 7] != _MINUS:
+    if at + 10 > stop or text[at + 4] != _MINUS or text[at + 7] != _MINUS:
         return -1, np.nan
-    year = read_digits(text, place, 4)
-    month = read_digits(text, place + 5, 2)
-    day = read_digits(text, place + 8, 2)
+    year = read_digits(text, at, 4)
+    month = read_digits(text, at + 5, 2)
+    day = read_digits(text, at + 8, 2)
     if year < 1 or month < 1 or month > 12 or day < 1:
         return -1, np.nan
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
@@ -84,7 +84,7 @@ def read_day(text, place, stop):
     years = year - 1 if month <= 2 else year
     months = (month + 9) % 12
     days = 365 * years + years // 4 - years // 100 + years // 400
-    return place + 10, float(days + (153 * months + 2) // 5 + day - 1 - 719468)
+    return at + 10, float(days + (153 * months + 2) // 5 + day - 1 - 719468)
 
 
 @kernel(void(_TEXT, _OFFSETS, boolean, float64[::1], float64[::1]))
@@ -110,21 +110,19 @@ def read_plain_labels(text, offsets, days, low, high):
     divider = _SLASH if days else _MINUS
     for i in range(len(offsets) - 1):
         low[i] = high[i] = np.nan
-        place, stop = int64(offsets[i]), int64(offsets[i + 1])
-        bracket = place < stop and text[place] == _OPEN
+        at, stop = int64(offsets[i]), int64(offsets[i + 1])
+        bracket = at < stop and text[at] == _OPEN
         if bracket:
-            place += 1
-        place, first = read_day(text, place, stop) if days else read_number(text, place, stop)
-        if place < 0:
+            at += 1
+        at, first = read_day(text, at, stop) if days else read_number(text, at, stop)
+        if at < 0:
             continue
         if not bracket:
-            if place == stop:
+            if at == stop:
                 low[i] = high[i] = first
             continue
-        if place >= stop or text[place] != divider:
+        if at >= stop or text[at] != divider:
             continue
-        place, last = (
-            read_day(text, place + 1, stop) if days else read_number(text, place + 1, stop)
-        )
-        if place == stop - 1 and text[place] == _CLOSE and first <= last:
+        at, last = read_day(text, at + 1, stop) if days else read_number(text, at + 1, stop)
+        if at == stop - 1 and text[at] == _CLOSE and first <= last:
             low[i], high[i] = first, last

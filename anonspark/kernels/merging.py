@@ -70,7 +70,7 @@ def merge_unsatisfied(normalized, values, order, starts, requirements):
     g = 0
     while g < groups:
         start, stop = starts[g], starts[g + 1]
-        own = g
+        group = g
         g += 1
         distinct = count_values(values, order, start, stop, counts, present, 0)
         while (
@@ -88,9 +88,11 @@ def merge_unsatisfied(normalized, values, order, starts, requirements):
                 together = 0.0
                 apart = 0.0
                 for j in range(d):
-                    together += max(high[own, j], high[other, j]) - min(low[own, j], low[other, j])
+                    together += max(high[group, j], high[other, j]) - min(
+                        low[group, j], low[other, j]
+                    )
                     apart += size * (high[other, j] - low[other, j])
-                    apart += (stop - start) * (high[own, j] - low[own, j])
+                    apart += (stop - start) * (high[group, j] - low[group, j])
                 added = (stop - start + size) * together - apart
                 if added < best:
                     best = added
@@ -112,11 +114,11 @@ def merge_unsatisfied(normalized, values, order, starts, requirements):
                 )
                 start = merged[finished]
             for j in range(d):
-                low[own, j] = min(low[own, j], low[other, j])
-                high[own, j] = max(high[own, j], high[other, j])
+                low[group, j] = min(low[group, j], low[other, j])
+                high[group, j] = max(high[group, j], high[other, j])
         clear_counts(counts, present, distinct)
         merged[finished] = start
-        owner[finished] = own
+        owner[finished] = group
         finished += 1
     merged[finished] = order.shape[0]
     return merged[: finished + 1].copy()

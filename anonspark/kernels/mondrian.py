@@ -19,7 +19,6 @@ from anonspark.kernels.signatures import boolean, float64, int64, types, uint64,
 # Where balanced cuts look for boundaries beyond those of the median. More parts gain next to
 # nothing, and on the cluster each boundary is a request of one pass.
 _PARTS = 128
-_SMALLEST, _LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 CELL_RECORDS = 16384
 """Nodes of so many records are cut where their records lie side by side."""
@@ -99,13 +98,13 @@ def further_ranks(size):
         one of these runs. Of a larger one as many as can be counted on the cluster in one pass.
     """
     ranks = np.empty(_PARTS - 1, np.int64)
-    found = 0
+    count = 0
     for part in range(1, _PARTS):
         rank = (size * part + _PARTS - 1) // _PARTS
-        if rank < size and (found == 0 or rank > ranks[found - 1]):
-            ranks[found] = rank
-            found += 1
-    return ranks[:found].copy()
+        if rank < size and (count == 0 or rank > ranks[count - 1]):
+            ranks[count] = rank
+            count += 1
+    return ranks[:count].copy()
 
 
 @kernel(
@@ -321,12 +320,12 @@ def _take_widest(widths, waiting):
 @kernel(void(int64, float64[::1], int64[::1]))
 def _order_ties(attribute, widths, tie_order):
     """Fill ``tie_order``: the chosen attribute, then the others from wide to narrow."""
-    place = 1
+    position = 1
     tie_order[0] = attribute
     for j in np.argsort(-widths, kind="mergesort"):
         if j != attribute:
-            tie_order[place] = j
-            place += 1
+            tie_order[position] = j
+            position += 1
 
 
 @kernel(
@@ -751,13 +750,13 @@ def cut_into_cells(
     for node in range(nodes.shape[0]):
         first[node] = groups
         # Its records side by side, where a processor has them at hand.
-        own = order[ends[node] : ends[node + 1]].copy()
+        records = order[ends[node] : ends[node + 1]].copy()
         inner, inner_starts, inner_paths, _ = _cut_nodes(
-            codes[own],
-            positions[own],
+            codes[records],
+            positions[records],
             units,
-            hashes[own],
-            values[own],
+            hashes[records],
+            values[records],
             cells[node, 0].copy(),
             cells[node, 1].copy(),
             nodes[node],
@@ -767,7 +766,7 @@ def cut_into_cells(
             cell,
             np.int64(1),
         )
-        order[ends[node] : ends[node + 1]] = own[inner]
+        order[ends[node] : ends[node + 1]] = records[inner]
         for group in range(inner_paths.shape[0]):
             starts[groups] = ends[node] + inner_starts[group]
             paths[groups] = inner_paths[group]

@@ -124,7 +124,7 @@ def build_tree(points):
         float64[::1],
     )
 )
-def points_within(points, members, nodes, splits, query, radius, found, distances):
+def points_within(points, members, nodes, splits, query, radius, neighbors, distances):
     """Find all points within a radius of a point, itself among them.
 
     Parameters
@@ -135,7 +135,7 @@ def points_within(points, members, nodes, splits, query, radius, found, distance
         The point to search around.
     radius : float
         Points at exactly this distance are found, too.
-    found : int64 ndarray of shape (n,)
+    neighbors : int64 ndarray of shape (n,)
         Filled with the points found.
     distances : float64 ndarray of shape (n,)
         Filled with their distances.
@@ -154,11 +154,11 @@ def points_within(points, members, nodes, splits, query, radius, found, distance
         node = stack[depth]
         axis = nodes[node, 2]
         if axis < 0:
-            for place in range(nodes[node, 0], nodes[node, 1]):
-                member = members[place]
+            for position in range(nodes[node, 0], nodes[node, 1]):
+                member = members[position]
                 length = distance(points, query, member)
                 if length <= radius:
-                    found[count] = member
+                    neighbors[count] = member
                     distances[count] = length
                     count += 1
             continue
@@ -228,8 +228,8 @@ def neighbor_distances(points, weights, neighbors, members, nodes, splits):
                 gaps[depth] = 0.0
                 depth += 1
                 continue
-            for place in range(nodes[node, 0], nodes[node, 1]):
-                member = members[place]
+            for position in range(nodes[node, 0], nodes[node, 1]):
+                member = members[position]
                 weight = weights[member] - (1 if member == query else 0)
                 if weight == 0:
                     continue

@@ -53,8 +53,8 @@ def _find_cut(points, order, k, places, lows, highs):
     places[0] = 0
     stretches = 1
     for unit in range(fewest // k, n // k + 1):
-        for place in range(unit * k, min(unit * k + over, n - fewest) + 1):
-            places[stretches] = place
+        for position in range(unit * k, min(unit * k + over, n - fewest) + 1):
+            places[stretches] = position
             stretches += 1
     places[stretches] = n
     for stretch in range(stretches):
@@ -90,10 +90,10 @@ def _find_cut(points, order, k, places, lows, highs):
             own_low[j] = min(own_low[j], lows[stretch - 1, j])
             own_high[j] = max(own_high[j], highs[stretch - 1, j])
             total += own_high[j] - own_low[j]
-        place = places[stretch]
-        cost = place * total + (n - place) * edges[stretch]
+        position = places[stretch]
+        cost = position * total + (n - position) * edges[stretch]
         if cost <= best:
-            best, best_place = cost, place
+            best, best_place = cost, position
     return best, best_place
 
 
@@ -155,13 +155,13 @@ def cut_where_best(axes, k):
         best, best_axis, size = np.inf, -1, 0
         for j in range(d):
             if widths[j] > 0.0 and widths[j] >= narrowest:
-                cost, place = _find_cut(points, orders[j, start:stop], k, places, lows, highs)
+                cost, position = _find_cut(points, orders[j, start:stop], k, places, lows, highs)
                 if cost < best:
-                    best, best_axis, size = cost, j, place
+                    best, best_axis, size = cost, j, position
         if best_axis < 0:
             # All records are equal.
-            for place in range(start + k, stop - k + 1, k):
-                is_start[place] = True
+            for position in range(start + k, stop - k + 1, k):
+                is_start[position] = True
             continue
         middle = start + size
         for i in range(start, stop):
@@ -169,13 +169,13 @@ def cut_where_best(axes, k):
         for j in range(d):
             if j == best_axis:
                 continue
-            place, others = start, 0
+            position, others = start, 0
             for i in range(start, stop):
                 # Without a branch, which would be guessed wrong half of the time.
                 record = orders[j, i]
                 first = int64(is_first[record])
-                orders[j, place] = later[others] = record
-                place += first
+                orders[j, position] = later[others] = record
+                position += first
                 others += 1 - first
             orders[j, middle:stop] = later[:others]
         stack[depth, 0], stack[depth, 1] = middle, stop
@@ -202,32 +202,32 @@ def hilbert_keys(cells, bits):
     """
     d, n = cells.shape
     keys = np.empty(n, np.int64)
-    place = np.empty(d, np.int64)
+    position = np.empty(d, np.int64)
     for record in range(n):
         for j in range(d):
-            place[j] = cells[j, record]
+            position[j] = cells[j, record]
         # Undo the reflections and rotations of each level, from the coarsest on.
         for level in range(bits - 1, 0, -1):
             bit = 1 << level
             below = bit - 1
             for j in range(d):
-                if place[j] & bit:
-                    place[0] ^= below
+                if position[j] & bit:
+                    position[0] ^= below
                 else:
-                    difference = (place[0] ^ place[j]) & below
-                    place[0] ^= difference
-                    place[j] ^= difference
+                    difference = (position[0] ^ position[j]) & below
+                    position[0] ^= difference
+                    position[j] ^= difference
         # Gray code.
         for j in range(1, d):
-            place[j] ^= place[j - 1]
+            position[j] ^= position[j - 1]
         flipped = 0
         for level in range(bits - 1, 0, -1):
-            if place[d - 1] & (1 << level):
+            if position[d - 1] & (1 << level):
                 flipped ^= (1 << level) - 1
         key = 0
         for level in range(bits - 1, -1, -1):
             for j in range(d):
-                key = (key << 1) | (((place[j] ^ flipped) >> level) & 1)
+                key = (key << 1) | (((position[j] ^ flipped) >> level) & 1)
         keys[record] = key
     return keys
 

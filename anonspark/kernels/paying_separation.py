@@ -126,8 +126,8 @@ def _boxes_of_prefixes(codes, normalized, spans, records):
                     else:
                         while _node(spans, j, level, low) != _node(spans, j, level, high):
                             level += 1
-                        place = spans.first_node[j] + level * spans.leaves[j] + low
-                        spanned[j] = spans.shares[place] * spans.weights[j]
+                        node = spans.first_node[j] + level * spans.leaves[j] + low
+                        spanned[j] = spans.shares[node] * spans.weights[j]
                     if spans.is_whole[j] and spanned[j] >= spans.weights[j]:
                         held = _WHOLE_RANGE
             boxes[i, j, 0], boxes[i, j, 1], boxes[i, j, 2], boxes[i, j, 3] = low, high, level, held
@@ -225,7 +225,7 @@ def separate_where_paying(
     counts = np.zeros(requirements.shares.shape[0], np.int64)
     present = np.empty(requirements.shares.shape[0], np.int64)
     has_criteria = requirements.kinds.shape[0] > 0
-    kept = np.ones(order.shape[0], np.bool_)
+    stays = np.ones(order.shape[0], np.bool_)
     for group in range(starts.shape[0] - 1):
         start, stop = starts[group], starts[group + 1]
         size = stop - start
@@ -265,5 +265,5 @@ def separate_where_paying(
         clear_counts(counts, present, seen)
         for i in range(points):
             if entries[i] > chosen:
-                kept[first[nearest[i]] : first[nearest[i] + 1]] = False
-    return kept
+                stays[first[nearest[i]] : first[nearest[i] + 1]] = False
+    return stays

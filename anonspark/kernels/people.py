@@ -36,23 +36,23 @@ def match_values(values, people, most):
     first = np.empty(n + 1, np.int64)
     pairs = np.empty(n, np.int64)
     different = 0
-    kept = 0
+    number = 0
     for i in range(n):
         if i == 0 or values[i] != values[i - 1]:
-            first[different] = kept
+            first[different] = number
             different += 1
-        if kept - first[different - 1] < most:
-            pairs[kept] = i
-            kept += 1
-    first[different] = kept
-    known = np.sort(people[pairs[:kept]])
-    person = np.searchsorted(known, people[pairs[:kept]])
-    owner = np.full(kept, -1, np.int64)
-    seen = np.full(kept, -1, np.int64)
+        if number - first[different - 1] < most:
+            pairs[number] = i
+            number += 1
+    first[different] = number
+    known = np.sort(people[pairs[:number]])
+    person = np.searchsorted(known, people[pairs[:number]])
+    owner = np.full(number, -1, np.int64)
+    seen = np.full(number, -1, np.int64)
     # The pair that each person was reached by, and the one that each value has.
-    reached = np.empty(kept, np.int64)
+    reached = np.empty(number, np.int64)
     taken = np.full(different, -1, np.int64)
-    value_of = np.empty(kept, np.int64)
+    value_of = np.empty(number, np.int64)
     for value in range(different):
         value_of[first[value] : first[value + 1]] = value
     waiting = np.empty(different, np.int64)
@@ -66,15 +66,15 @@ def match_values(values, people, most):
             current = waiting[head]
             head += 1
             for pair in range(first[current], first[current + 1]):
-                one = person[pair]
-                if seen[one] == value:
+                holder = person[pair]
+                if seen[holder] == value:
                     continue
-                seen[one] = value
-                reached[one] = pair
-                if owner[one] < 0:
-                    free = one
+                seen[holder] = value
+                reached[holder] = pair
+                if owner[holder] < 0:
+                    free = holder
                     break
-                waiting[tail] = owner[one]
+                waiting[tail] = owner[holder]
                 tail += 1
         if free < 0:
             continue
@@ -89,9 +89,9 @@ def match_values(values, people, most):
                 break
             free = person[before]
     chosen = np.empty(matched, np.int64)
-    found = 0
+    pairs_matched = 0
     for value in range(different):
         if taken[value] >= 0:
-            chosen[found] = pairs[taken[value]]
-            found += 1
+            chosen[pairs_matched] = pairs[taken[value]]
+            pairs_matched += 1
     return chosen

@@ -65,7 +65,7 @@ def assign_points(points, order, boxes, edges, members, nodes, node_boxes):
     -----
     A descent of the tree a point: O(log regions) where regions are disjoint.
     """
-    found = np.empty(points.shape[0], np.int64)
+    regions = np.empty(points.shape[0], np.int64)
     stack = np.empty(130, np.int64)
     bounds = np.empty(130, np.float64)
     best = -1
@@ -99,12 +99,12 @@ def assign_points(points, order, boxes, edges, members, nodes, node_boxes):
                     stack[depth], bounds[depth] = nearer, near
                     depth += 1
                 continue
-            for place in range(nodes[node, 0], nodes[node, 1]):
-                growth = _growth(points, point, boxes, place, least)
+            for box in range(nodes[node, 0], nodes[node, 1]):
+                growth = _growth(points, point, boxes, box, least)
                 if growth > least:
                     continue
-                own = without_noise(edges[place])
-                if growth < least or own < lost or (own == lost and members[place] < members[best]):
-                    best, least, lost = place, growth, own
-        found[point] = members[best]
-    return found
+                edge = without_noise(edges[box])
+                if growth < least or edge < lost or (edge == lost and members[box] < members[best]):
+                    best, least, lost = box, growth, edge
+        regions[point] = members[best]
+    return regions

@@ -24,27 +24,27 @@ def _regions_meet(low, high, gaps, offsets, runs, first, second):
         if bottom > top:
             return False
     for j in range(low.shape[1]):
-        own, other = gaps[first, j], gaps[second, j]
-        if own < 0 and other < 0:
+        runs_of_first, other = gaps[first, j], gaps[second, j]
+        if runs_of_first < 0 and other < 0:
             continue
-        if own < 0:
-            own, other = other, own
+        if runs_of_first < 0:
+            runs_of_first, other = other, runs_of_first
             box = first
         else:
             box = second
-        at, end = offsets[own], offsets[own + 1]
+        at, end = offsets[runs_of_first], offsets[runs_of_first + 1]
         shared = False
         if other < 0:
             while at < end and not shared:
                 shared = runs[at, 0] <= high[box, j] and runs[at, 1] >= low[box, j]
                 at += 1
         else:
-            place, stop = offsets[other], offsets[other + 1]
-            while at < end and place < stop and not shared:
-                if runs[at, 1] < runs[place, 0]:
+            position, stop = offsets[other], offsets[other + 1]
+            while at < end and position < stop and not shared:
+                if runs[at, 1] < runs[position, 0]:
                     at += 1
-                elif runs[place, 1] < runs[at, 0]:
-                    place += 1
+                elif runs[position, 1] < runs[at, 0]:
+                    position += 1
                 else:
                     shared = True
         if not shared:
@@ -54,9 +54,9 @@ def _regions_meet(low, high, gaps, offsets, runs, first, second):
 
 @kernel(int64(*REGIONS, int64, int64[::1]))
 def _regions_met(
-    low, high, gaps, offsets, runs, members, nodes, node_low, node_high, region, found
+    low, high, gaps, offsets, runs, members, nodes, node_low, node_high, region, regions
 ):
-    """Fill ``found`` with the regions of the tree that a region meets. Return how many."""
+    """Fill ``regions`` with the regions of the tree that a region meets. Return how many."""
     d = low.shape[1]
     stack = np.empty(130, np.int64)
     stack[0] = 0
@@ -77,9 +77,9 @@ def _regions_met(
             stack[depth + 1] = node + 1
             depth += 2
             continue
-        for place in range(nodes[node, 0], nodes[node, 1]):
-            if _regions_meet(low, high, gaps, offsets, runs, members[place], region):
-                found[count] = members[place]
+        for position in range(nodes[node, 0], nodes[node, 1]):
+            if _regions_meet(low, high, gaps, offsets, runs, members[position], region):
+                regions[count] = members[position]
                 count += 1
     return count
 
@@ -135,27 +135,27 @@ def match_payloads(
     O(log n + pairs) for each region where the regions of the one release overlap little, and the
     cells of both regions of a pair.
     """
-    found = np.empty(len(members), np.int64)
+    regions = np.empty(len(members), np.int64)
     pairs, triples = 0, 0
     for region in range(first, last):
         count = _regions_met(
-            low, high, gaps, offsets, runs, members, nodes, node_low, node_high, region, found
+            low, high, gaps, offsets, runs, members, nodes, node_low, node_high, region, regions
         )
         pairs += count
         for i in range(count):
-            own, end = starts[found[i]], starts[found[i] + 1]
+            position, end = starts[regions[i]], starts[regions[i] + 1]
             other, stop = starts[region], starts[region + 1]
-            while own < end and other < stop:
-                if payloads[own] < payloads[other]:
-                    own += 1
-                elif payloads[other] < payloads[own]:
+            while position < end and other < stop:
+                if payloads[position] < payloads[other]:
+                    position += 1
+                elif payloads[other] < payloads[position]:
                     other += 1
                 else:
                     if triples < len(own_cells):
-                        own_cells[triples] = own
+                        own_cells[triples] = position
                         other_cells[triples] = other
                     triples += 1
-                    own += 1
+                    position += 1
                     other += 1
     return pairs, triples
 
@@ -213,12 +213,12 @@ def sum_candidates(
     """
     sums = np.zeros(len(points), np.int64)
     only = np.full((len(points), values.shape[1]), -2)
-    found = np.empty(len(members), np.int64)
+    regions = np.empty(len(members), np.int64)
     other_found = np.empty(len(other_members), np.int64)
     for point in range(len(points)):
         count = _regions_of(
             points, point, low, high, gaps, offsets, runs, members, nodes, node_low, node_high,
-            found,
+            regions,
         )  # fmt: skip
         if count == 0:
             continue
@@ -228,14 +228,14 @@ def sum_candidates(
         )  # fmt: skip
         for i in range(count):
             for j in range(others):
-                key = found[i] * len(other_members) + other_found[j]
-                place = np.searchsorted(pairs, key)
-                if place == len(pairs) or pairs[place] != key:
+                key = regions[i] * len(other_members) + other_found[j]
+                position = np.searchsorted(pairs, key)
+                if position == len(pairs) or pairs[position] != key:
                     continue
-                sums[point] += figures[place]
+                sums[point] += figures[position]
                 for s in range(values.shape[1]):
                     if only[point, s] == -2:
-                        only[point, s] = values[place, s]
-                    elif only[point, s] != values[place, s]:
+                        only[point, s] = values[position, s]
+                    elif only[point, s] != values[position, s]:
                         only[point, s] = -1
     return sums, only

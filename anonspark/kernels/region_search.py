@@ -80,9 +80,9 @@ def _in_runs(points, point, gaps, offsets, runs, region):
 
 @kernel(int64(_CODES, int64, *REGIONS, int64[::1]))
 def _regions_of(
-    points, point, low, high, gaps, offsets, runs, members, nodes, node_low, node_high, found
+    points, point, low, high, gaps, offsets, runs, members, nodes, node_low, node_high, regions
 ):
-    """Fill ``found`` with the regions that hold a point. Return how many."""
+    """Fill ``regions`` with the regions that hold a point. Return how many."""
     stack = np.empty(130, np.int64)
     stack[0] = 0
     depth = 1
@@ -97,12 +97,12 @@ def _regions_of(
             stack[depth + 1] = node + 1
             depth += 2
             continue
-        for place in range(nodes[node, 0], nodes[node, 1]):
-            region = members[place]
+        for position in range(nodes[node, 0], nodes[node, 1]):
+            region = members[position]
             if _in_box(points, point, low, high, region) and _in_runs(
                 points, point, gaps, offsets, runs, region
             ):
-                found[count] = region
+                regions[count] = region
                 count += 1
     return count
 
@@ -134,14 +134,14 @@ def count_points(
     -----
     O(log n + found) a point where the regions overlap little. O(n) at worst.
     """
-    found = np.empty(len(members), np.int64)
+    regions = np.empty(len(members), np.int64)
     for point in range(len(points)):
         count = _regions_of(
             points, point, low, high, gaps, offsets, runs, members, nodes, node_low, node_high,
-            found,
+            regions,
         )  # fmt: skip
         for i in range(count):
-            counts[found[i]] += 1
+            counts[regions[i]] += 1
 
 
 @kernel(float64[::1](_CODES, *REGIONS, float64[::1]))
@@ -161,14 +161,14 @@ def sum_shares(points, low, high, gaps, offsets, runs, members, nodes, node_low,
         Added from the smallest figure to the largest, so that the order of the regions is of no
         account. 0 where no region holds the point.
     """
-    found = np.empty(len(members), np.int64)
+    regions = np.empty(len(members), np.int64)
     sums = np.zeros(len(points), np.float64)
     for point in range(len(points)):
         count = _regions_of(
             points, point, low, high, gaps, offsets, runs, members, nodes, node_low, node_high,
-            found,
+            regions,
         )  # fmt: skip
-        ordered = np.sort(shares[found[:count]])
+        ordered = np.sort(shares[regions[:count]])
         for i in range(count):
             sums[point] += ordered[i]
     return sums
@@ -186,18 +186,18 @@ def _largest_matching(starts, pairs, room, held):
     n, m = len(starts) - 1, len(room)
     # Where the points that were given a place are listed, place by place.
     first = np.zeros(m + 1, np.int64)
-    for place in range(m):
-        first[place + 1] = first[place] + min(room[place], held[place])
-    given = np.empty(first[m], np.int32)
+    for position in range(m):
+        first[position + 1] = first[position] + min(room[position], held[position])
+    partner = np.empty(first[m], np.int32)
     used = np.zeros(m, np.int64)
     has_place = np.zeros(n, np.bool_)
     matched = 0
     for point in range(n):
         for pair in range(starts[point], starts[point + 1]):
-            place = pairs[pair]
-            if used[place] < first[place + 1] - first[place]:
-                given[first[place] + used[place]] = point
-                used[place] += 1
+            position = pairs[pair]
+            if used[position] < first[position + 1] - first[position]:
+                partner[first[position] + used[position]] = point
+                used[position] += 1
                 has_place[point] = True
                 matched += 1
                 break
@@ -224,16 +224,16 @@ def _largest_matching(starts, pairs, room, held):
             point = queue[begin]
             begin += 1
             for pair in range(starts[point], starts[point + 1]):
-                place = pairs[pair]
-                if place_level[place] >= 0:
+                position = pairs[pair]
+                if place_level[position] >= 0:
                     continue
-                place_level[place] = level[point] + 1
-                if used[place] < first[place + 1] - first[place]:
-                    last_level = place_level[place]
+                place_level[position] = level[point] + 1
+                if used[position] < first[position + 1] - first[position]:
+                    last_level = place_level[position]
                     continue
-                for slot in range(first[place], first[place] + used[place]):
-                    level[given[slot]] = place_level[place]
-                    queue[end] = given[slot]
+                for slot in range(first[position], first[position] + used[position]):
+                    level[partner[slot]] = place_level[position]
+                    queue[end] = partner[slot]
                     end += 1
         if last_level > n:
             return matched
@@ -249,25 +249,25 @@ def _largest_matching(starts, pairs, room, held):
                 if next_pair[point] == starts[point + 1]:
                     depth -= 1
                     continue
-                place = pairs[next_pair[point]]
-                if place_level[place] != level[point] + 1:
+                position = pairs[next_pair[point]]
+                if place_level[position] != level[point] + 1:
                     next_pair[point] += 1
-                elif used[place] < first[place + 1] - first[place]:
-                    given[first[place] + used[place]] = point
-                    used[place] += 1
+                elif used[position] < first[position + 1] - first[position]:
+                    partner[first[position] + used[position]] = point
+                    used[position] += 1
                     for step in range(depth, 0, -1):
-                        given[taken_over[step]] = way[step - 1]
+                        partner[taken_over[step]] = way[step - 1]
                     has_place[root] = True
                     matched += 1
                     break
-                elif next_given[place] == used[place]:
+                elif next_given[position] == used[position]:
                     next_pair[point] += 1
                 else:
-                    slot = first[place] + next_given[place]
-                    next_given[place] += 1
-                    if level[given[slot]] == place_level[place]:
+                    slot = first[position] + next_given[position]
+                    next_given[position] += 1
+                    if level[partner[slot]] == place_level[position]:
                         depth += 1
-                        way[depth] = given[slot]
+                        way[depth] = partner[slot]
                         taken_over[depth] = slot
 
 
@@ -329,7 +329,7 @@ def match_groups(
     held = np.zeros(len(places), np.int64)
     holding = np.zeros(len(points), np.int64)
     matched = np.zeros(groups, np.int64)
-    found = np.empty(len(members), np.int64)
+    regions = np.empty(len(members), np.int64)
     pairs = np.empty(1024, np.int32)
     for group in range(groups):
         begin, end = first_points[group], first_points[group + 1]
@@ -347,24 +347,24 @@ def match_groups(
             else:
                 candidates = _regions_of(
                     points, point, low, high, gaps, offsets, runs, members, nodes, node_low,
-                    node_high, found,
+                    node_high, regions,
                 )  # fmt: skip
-            own = 0
+            index = 0
             for candidate in range(candidates):
                 if few:
-                    place = first + candidate
-                    region = places[place]
+                    position = first + candidate
+                    region = places[position]
                     if not (
                         _in_box(points, point, low, high, region)
                         and _in_runs(points, point, gaps, offsets, runs, region)
                     ):
                         continue
                 else:
-                    place = first + np.searchsorted(places[first:last], found[candidate])
-                    if place == last or places[place] != found[candidate]:
+                    position = first + np.searchsorted(places[first:last], regions[candidate])
+                    if position == last or places[position] != regions[candidate]:
                         continue
-                held[place] += 1
-                own += 1
+                held[position] += 1
+                index += 1
                 if count == most_pairs:
                     all_kept = False
                 if all_kept:
@@ -372,14 +372,14 @@ def match_groups(
                         longer = np.empty(2 * count, np.int32)
                         longer[:count] = pairs
                         pairs = longer
-                    pairs[count] = place - first
+                    pairs[count] = position - first
                     count += 1
-            holding[point] = own
-            choice |= own > 1
+            holding[point] = index
+            choice |= index > 1
             starts[point - begin + 1] = count
         if not choice:
-            for place in range(first, last):
-                matched[group] += min(room[place], held[place])
+            for position in range(first, last):
+                matched[group] += min(room[position], held[position])
         elif all_kept:
             matched[group] = _largest_matching(
                 starts, pairs[:count], room[first:last], held[first:last]

@@ -69,11 +69,11 @@ def _select(values, start, stop, rank):
             low, floor, bounded = middle, pivot, True
     for i in range(low + 1, high):
         value = values[i]
-        place = i
-        while place > low and values[place - 1] > value:
-            values[place] = values[place - 1]
-            place -= 1
-        values[place] = value
+        position = i
+        while position > low and values[position - 1] > value:
+            values[position] = values[position - 1]
+            position -= 1
+        values[position] = value
     return values[target]
 
 

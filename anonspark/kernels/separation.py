@@ -46,9 +46,9 @@ def _measure_from(axes, a, distances, again):
     for b in range(n):
         distances[row, b] = 0.0
     for j in range(axes.shape[0]):
-        own = axes[j, a]
+        value = axes[j, a]
         for b in range(n):
-            difference = axes[j, b] - own
+            difference = axes[j, b] - value
             distances[row, b] += difference * difference
     for b in range(n):
         distances[row, b] = np.sqrt(distances[row, b])
@@ -72,10 +72,10 @@ def _with_all_pairs(points, weights, neighbors):
             total = weights[a] - 1
             order = np.argsort(scratch, kind="mergesort")
             reach[a] = 0.0
-            for place in range(n):
+            for position in range(n):
                 if total >= neighbors:
                     break
-                b = order[place]
+                b = order[position]
                 if b != a:
                     total += weights[b]
                     reach[a] = distances[row, b]
@@ -113,16 +113,16 @@ def _with_tree(points, weights, neighbors):
     n = points.shape[0]
     members, nodes, splits = build_tree(points)
     reach = neighbor_distances(points, weights, neighbors, members, nodes, splits)
-    found = np.empty(n, np.int64)
+    near = np.empty(n, np.int64)
     distances = np.empty(n, np.float64)
 
     density = np.empty(n, np.float64)
     for a in range(n):
-        count = points_within(points, members, nodes, splits, a, reach[a], found, distances)
+        count = points_within(points, members, nodes, splits, a, reach[a], near, distances)
         records = weights[a] - 1
         total = records * reach[a]
         for i in range(count):
-            b = found[i]
+            b = near[i]
             if b != a:
                 records += weights[b]
                 total += weights[b] * max(reach[b], distances[i])
@@ -130,11 +130,11 @@ def _with_tree(points, weights, neighbors):
 
     factors = np.empty(n, np.float64)
     for a in range(n):
-        count = points_within(points, members, nodes, splits, a, reach[a], found, distances)
+        count = points_within(points, members, nodes, splits, a, reach[a], near, distances)
         records = weights[a] - 1
         total = records * density[a]
         for i in range(count):
-            b = found[i]
+            b = near[i]
             if b != a:
                 records += weights[b]
                 total += weights[b] * density[b]
@@ -208,18 +208,18 @@ def neighbor_distance_sums(points, weights, neighbors):
     n = points.shape[0]
     members, nodes, splits = build_tree(points)
     reach = neighbor_distances(points, weights, neighbors, members, nodes, splits)
-    found = np.empty(n, np.int64)
+    near = np.empty(n, np.int64)
     distances = np.empty(n, np.float64)
     sums = np.empty(n, np.float64)
     for a in range(n):
-        count = points_within(points, members, nodes, splits, a, reach[a], found, distances)
+        count = points_within(points, members, nodes, splits, a, reach[a], near, distances)
         # Records at the distance of the last one are as many as are missing from the others.
         nearer = min(weights[a] - 1, neighbors)
         total = 0.0
         for i in range(count):
-            if found[i] != a and distances[i] < reach[a]:
-                nearer += weights[found[i]]
-                total += weights[found[i]] * distances[i]
+            if near[i] != a and distances[i] < reach[a]:
+                nearer += weights[near[i]]
+                total += weights[near[i]] * distances[i]
         sums[a] = total + (neighbors - nearer) * reach[a]
     return sums
 

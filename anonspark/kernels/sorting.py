@@ -41,12 +41,12 @@ def _sort_few(values, order):
         order[ends[buckets[i]]] = i
         ends[buckets[i]] += 1
     for i in range(1, n):
-        own = order[i]
-        value, place = values[own], i
-        while place > 0 and values[order[place - 1]] > value:
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = own
+        record = order[i]
+        value, position = values[record], i
+        while position > 0 and values[order[position - 1]] > value:
+            order[position] = order[position - 1]
+            position -= 1
+        order[position] = record
 
 
 @kernel(void(float64[::1], int64[::1]))
@@ -72,35 +72,35 @@ def sort_stably(values, order):
         _sort_few(values, order)
         return
     keys, other_keys = values.copy(), np.empty(n, np.float64)
-    own, other = np.arange(n), np.empty(n, np.int64)
+    rows, other = np.arange(n), np.empty(n, np.int64)
     for low in range(0, n, _RUN):
         for i in range(low + 1, min(low + _RUN, n)):
-            key, record, place = keys[i], own[i], i
-            while place > low and keys[place - 1] > key:
-                keys[place] = keys[place - 1]
-                own[place] = own[place - 1]
-                place -= 1
-            keys[place], own[place] = key, record
+            key, record, position = keys[i], rows[i], i
+            while position > low and keys[position - 1] > key:
+                keys[position] = keys[position - 1]
+                rows[position] = rows[position - 1]
+                position -= 1
+            keys[position], rows[position] = key, record
     run = _RUN
     while run < n:
         for low in range(0, n, 2 * run):
             middle, high = min(low + run, n), min(low + 2 * run, n)
-            left, right, place = low, middle, low
+            left, right, position = low, middle, low
             while left < middle and right < high:
                 if keys[right] < keys[left]:
-                    other_keys[place], other[place] = keys[right], own[right]
+                    other_keys[position], other[position] = keys[right], rows[right]
                     right += 1
                 else:
-                    other_keys[place], other[place] = keys[left], own[left]
+                    other_keys[position], other[position] = keys[left], rows[left]
                     left += 1
-                place += 1
+                position += 1
             for i in range(left, middle):
-                other_keys[place], other[place] = keys[i], own[i]
-                place += 1
+                other_keys[position], other[position] = keys[i], rows[i]
+                position += 1
             for i in range(right, high):
-                other_keys[place], other[place] = keys[i], own[i]
-                place += 1
+                other_keys[position], other[position] = keys[i], rows[i]
+                position += 1
         keys, other_keys = other_keys, keys
-        own, other = other, own
+        rows, other = other, rows
         run *= 2
-    order[:] = own
+    order[:] = rows

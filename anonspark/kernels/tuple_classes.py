@@ -22,22 +22,22 @@ from anonspark.kernels.signatures import boolean, int32, int64, types, uint64, v
 
 
 @kernel(boolean(int32[:, ::1], int64, int64, int64, int64))
-def _equal(codes, one, other, start, stop):
+def _equal(codes, row, other, start, stop):
     """Return whether two rows agree in the columns from ``start`` to ``stop``."""
     column = start
-    while column < stop and codes[one, column] == codes[other, column]:
+    while column < stop and codes[row, column] == codes[other, column]:
         column += 1
     return column >= stop
 
 
 @kernel(boolean(int32[:, ::1], int64, int64, int64))
-def _comes_first(codes, one, other, start):
+def _comes_first(codes, row, other, start):
     """Return whether a row is not behind another one, by the columns from ``start`` on."""
     column = start
     last = codes.shape[1] - 1
-    while column < last and codes[one, column] == codes[other, column]:
+    while column < last and codes[row, column] == codes[other, column]:
         column += 1
-    return codes[one, column] <= codes[other, column]
+    return codes[row, column] <= codes[other, column]
 
 
 @kernel(void(int32[:, ::1], int64, int64[::1], int64[::1], int64[::1], int64))
@@ -50,14 +50,14 @@ def _merge_segments(codes, column, order, spare, bounds, segments):
             if pair + 1 < segments:
                 middle, stop = bounds[pair + 1], bounds[pair + 2]
                 left, right = start, middle
-                for place in range(start, stop):
+                for position in range(start, stop):
                     if right == stop or (
                         left < middle and _comes_first(codes, order[left], order[right], column + 1)
                     ):
-                        spare[place] = order[left]
+                        spare[position] = order[left]
                         left += 1
                     else:
-                        spare[place] = order[right]
+                        spare[position] = order[right]
                         right += 1
                 order[start:stop] = spare[start:stop]
             bounds[merged] = start
@@ -96,7 +96,7 @@ def raise_column(codes, counts, column, coarser):
     order = np.arange(n)
     spare = np.empty(n, np.int64)
     bounds = np.empty(n + 1, np.int64)
-    found = 0
+    classes = 0
     start = 0
     while start < n:
         group = coarser[codes[start, column]]
@@ -115,18 +115,18 @@ def raise_column(codes, counts, column, coarser):
         bounds[segments] = stop
         if segments > 1 and column + 1 < c:
             _merge_segments(codes, column, order, spare, bounds, segments)
-        for place in range(start, stop):
-            row = order[place]
-            if place > start and _equal(codes, order[place - 1], row, column + 1, c):
-                sums[found - 1] += counts[row]
+        for position in range(start, stop):
+            row = order[position]
+            if position > start and _equal(codes, order[position - 1], row, column + 1, c):
+                sums[classes - 1] += counts[row]
                 continue
             for other in range(c):
-                raised[found, other] = codes[row, other]
-            raised[found, column] = group
-            sums[found] = counts[row]
-            found += 1
+                raised[classes, other] = codes[row, other]
+            raised[classes, column] = group
+            sums[classes] = counts[row]
+            classes += 1
         start = stop
-    return raised[:found].copy(), sums[:found].copy()
+    return raised[:classes].copy(), sums[:classes].copy()
 
 
 @kernel(int64(int32[:, ::1], int64, int64))
@@ -248,7 +248,7 @@ def find_utility_classes(codes, counts, d, requirements):
     k, no_others = requirements.k, requirements.kinds.shape[0] == 0
     rows = np.empty(n, np.int64)
     sizes = np.empty(n, np.int64)
-    found = 0
+    classes = 0
     start = 0
     while start < n:
         stop = _end_of_class(codes, start, d)
@@ -260,8 +260,8 @@ def find_utility_classes(codes, counts, d, requirements):
             or all_certain(requirements, size)
             or _satisfies(codes, counts, d, start, stop, size, requirements, tallies, present)
         ):
-            rows[found] = start
-            sizes[found] = size
-            found += 1
+            rows[classes] = start
+            sizes[classes] = size
+            classes += 1
         start = stop
-    return rows[:found].copy(), sizes[:found].copy()
+    return rows[:classes].copy(), sizes[:classes].copy()

@@ -83,9 +83,9 @@ def _distances_between(candidates, samples):
     means = np.zeros(width, np.float64)
     for i in range(m):
         for j in range(d):
-            own = samples[i, j]
+            value = samples[i, j]
             for c in range(width):
-                difference = own - axes[j, c]
+                difference = value - axes[j, c]
                 distances[i, c] += difference * difference
         for c in range(width):
             distances[i, c] = np.sqrt(distances[i, c])

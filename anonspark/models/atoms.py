@@ -11,20 +11,28 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from anonspark.core.columns import ATOM, code_column, quasi_identifier_column
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
+from anonspark.engine.tasks import Batches
 from anonspark.kernels.atom_merging import merge_atoms_of_leaves
 from anonspark.kernels.criteria import Requirements
 from anonspark.kernels.merging import name_groups_of_leaves
 from anonspark.kernels.mondrian import cut_into_groups
 from anonspark.kernels.paths import root_path
 from anonspark.layers.outliers.separation import OutlierSeparation
-from anonspark.layers.partition.distribution import partition_records, send_to_tasks
+from anonspark.layers.partition.distribution import (
+    Addressed,
+    partition_records,
+    received_records,
+    send_records,
+    send_to_tasks,
+)
 from anonspark.layers.partition.growing import CutRule
 from anonspark.layers.partition.median_cut import MedianCut
 from anonspark.layers.partition.node import Leaf
-from anonspark.models.atom_midpoints import MidpointAxis, at_midpoints, back_from_midpoints
 from anonspark.models.blockwise import (
     Block,
     BlockwiseModel,
@@ -34,7 +42,140 @@ from anonspark.models.blockwise import (
     Groups,
 )
 from anonspark.models.model import RESULT, Anonymized, Round, Task
-from anonspark.staged.records import Records
+from anonspark.staged.keys import is_coded
+from anonspark.staged.records import PACKED, PackRecords, Records
+
+
+@dataclass(frozen=True)
+class MidpointAxis(QuasiIdentifier):
+    """A quasi-identifier of which there are positions alone.
+
+    Parameters
+    ----------
+    of_values : float
+        Unit of the quasi-identifier itself, whose ranges widths are compared by.
+    """
+
+    of_values: float = 1.0
+
+    @property
+    def unit(self) -> float:
+        """Difference of positions that counts as 1: that of the values."""
+        return self.of_values
+
+    @classmethod
+    def of(cls, identifier: QuasiIdentifier) -> MidpointAxis:
+        """Return the axis of the midpoints of a quasi-identifier."""
+        last = identifier.missing_code if identifier.has_missing else identifier.highest
+        ends = identifier.positions(np.array([identifier.lowest, last], np.int64))
+        axis = cls(identifier.name, "float", pa.float64(), 0, 0, of_values=identifier.unit)
+        low, high = axis.encode(pa.array(ends)).tolist()
+        return cls(identifier.name, "float", pa.float64(), low, high, of_values=identifier.unit)
+
+
+def own_column(index: int) -> str:
+    """Return the column of the codes of a record's own values."""
+    return f"own_{index}"
+
+
+def at_midpoints(
+    records: Records, quasi_identifiers: Sequence[QuasiIdentifier], tasks: int
+) -> Records:
+    """Return records whose quasi-identifiers are the midpoints of their atoms' boxes.
+
+    Parameters
+    ----------
+    records : Records
+        With :data:`~anonspark.core.columns.ATOM`.
+    quasi_identifiers : sequence of QuasiIdentifier
+    tasks : int
+        Number of tasks that the atoms are shared out to.
+
+    Returns
+    -------
+    Records
+        Of :class:`MidpointAxis`. For :func:`back_from_midpoints`.
+
+    Notes
+    -----
+    Lazy. One shuffle of the whole records.
+    """
+    d = len(quasi_identifiers)
+    name_of = code_column if is_coded(records.schema) else quasi_identifier_column
+    raw = {name_of(index) for index in range(d)}
+    others = [field for field in records.schema if field.name not in raw]
+    schema = pa.schema(
+        [
+            *((quasi_identifier_column(index), pa.float64()) for index in range(d)),
+            *((own_column(index), pa.int64()) for index in range(d)),
+            *others,
+        ]
+    )
+    sent = send_records(records, _AtomTasks(tasks), tasks)
+    return Records(sent.map_batches(_Move(tuple(quasi_identifiers), schema), PACKED), schema)
+
+
+def back_from_midpoints(records: pa.Table, d: int) -> pa.Table:
+    """Return received records with the codes of their own values."""
+    others = records.drop_columns([code_column(index) for index in range(d)])
+    names = {own_column(index): code_column(index) for index in range(d)}
+    return others.rename_columns([names.get(name, name) for name in others.column_names])
+
+
+@dataclass(frozen=True)
+class _AtomTasks:
+    """Sends all records of an atom to one task. Names of atoms are mixed, so that all get some."""
+
+    tasks: int
+
+    def __call__(self, records: pa.Table, first: int) -> Addressed:  # noqa: ARG002 - not by place
+        atoms = records.column(ATOM).to_numpy().view(np.uint64)
+        return Addressed(records, (atoms % np.uint64(self.tasks)).astype(np.int64))
+
+
+@dataclass(frozen=True)
+class _Move:
+    """Packs a task's records with the midpoints of their atoms, and the codes of their own values.
+
+    Parameters
+    ----------
+    quasi_identifiers : tuple of QuasiIdentifier
+    schema : pyarrow.Schema
+        Of the records.
+    """
+
+    quasi_identifiers: tuple[QuasiIdentifier, ...]
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        return PackRecords()(self._moved(batches))
+
+    def _moved(self, batches: Batches) -> Batches:
+        records = received_records(batches)
+        if records is None:
+            return
+        coded = is_coded(records.schema)
+        _, of_records, sizes = np.unique(
+            records.column(ATOM).to_numpy(), return_inverse=True, return_counts=True
+        )
+        order = np.argsort(of_records, kind="stable")
+        starts = np.cumsum(sizes) - sizes
+        middles, codes = [], []
+        for index, identifier in enumerate(self.quasi_identifiers):
+            name = code_column(index) if coded else quasi_identifier_column(index)
+            column = records.column(name).combine_chunks()
+            coded_values = (
+                column.to_numpy().astype(np.int64) if coded else identifier.encode(column)
+            )
+            in_order = coded_values[order]
+            low = identifier.positions(np.minimum.reduceat(in_order, starts))
+            high = identifier.positions(np.maximum.reduceat(in_order, starts))
+            codes.append(pa.array(coded_values))
+            middles.append(pa.array((low + (high - low) / 2)[of_records]))
+        others = [records.column(field.name) for field in list(self.schema)[2 * len(codes) :]]
+        moved = pa.Table.from_arrays([*middles, *codes, *others], schema=self.schema)
+        yield from moved.combine_chunks().to_batches()
+
 
 LEAF_SIZES = 16
 """A leaf of the tree over atoms has so many times k records at least. With 4, 8, 32 and 64 a
@@ -75,9 +216,9 @@ class Boxes:
         names, of_records, sizes = np.unique(atoms, return_inverse=True, return_counts=True)
         order = np.argsort(of_records, kind="stable")
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        own = positions[order]
-        low = np.minimum.reduceat(own, starts, axis=0)
-        high = np.maximum.reduceat(own, starts, axis=0)
+        of_atoms = positions[order]
+        low = np.minimum.reduceat(of_atoms, starts, axis=0)
+        high = np.maximum.reduceat(of_atoms, starts, axis=0)
         return cls(names, of_records.astype(np.int64, copy=False), low, high, sizes)
 
     @property
@@ -109,9 +250,9 @@ class AtomGroups(GroupFormer):
         of_records = np.repeat(np.arange(len(paths)), np.diff(starts))
         leaves = np.empty(len(boxes.names), np.int64)
         leaves[boxes.of_records[order]] = of_records
-        own, sizes, clusters = _clusters(block, boxes, order, leaves)
+        atoms, sizes, clusters = _clusters(block, boxes, order, leaves)
         names = name_groups_of_leaves(paths, np.bincount(clusters, minlength=len(paths)))
-        return Groups(own, np.concatenate([[0], np.cumsum(sizes)]), names)
+        return Groups(atoms, np.concatenate([[0], np.cumsum(sizes)]), names)
 
     def _of_leaves(self, requirements: Requirements) -> Requirements:
         """Return what the tree asks for, given what classes have to satisfy."""
@@ -138,7 +279,7 @@ class AtomGroups(GroupFormer):
             ranks[:, j] = np.unique(of_boxes[:, j], return_inverse=True)[1][boxes.of_records]
         midpoints = of_boxes[boxes.of_records]
         requirements = self._of_leaves(block.requirements)
-        found: tuple[Codes, Codes, npt.NDArray[np.uint64]] = cut_into_groups(
+        groups: tuple[Codes, Codes, npt.NDArray[np.uint64]] = cut_into_groups(
             ranks,
             np.ascontiguousarray(midpoints),
             block.units,
@@ -152,7 +293,7 @@ class AtomGroups(GroupFormer):
             True,
             False,
         )
-        return found
+        return groups
 
 
 def _clusters(
@@ -172,9 +313,9 @@ def _clusters(
     d = boxes.low.shape[1]
     bounds = [ends[:, j] for ends in (boxes.high, boxes.low) for j in reversed(range(d))]
     atoms = np.lexsort([boxes.names, boxes.sizes, *bounds, leaves])
-    place = np.empty(len(atoms), np.int64)
-    place[atoms] = np.arange(len(atoms))
-    order = order[np.argsort(place[boxes.of_records[order]], kind="stable")]
+    position = np.empty(len(atoms), np.int64)
+    position[atoms] = np.arange(len(atoms))
+    order = order[np.argsort(position[boxes.of_records[order]], kind="stable")]
     sizes, of_atoms = boxes.sizes[atoms], leaves[atoms]
     clusters = merge_atoms_of_leaves(
         np.ascontiguousarray(boxes.low[atoms]),
@@ -187,8 +328,8 @@ def _clusters(
         block.requirements,
     )
     of_records = np.repeat(clusters, sizes)
-    found, own_sizes = np.unique(of_records, return_counts=True)
-    return order[np.argsort(of_records, kind="stable")], own_sizes, of_atoms[found]
+    numbers, own_sizes = np.unique(of_records, return_counts=True)
+    return order[np.argsort(of_records, kind="stable")], own_sizes, of_atoms[numbers]
 
 
 class MergedAtoms(BlockwiseModel):
@@ -214,10 +355,10 @@ class MergedAtoms(BlockwiseModel):
         """
         if table.rows <= self.largest_block:
             return super().anonymize(table)
-        own = self.task.generalizer.quasi_identifiers
+        identifiers = self.task.generalizer.quasi_identifiers
         table.tell("boxes of atoms")
         tasks = -(-table.rows // self.task.task_rows)
-        return self.finish_moved(table, at_midpoints(table.records, own, tasks))
+        return self.finish_moved(table, at_midpoints(table.records, identifiers, tasks))
 
     def finish_moved(self, table: Round, moved: Records) -> Anonymized:
         """Partition records by a tree over their midpoints, and form classes in its leaves.
@@ -228,8 +369,8 @@ class MergedAtoms(BlockwiseModel):
         moved : Records
             The records of the table, of :class:`MidpointAxis`. Kept until the round is finished.
         """
-        own, criteria = self.task.generalizer.quasi_identifiers, self.task.criteria
-        axes = tuple(map(MidpointAxis.of, own))
+        identifiers, criteria = self.task.generalizer.quasi_identifiers, self.task.criteria
+        axes = tuple(map(MidpointAxis.of, identifiers))
         moved = replace(moved, packed=moved.packed.persist())
         try:
             table.tell("counting")
@@ -247,13 +388,13 @@ class MergedAtoms(BlockwiseModel):
             moved.packed.unpersist()
             raise
         self.note_large_block(table, partition)
-        nothing = (None,) * len(own)
+        nothing = (None,) * len(identifiers)
         leaves = {
             # The cells are those of midpoints, and nothing is asked of them.
             leaf.number: replace(leaf, cell_low=nothing, cell_high=nothing)
             for leaf in partition.leaves
         }
-        restore = partial(back_from_midpoints, d=len(own))
+        restore = partial(back_from_midpoints, d=len(identifiers))
         blocks = send_to_tasks(moved, partition, criteria)
         finish = FinishBlocks(self.forming(leaves), self.fit, table.number, restore)
         table.tell("forming classes")

@@ -129,8 +129,8 @@ class Contents:
     def grouped(self, order: Codes, starts: Codes) -> GroupedRecords:
         """Return groups, which begin at ``starts``, and sort each in ``order`` canonically."""
         sort_groups(self.codes, self.hashes, order, starts)
-        own = self.codes, self.normalized, self.values
-        return GroupedRecords(*own, order, starts, self.requirements)
+        arrays = self.codes, self.normalized, self.values
+        return GroupedRecords(*arrays, order, starts, self.requirements)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,12 +180,12 @@ class Groups:
         """Return the groups of all blocks of a task, whose records are numbered through."""
         if len(groups) == 1:
             return groups[0]
-        sizes = [np.diff(one.starts) for one in groups]
-        refined = [one.refined for one in groups if one.refined is not None]
+        sizes = [np.diff(part.starts) for part in groups]
+        refined = [part.refined for part in groups if part.refined is not None]
         return cls(
-            np.concatenate([one.order for one in groups]),
+            np.concatenate([part.order for part in groups]),
             np.concatenate([[0], np.cumsum(np.concatenate(sizes))]),
-            np.concatenate([one.paths for one in groups]),
+            np.concatenate([part.paths for part in groups]),
             cls.together(refined) if refined else None,
         )
 
@@ -213,7 +213,7 @@ class Groups:
                 # Refined ones come first.
                 for row in batch.select(list(_PARTS)).drop_null().to_pylist():
                     order, *others = (np.frombuffer(row[name], _PARTS[name]) for name in _PARTS)
-                    starts, paths = (one.copy() for one in others)
+                    starts, paths = (array.copy() for array in others)
                     groups = cls(order.astype(np.int64), starts, paths, groups)
         return groups
 
@@ -247,7 +247,7 @@ class BlockwiseModel(Model):
         if isinstance(options, RoundOptions) and options.handles_outliers:
             self._round_options = options
         self._suppression_limit = options.suppression_limit if options else 0.0
-        self._formed: tuple[Table, FormGroups] | None = None
+        self._formed: dict[int, tuple[Table, FormGroups]] = {}
 
     @property
     def rounds(self) -> int:
@@ -302,16 +302,17 @@ class BlockwiseModel(Model):
         Notes
         -----
         Eager: the counting passes of :func:`partition_records`, and where rounds have to pay, one
-        job in round 1 that forms the groups and adds up what they lose. These groups stay until
-        :meth:`close`, for that round may be the last one. Lazy: one shuffle of the records and one
-        Python task a block.
+        job in round 1 that forms the groups and adds up what they lose. The groups of all rounds
+        stay until :meth:`close`, for any of them may be run again as the last one. Lazy: one
+        shuffle of the records and one Python task a block.
         """
-        blocks, forming = (self._formed if table.number == 1 else None) or self._form(table)
+        blocks, forming = self._formed.get(table.number) or self._form(table)
         price = table.price
+        if self.undoes_rounds and not table.last and table.number not in self._formed:
+            blocks = blocks.map_batches(_MeasureGroups(forming), _FORMED).persist()
+            self._formed[table.number] = blocks, forming
         if self.undoes_rounds and not table.last and table.number == 1:
             table.tell("measuring whole groups")
-            blocks = blocks.map_batches(_MeasureGroups(forming), _FORMED).persist()
-            self._formed = blocks, forming
             (penalty,) = blocks.aggregate([], sums=[PENALTY]).collect()[PENALTY].to_pylist()
             price = float(penalty / table.rows)
         separation = None if table.last else self.separation(price)
@@ -326,10 +327,10 @@ class BlockwiseModel(Model):
         return Anonymized(blocks.map_batches(finish, RESULT), price=price)
 
     def close(self) -> None:
-        """Free the groups of round 1."""
-        if self._formed is not None:
-            self._formed[0].unpersist()
-        self._formed = None
+        """Free the groups of all rounds."""
+        for blocks, _ in self._formed.values():
+            blocks.unpersist()
+        self._formed.clear()
 
     def _form(self, table: Round) -> tuple[Table, FormGroups]:
         """Return the records of a round, sent to tasks in blocks, and what forms their groups."""
@@ -340,7 +341,7 @@ class BlockwiseModel(Model):
         partition = partition_records(
             table.records,
             table.rows,
-            tuple(one.of_round(table.number) for one in quasi_identifiers),
+            tuple(identifier.of_round(table.number) for identifier in quasi_identifiers),
             self.task.criteria,
             self.cut_rule,
             path=path,
@@ -415,8 +416,8 @@ class FormGroups:
         for number in np.unique(blocks):
             rows = np.flatnonzero(blocks == number)
             # Of a task's only block nothing is copied.
-            own = contents if len(rows) == len(blocks) else contents.take(rows)
-            groups = self._groups_of(self.leaves[int(number)], own)
+            chosen = contents if len(rows) == len(blocks) else contents.take(rows)
+            groups = self._groups_of(self.leaves[int(number)], chosen)
             formed.append(groups.among(rows))
         return Groups.together(formed)
 
@@ -435,7 +436,7 @@ class FormGroups:
         return self.generalizer.generalize(contents.codes.take(order, axis=0), starts)
 
     def _groups_of(self, leaf: Leaf, contents: Contents) -> Groups:
-        own = contents.quasi_identifiers
+        identifiers = contents.quasi_identifiers
         cell = [
             [
                 extreme(codes) if end is None else end
@@ -443,11 +444,11 @@ class FormGroups:
             ]
             for ends, extreme in ((leaf.cell_low, np.min), (leaf.cell_high, np.max))
         ]
-        low, high = positions_of(np.array(cell, np.int64), own)
+        low, high = positions_of(np.array(cell, np.int64), identifiers)
         return self.group_former.form_groups(
             Block(
-                *(getattr(contents, one.name) for one in fields(contents)),
-                units=np.array([one.unit for one in own]),
+                *(getattr(contents, item.name) for item in fields(contents)),
+                units=np.array([item.unit for item in identifiers]),
                 cell_low=low,
                 cell_high=high,
                 path=leaf.path,
@@ -553,9 +554,9 @@ class FinishBlocks:
             yield from self._packed(packer, Part.LEFT_OVER, records, left_over)
             return
         published, figures = self.forming.published(contents, order, starts)
-        weights = [one.weight for one in generalizer.quasi_identifiers]
-        own = [name for name in finished_schema(records.schema).names if name != CLASS_ID]
-        finished = records.select(own)
+        weights = [identifier.weight for identifier in generalizer.quasi_identifiers]
+        kept_names = [name for name in finished_schema(records.schema).names if name != CLASS_ID]
+        finished = records.select(kept_names)
         if self.keeps_codes:
             losses = np.empty(len(records))
             of_classes = losses_of_records(list(figures.penalties.T), weights)

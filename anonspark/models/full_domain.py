@@ -32,7 +32,7 @@ from anonspark.layers.partition.lattice.domain import Domain, Levels, domain_of
 from anonspark.layers.partition.lattice.lattice import Lattice
 from anonspark.layers.partition.lattice.objectives import create_objective
 from anonspark.layers.partition.lattice.search import (
-    LookedAt,
+    NodePreview,
     Optimum,
     Problem,
     WatchedProblem,
@@ -118,8 +118,8 @@ class _DescribeClasses:
 
     def __call__(self, batches: Batches) -> Batches:
         packer = Packer()
-        in_order = sorted(self.recoding.attributes, key=lambda one: one.position)
-        weights = [one.quasi_identifier.weight for one in in_order]
+        in_order = sorted(self.recoding.attributes, key=lambda item: item.position)
+        weights = [item.quasi_identifier.weight for item in in_order]
         names = word_names(self.packing.words)
         for classes in together(batches):
             groups = self.packing.unpack([classes.column(name).to_numpy() for name in names])
@@ -248,12 +248,12 @@ class FullDomain(Model):
             "Nothing was published"
         )
 
-    def look(self, table: Round) -> list[LookedAt]:
+    def look(self, table: Round) -> list[NodePreview]:
         """Report the nodes that the search considers, and anonymize nothing.
 
         Returns
         -------
-        list of LookedAt
+        list of NodePreview
             20 at most, the best first: see
             :func:`anonspark.layers.partition.lattice.search.best_of`. None is chosen where none
             is allowed.
@@ -265,10 +265,10 @@ class FullDomain(Model):
         """
         with self._counted(table) as (bottom, problem):
             watched = WatchedProblem.of(problem)
-            found = self._search(bottom, watched, table)
+            best = self._search(bottom, watched, table)
             return [
-                describe_node(bottom, self._domain, problem.criteria, one, found)
-                for one in best_of(watched.seen, found)
+                describe_node(bottom, self._domain, problem.criteria, node, best)
+                for node in best_of(watched.seen, best)
             ]
 
     @contextmanager
@@ -282,8 +282,8 @@ class FullDomain(Model):
         criteria = self._criteria(table)
         lattice = self._lattice
         if table.number <= len(self._levels):
-            given = self._levels[table.number - 1]
-            lattice = Lattice(given, given)
+            levels = self._levels[table.number - 1]
+            lattice = Lattice(levels, levels)
         bottom = count_tuples(
             table.records, self._domain, lattice.lowest, self.options.driver_tuples
         )
@@ -315,7 +315,8 @@ class FullDomain(Model):
             counts = count_values(table.records, criteria)
             sensitive = zip(criteria.sensitive, counts, strict=True)
             criteria = replace(
-                criteria, sensitive=tuple(replace(one, counts=own) for one, own in sensitive)
+                criteria,
+                sensitive=tuple(replace(item, counts=number) for item, number in sensitive),
             )
         return criteria
 
@@ -362,7 +363,9 @@ class FullDomain(Model):
             chosen.release()
             raise
         by_name = dict(zip(self._domain.names, levels, strict=True))
-        in_order = {one.name: by_name[one.name] for one in self.task.generalizer.quasi_identifiers}
+        in_order = {
+            item.name: by_name[item.name] for item in self.task.generalizer.quasi_identifiers
+        }
         return Anonymized(rows, in_order, chosen.release)
 
     def _rows(self, table: Round, chosen: TupleTable, levels: Levels, criteria: Criteria) -> Table:
@@ -389,9 +392,9 @@ class FullDomain(Model):
         recoding, called = self._recoding(tuples.levels), _name_columns(tuples.levels)
         labels = [pa.field(name, pa.string()) for name in called]
         if isinstance(tuples, DistributedTuples):
-            found = tuples.utility_class_rows(criteria)
-            schema = pa.schema([*found.schema, *labels])
-            return found.map_batches(_NameClasses(recoding, packing), schema), False
+            rows = tuples.utility_class_rows(criteria)
+            schema = pa.schema([*rows.schema, *labels])
+            return rows.map_batches(_NameClasses(recoding, packing), schema), False
         if not isinstance(tuples, Tuples):
             raise TypeError(f"unknown table of tuples: {type(tuples).__name__}")
         groups, sizes = tuples.utility_classes(criteria)
@@ -415,10 +418,10 @@ class FullDomain(Model):
 
 def _given_levels(options: FullDomainOptions, domain: Domain) -> list[Levels]:
     problems = []
-    for place, levels in enumerate(options.levels):
+    for index, levels in enumerate(options.levels):
         for name, height in zip(domain.names, domain.heights, strict=True):
             if levels[name] > height:
-                problems.append(_no_such_level(f"levels.{place}.{name}", levels[name], height))
+                problems.append(_no_such_level(f"levels.{index}.{name}", levels[name], height))
     if problems:
         raise ConfigurationError(*problems)
     return [tuple(levels[name] for name in domain.names) for levels in options.levels]
@@ -434,13 +437,13 @@ def _no_such_level(key: str, level: int, height: int) -> str:
 def _lattice(options: FullDomainOptions, domain: Domain) -> Lattice:
     problems = []
     bounds = {"minimum_levels": [0] * len(domain.names), "maximum_levels": list(domain.heights)}
-    for key, own in bounds.items():
+    for key, bound in bounds.items():
         for name, level in getattr(options, key).items():
-            place = domain.names.index(name)
-            height = domain.heights[place]
+            index = domain.names.index(name)
+            height = domain.heights[index]
             if level > height:
                 problems.append(_no_such_level(f"{key}.{name}", level, height))
-            own[place] = level
+            bound[index] = level
     if problems:
         raise ConfigurationError(*problems)
     return Lattice(tuple(bounds["minimum_levels"]), tuple(bounds["maximum_levels"]))

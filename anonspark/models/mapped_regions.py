@@ -80,25 +80,27 @@ def read_class_regions(
         If the release publishes means.
     """
     regions, numbers = [], []
-    for index, one in enumerate(attributes):
-        leaves = None if one.rule else hierarchies.get(one.name)
-        own, places = read_regions(class_columns(classes, attributes, index), one, leaves)
+    for index, item in enumerate(attributes):
+        leaves = None if item.rule else hierarchies.get(item.name)
+        own, places = read_regions(class_columns(classes, attributes, index), item, leaves)
         regions.append(own)
         numbers.append(places)
     matrix = np.stack(numbers, axis=1)
     everything = np.ones(len(matrix), bool)
     for j, own in enumerate(regions):
-        everything &= np.array([one.is_everything and one.missing for one in own])[matrix[:, j]]
+        everything &= np.array([item.is_everything and item.missing for item in own])[matrix[:, j]]
     # Records that were suppressed are no class that anything could be mapped to.
     return ReadRegions(attributes, regions, matrix[~everything])
 
 
-def widened(own: QuasiIdentifier, regions: Sequence[Region], *, declared: bool) -> QuasiIdentifier:
+def widened(
+    column: QuasiIdentifier, regions: Sequence[Region], *, declared: bool
+) -> QuasiIdentifier:
     """Return a quasi-identifier whose range holds the regions, too.
 
     Parameters
     ----------
-    own : QuasiIdentifier
+    column : QuasiIdentifier
         Of the new table.
     regions : sequence of region
     declared : bool
@@ -110,54 +112,56 @@ def widened(own: QuasiIdentifier, regions: Sequence[Region], *, declared: bool) 
         If a category of the release is not among those that are declared, or the type of the new
         table cannot hold its numbers.
     """
-    has_missing = own.has_missing or any(one.missing for one in regions)
-    own = replace(own, has_missing=has_missing)
-    if own.hierarchy is not None or own.kind == "boolean":
-        return own
-    if own.kind == "category":
-        found = {
+    has_missing = column.has_missing or any(item.missing for item in regions)
+    column = replace(column, has_missing=has_missing)
+    if column.hierarchy is not None or column.kind == "boolean":
+        return column
+    if column.kind == "category":
+        values = {
             value
-            for one in regions
-            if isinstance(one, CategoryRegion)
-            for value in one.values or ()
+            for item in regions
+            if isinstance(item, CategoryRegion)
+            for value in item.values or ()
         }
-        new = found - set(own.categories)
+        new = values - set(column.categories)
         if new and declared:
             raise ConfigurationError(
-                f"attributes.{own.name}.order: lacks {len(new):,} values that the labels of "
+                f"attributes.{column.name}.order: lacks {len(new):,} values that the labels of "
                 "model.release have. Expected all of them. Add them"
             )
-        categories = own.categories if not new else tuple(sorted({*own.categories, *new}))
-        return replace(own, categories=categories, lowest=0, highest=len(categories) - 1)
+        categories = column.categories if not new else tuple(sorted({*column.categories, *new}))
+        return replace(column, categories=categories, lowest=0, highest=len(categories) - 1)
     ends = [
         end
-        for one in regions
-        if isinstance(one, OrderedRegion)
-        for interval in one.intervals or ()
+        for item in regions
+        if isinstance(item, OrderedRegion)
+        for interval in item.intervals or ()
         for end in (interval.low, interval.high)
     ]
-    scale = own.scale
-    if own.kind == "decimal":
+    scale = column.scale
+    if column.kind == "decimal":
         scale = max([scale, *(_places(end) for end in ends)])
-        factor = 10 ** (scale - own.scale)
-        own = replace(own, scale=scale, lowest=own.lowest * factor, highest=own.highest * factor)
-    codes = _codes(own, ends)
-    if not len(codes):
-        return own
-    lowest, highest = min(own.lowest, int(codes.min())), max(own.highest, int(codes.max()))
-    if own.range_declared and (lowest, highest) != (own.lowest, own.highest):
-        raise ConfigurationError(
-            f"attributes.{own.name}.range: the labels of model.release reach beyond it. Expected "
-            "all of them inside. Widen it, or name another release"
+        factor = 10 ** (scale - column.scale)
+        column = replace(
+            column, scale=scale, lowest=column.lowest * factor, highest=column.highest * factor
         )
-    own = replace(own, lowest=lowest, highest=highest)
-    if not own.holds_ends:
+    codes = _codes(column, ends)
+    if not len(codes):
+        return column
+    lowest, highest = min(column.lowest, int(codes.min())), max(column.highest, int(codes.max()))
+    if column.range_declared and (lowest, highest) != (column.lowest, column.highest):
         raise ConfigurationError(
-            f"attributes.{own.name}: found the type {own.arrow_type} in the new table, which "
+            f"attributes.{column.name}.range: the labels of model.release reach beyond it. "
+            "Expected all of them inside. Widen it, or name another release"
+        )
+    column = replace(column, lowest=lowest, highest=highest)
+    if not column.holds_ends:
+        raise ConfigurationError(
+            f"attributes.{column.name}: found the type {column.arrow_type} in the new table, which "
             "cannot hold values of the labels of model.release. Expected the type of its table. "
             "Cast the column"
         )
-    return own
+    return column
 
 
 def _places(value: Any) -> int:
@@ -165,7 +169,7 @@ def _places(value: Any) -> int:
     return max(-int(exponent), 0) if isinstance(exponent, int) else 0
 
 
-def _codes(own: QuasiIdentifier, values: Sequence[Any]) -> Codes:
+def _codes(column: QuasiIdentifier, values: Sequence[Any]) -> Codes:
     """Return the codes of numbers that labels name. Of days and moments their numbers.
 
     Raises
@@ -173,19 +177,19 @@ def _codes(own: QuasiIdentifier, values: Sequence[Any]) -> Codes:
     ConfigurationError
         If values beyond an end are one in the release, and not in the new table.
     """
-    open_ends = {-math.inf: own.bottom, math.inf: own.top}
+    open_ends = {-math.inf: column.bottom, math.inf: column.top}
     closed = [open_ends.get(value, value) for value in values]
     if None in closed:
         raise ConfigurationError(
-            f"attributes.{own.name}: model.release has labels without an end. Expected its bottom "
-            "and top. Add them"
+            f"attributes.{column.name}: model.release has labels without an end. Expected its "
+            "bottom and top. Add them"
         )
-    if own.kind == "float":
-        floats = np.array(closed, np.float64).astype(own.arrow_type.to_pandas_dtype())
-        return own.encode(pa.array(floats, own.arrow_type))
-    if own.kind == "decimal":
-        closed = [Fraction(value) * 10**own.scale for value in closed]
-    return own.coarsened(np.array([int(value) for value in closed], np.int64))
+    if column.kind == "float":
+        floats = np.array(closed, np.float64).astype(column.arrow_type.to_pandas_dtype())
+        return column.encode(pa.array(floats, column.arrow_type))
+    if column.kind == "decimal":
+        closed = [Fraction(value) * 10**column.scale for value in closed]
+    return column.coarsened(np.array([int(value) for value in closed], np.int64))
 
 
 @dataclass(frozen=True)
@@ -213,18 +217,18 @@ class CodeSets:
         """Codes of each set."""
         return np.diff(self.starts)
 
-    def ends(self, own: Flags | None = None) -> tuple[Codes, Codes, Flags]:
+    def ends(self, rows: Flags | None = None) -> tuple[Codes, Codes, Flags]:
         """Return smallest and largest code of each set, and which sets are empty.
 
         Parameters
         ----------
-        own : bool ndarray of shape (more,) or None
+        rows : bool ndarray of shape (more,) or None
             Codes that count. None for all.
         """
         codes = self.codes
         numbers = np.repeat(np.arange(len(self.starts) - 1), self.sizes)
-        if own is not None:
-            codes, numbers = codes[own], numbers[own]
+        if rows is not None:
+            codes, numbers = codes[rows], numbers[rows]
         low = np.full(len(self.starts) - 1, np.iinfo(np.int64).max)
         high = np.full(len(low), np.iinfo(np.int64).min)
         np.minimum.at(low, numbers, codes)
@@ -262,8 +266,8 @@ class MappedRegions:
             Of :func:`widened`.
         """
         members = tuple(
-            _sets(own, attribute, regions)
-            for own, attribute, regions in zip(
+            _sets(column, attribute, regions)
+            for column, attribute, regions in zip(
                 quasi_identifiers, read.attributes, read.regions, strict=True
             )
         )
@@ -272,10 +276,10 @@ class MappedRegions:
         filled = np.ones(len(numbers), bool)
         for j, sets in enumerate(members):
             filled &= sets.sizes[numbers[:, j]] > 0
-        found = cls(tuple(quasi_identifiers), members, numbers[filled])
-        low, high = found._ends
+        result = cls(tuple(quasi_identifiers), members, numbers[filled])
+        low, high = result._ends
         keys = [*high.T[::-1], *low.T[::-1]]
-        return replace(found, numbers=found.numbers[np.lexsort(keys)])
+        return replace(result, numbers=result.numbers[np.lexsort(keys)])
 
     @property
     def number(self) -> int:
@@ -294,7 +298,7 @@ class MappedRegions:
     @cached_property
     def _with_missing(self) -> list[int]:
         """Quasi-identifiers of which values may be missing."""
-        return [j for j, own in enumerate(self.quasi_identifiers) if own.has_missing]
+        return [j for j, column in enumerate(self.quasi_identifiers) if column.has_missing]
 
     @cached_property
     def _boxes(self) -> Positions:
@@ -305,22 +309,22 @@ class MappedRegions:
         """
         d = len(self.quasi_identifiers)
         boxes = np.zeros((self.number, 2, d + len(self._with_missing)))
-        for j, (own, sets) in enumerate(zip(self.quasi_identifiers, self.members, strict=True)):
+        for j, (column, sets) in enumerate(zip(self.quasi_identifiers, self.members, strict=True)):
             present = np.ones(len(sets.codes), bool)
-            if own.has_missing:
-                present = sets.codes != own.missing_code
+            if column.has_missing:
+                present = sets.codes != column.missing_code
             lowest, highest, nothing = sets.ends(present)
             numbers = self.numbers[:, j]
             # Where no value is present, the other dimension says all there is.
-            for end, ends, none in ((0, lowest, own.lowest), (1, highest, own.highest)):
-                known = own.normalized(own.positions(np.where(nothing, none, ends)))
+            for end, ends, none in ((0, lowest, column.lowest), (1, highest, column.highest)):
+                known = column.normalized(column.positions(np.where(nothing, none, ends)))
                 boxes[:, end, j] = known[numbers]
-            if own.has_missing:
+            if column.has_missing:
                 gone = np.zeros(len(sets.sizes), bool)
                 gone[np.repeat(np.arange(len(sets.sizes)), sets.sizes)[~present]] = True
-                beside = d + self._with_missing.index(j)
-                boxes[:, 0, beside] = np.where(nothing, own.weight, 0.0)[numbers]
-                boxes[:, 1, beside] = np.where(gone, own.weight, 0.0)[numbers]
+                axis = d + self._with_missing.index(j)
+                boxes[:, 0, axis] = np.where(nothing, column.weight, 0.0)[numbers]
+                boxes[:, 1, axis] = np.where(gone, column.weight, 0.0)[numbers]
         return boxes
 
     @cached_property
@@ -356,13 +360,13 @@ class MappedRegions:
         d = codes.shape[1]
         points = np.zeros((len(codes), d + len(self._with_missing)), np.float64)
         points[:, :d] = normalized_positions(codes, self.quasi_identifiers)
-        for j, own in enumerate(self.quasi_identifiers):
-            if own.has_missing:
-                missing = codes[:, j] == own.missing_code
+        for j, column in enumerate(self.quasi_identifiers):
+            if column.has_missing:
+                missing = codes[:, j] == column.missing_code
                 points[missing, j] = np.nan
-                points[missing, d + self._with_missing.index(j)] = own.weight
-        found: Codes = assign_points(points, _near_each_other(points), *self._tree)
-        return found
+                points[missing, d + self._with_missing.index(j)] = column.weight
+        numbers: Codes = assign_points(points, _near_each_other(points), *self._tree)
+        return numbers
 
     def covered(self, regions: Codes) -> tuple[Codes, Codes]:
         """Return codes that classes of some regions cover for certain.
@@ -400,36 +404,36 @@ def _near_each_other(points: Positions) -> Codes:
 
 
 def _sets(
-    own: QuasiIdentifier, attribute: PublishedAttribute, regions: Sequence[Region]
+    column: QuasiIdentifier, attribute: PublishedAttribute, regions: Sequence[Region]
 ) -> CodeSets:
     """Return the codes that classes of regions cover for certain, none where one holds none."""
-    if own.is_category or own.hierarchy is not None:
-        return CodeSets.of([_categories(own, attribute, region) for region in regions])
+    if column.is_category or column.hierarchy is not None:
+        return CodeSets.of([_categories(column, attribute, region) for region in regions])
     everything = (Interval(0, 0),)
     listed = []
     for region in regions:
         if not isinstance(region, OrderedRegion):
-            raise TypeError(f"a region of {own.name} is not that of a number")
+            raise TypeError(f"a region of {column.name} is not that of a number")
         listed.append(everything if region.intervals is None else region.intervals)
-    ends = [end for intervals in listed for one in intervals for end in (one.low, one.high)]
-    codes = _codes(own, ends)
-    missing = np.array([region.missing and own.has_missing for region in regions], bool)
+    ends = [end for intervals in listed for span in intervals for end in (span.low, span.high)]
+    codes = _codes(column, ends)
+    missing = np.array([region.missing and column.has_missing for region in regions], bool)
     sizes = np.array([2 * len(intervals) for intervals in listed], np.int64)
     starts = np.concatenate([[0], np.cumsum(sizes + missing)])
-    found = np.full(int(starts[-1]), own.missing_code, np.int64)
+    coded = np.full(int(starts[-1]), column.missing_code, np.int64)
     # Missing ones stand behind the others of their region.
     places = np.arange(len(codes)) + np.repeat(starts[:-1] - np.cumsum(sizes) + sizes, sizes)
-    found[places] = codes
-    for place, region in enumerate(regions):
+    coded[places] = codes
+    for index, region in enumerate(regions):
         if isinstance(region, OrderedRegion) and region.intervals is None:
-            found[starts[place] : starts[place] + 2] = (own.lowest, own.highest)
-    return CodeSets(found, starts.astype(np.int64))
+            coded[starts[index] : starts[index] + 2] = (column.lowest, column.highest)
+    return CodeSets(coded, starts.astype(np.int64))
 
 
-def _categories(own: QuasiIdentifier, attribute: PublishedAttribute, region: Region) -> Codes:
-    missing = [own.missing_code] if region.missing and own.has_missing else []
-    values = own.categories if own.kind == "category" else ("false", "true")
-    leaves = values if own.hierarchy is None else own.hierarchy.leaves
+def _categories(column: QuasiIdentifier, attribute: PublishedAttribute, region: Region) -> Codes:
+    missing = [column.missing_code] if region.missing and column.has_missing else []
+    values = column.categories if column.kind == "category" else ("false", "true")
+    leaves = values if column.hierarchy is None else column.hierarchy.leaves
     present = [code for code, value in enumerate(leaves) if _holds(region, value, attribute)]
     return np.array([*present, *missing], np.int64)
 

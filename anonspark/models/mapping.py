@@ -21,8 +21,7 @@ from anonspark.kernels.merging import name_groups
 from anonspark.layers.generalize.classes import ClassFigures
 from anonspark.layers.outliers.separation import GroupedRecords, OutlierSeparation
 from anonspark.layers.partition.node import Leaf
-from anonspark.models.atom_midpoints import own_column
-from anonspark.models.atoms import AtomGroups, Boxes, MergedAtoms
+from anonspark.models.atoms import AtomGroups, Boxes, MergedAtoms, own_column
 from anonspark.models.blockwise import (
     Block,
     Contents,
@@ -73,12 +72,12 @@ class _RegionGroups(AtomGroups):
 
     def boxes(self, block: Block) -> Boxes:
         """Return the boxes of regions, and of the records that came to them from outside."""
-        own = super().boxes(block)
-        low, high = (ends[own.names] for ends in self.regions.positions)
+        boxes = super().boxes(block)
+        low, high = (ends[boxes.names] for ends in self.regions.positions)
         return replace(
-            own,
-            low=np.minimum(own.low, low),
-            high=np.maximum(own.high, high),
+            boxes,
+            low=np.minimum(boxes.low, low),
+            high=np.maximum(boxes.high, high),
             # As the tree was grown on the cluster, where nobody knows the records of a region.
             middles=low + (high - low) / 2,
         )
@@ -165,8 +164,8 @@ class MappedRelease(MergedAtoms):
         records and one Python task a block.
         """
         table.tell("finding regions")
-        own = self.task.generalizer.quasi_identifiers
-        return self.finish_moved(table, _at_regions(table.records, own, self.regions))
+        identifiers = self.task.generalizer.quasi_identifiers
+        return self.finish_moved(table, _at_regions(table.records, identifiers, self.regions))
 
     def forming(self, leaves: Mapping[int, Leaf]) -> FormGroups:
         """Return what forms classes whose labels are those of regions."""
@@ -221,13 +220,13 @@ class _FindRegions:
         for batch in batches:
             coded = is_coded(batch.schema)
             codes = np.empty((len(batch), d), np.int64)
-            for index, own in enumerate(self.quasi_identifiers):
+            for index, identifier in enumerate(self.quasi_identifiers):
                 name = code_column(index) if coded else quasi_identifier_column(index)
                 column = batch.column(name)
-                codes[:, index] = column.to_numpy() if coded else own.encode(column)
-            found = self.regions.assign(codes)
-            arrays = [pa.array(middles[found, index]) for index in range(d)]
+                codes[:, index] = column.to_numpy() if coded else identifier.encode(column)
+            regions = self.regions.assign(codes)
+            arrays = [pa.array(middles[regions, index]) for index in range(d)]
             arrays += [pa.array(np.ascontiguousarray(codes[:, index])) for index in range(d)]
             arrays += [batch.column(field.name) for field in list(self.schema)[2 * d : -1]]
-            arrays.append(pa.array(found))
+            arrays.append(pa.array(regions))
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)

@@ -12,8 +12,7 @@ from anonspark.core.arrays import Figures, Integers
 from anonspark.core.criteria import Criteria
 from anonspark.kernels.canon import cut_by_distance
 from anonspark.kernels.merging import merge_unsatisfied, name_groups, total_penalty
-from anonspark.kernels.microaggregation import microaggregate
-from anonspark.kernels.query_spread import spread_for_queries
+from anonspark.kernels.microaggregation import microaggregate, spread_for_queries
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.partition.distance_cut import DistanceCut
 from anonspark.layers.partition.growing import CutRule
@@ -103,14 +102,14 @@ class _MicroaggregationGroups(GroupFormer):
         """Form groups of some records of a block, which satisfy the criteria together."""
         by_people = self.criteria.units is not None
         # People of classes that are published alike count together, so these are merged late.
-        wanted = Criteria(self.criteria.k).requirements if by_people else block.requirements
+        bounds = Criteria(self.criteria.k).requirements if by_people else block.requirements
         values = block.values[rows]
         order, starts = microaggregate(
-            block.codes[rows], normalized[rows], block.hashes[rows], values, wanted, self.passes
+            block.codes[rows], normalized[rows], block.hashes[rows], values, bounds, self.passes
         )
         if by_people:
-            values, wanted = block.values, block.requirements
-            starts = merge_unsatisfied(normalized, values, rows[order], starts, wanted)
+            values, bounds = block.values, block.requirements
+            starts = merge_unsatisfied(normalized, values, rows[order], starts, bounds)
         return rows[order], starts
 
     def _grow_within_cuts(self, block: Block, normalized: Figures) -> tuple[Integers, Integers]:
@@ -119,10 +118,10 @@ class _MicroaggregationGroups(GroupFormer):
         ).form_groups(block)
         orders, bounds = [], [np.zeros(1, np.int64)]
         for start, stop in pairwise(groups.starts.tolist()):
-            own, inner = groups.order[start:stop], np.array([0, stop - start])
+            part, inner = groups.order[start:stop], np.array([0, stop - start])
             if stop - start >= 2 * self.criteria.k:
-                own, inner = self._grow(block, normalized, own)
-            orders.append(own)
+                part, inner = self._grow(block, normalized, part)
+            orders.append(part)
             bounds.append(start + inner[1:])
         return np.concatenate(orders), np.concatenate(bounds)
 
@@ -163,7 +162,7 @@ class Microaggregation(BlockwiseModel):
         """Growing and improving."""
         weights = None
         if self.options.objective == "queries":
-            weights = tuple(one.weight for one in self.task.generalizer.quasi_identifiers)
+            weights = tuple(item.weight for item in self.task.generalizer.quasi_identifiers)
         return _MicroaggregationGroups(
             self.task.criteria, self.task.generalizer, self.options.passes, weights
         )

@@ -247,9 +247,9 @@ def finished_schema(records: pa.Schema) -> pa.Schema:
         sampling weight, where that is not published. In any order. What a class has in common is
         staged with the class.
     """
-    kept = (UNIT, SUBJECT, WEIGHT)
-    own = (field for field in records if is_payload(field.name) or field.name in kept)
-    return pa.schema([(CLASS_ID, pa.int64()), (PAYLOAD_HASH, pa.int64()), *own])
+    names = (UNIT, SUBJECT, WEIGHT)
+    fields = (field for field in records if is_payload(field.name) or field.name in names)
+    return pa.schema([(CLASS_ID, pa.int64()), (PAYLOAD_HASH, pa.int64()), *fields])
 
 
 def suppressed_class(seed: int) -> int:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from anonspark.config import Configuration
-from anonspark.core.section_owners import owner_of
+from anonspark.core.extensions import owner_of
 from anonspark.engine.files import Files, require_ours
 from anonspark.engine.protocol import Engine
 from anonspark.errors import DataError, GuaranteeError
@@ -187,7 +187,7 @@ def released_before(engine: Engine, configuration: Configuration, run_id: str) -
         path=path,
         summary=summary,
         seconds=manifest.document["seconds"],
-        warnings=[ReleaseWarning(**one) for one in manifest.document.get("warnings", [])],
+        warnings=[ReleaseWarning(**warning) for warning in manifest.document.get("warnings", [])],
         earlier=True,
         **tables,
     )

@@ -108,7 +108,7 @@ def release_manifest(context: RunContext, findings: Findings, *, attempt: int) -
     manifest: dict[str, Any] = {
         "run_id": sections["run_id"],
         "started": sections["started"],
-        "seconds": {name: round(own, 3) for name, own in seconds.items()},
+        "seconds": {name: round(taken, 3) for name, taken in seconds.items()},
         "versions": versions(context.engine.versions, description["configuration"]),
         "configuration": description["configuration"],
         "fingerprints": sections["fingerprints"],
@@ -138,7 +138,7 @@ def release_manifest(context: RunContext, findings: Findings, *, attempt: int) -
         manifest["recipient"] = context.request.entry(context.configuration.privacy.k)
     of_people = findings.figures.of_people
     if of_people is not None:
-        finite = [one if math.isfinite(one) else None for one in of_people]
+        finite = [item if math.isfinite(item) else None for item in of_people]
         manifest["published"]["criteria_of_people"] = finite
     if findings.version:
         manifest["input_version"] = dict(findings.version)
@@ -149,9 +149,9 @@ def release_manifest(context: RunContext, findings: Findings, *, attempt: int) -
         chosen = findings.choice.as_dict()
         if summary["loss"] is None:
             # The chosen one's would be that of the release.
-            chosen["tried"] = [one | {"loss": None} for one in chosen["tried"]]
+            chosen["tried"] = [item | {"loss": None} for item in chosen["tried"]]
         manifest["chosen_model"] = chosen
-    manifest["warnings"] = [one.as_dict() for one in findings.warnings]
+    manifest["warnings"] = [item.as_dict() for item in findings.warnings]
     if (key := context.configuration.output.signing_key) is not None:
         manifest["signer"] = key_name(key)
     return manifest

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from decimal import Decimal
 from functools import reduce
 from operator import add
@@ -12,22 +11,16 @@ from typing import TYPE_CHECKING
 
 from anonspark._version import __version__
 from anonspark.config import Configuration
-from anonspark.core.decision_rules import Baseline, decide, decide_gain
 from anonspark.core.figures import ATTRIBUTES, ENDS, ROUNDS, SUMMARY, without_losses
-from anonspark.core.levels import levels_text
+from anonspark.core.labels import levels_text
 from anonspark.layers.evaluate.metrics import weight_of
 from anonspark.layers.evaluate.small_counts import told_counts, told_missing
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.models.model import Model
-from anonspark.pipeline.context import Request
+from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.publishable_data import Basis
 from anonspark.redaction import Redacted
-from anonspark.release.derived_figures import (
-    Row,
-    Totals,
-    privacy_rows,
-    risk_rows,
-)
+from anonspark.release.derived_figures import Row, Totals, privacy_rows, risk_rows
 from anonspark.release.risk import Floats, Sizes
 from anonspark.verification.attacks.presence import Presence
 from anonspark.verification.proof.classes import PublishedClasses
@@ -38,6 +31,97 @@ if TYPE_CHECKING:
     from anonspark.utility.association import Association
     from anonspark.verification.attacks.ends import Ends
     from anonspark.verification.proof.information import Information
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A release without outlier handling: the first round's groups, kept whole.
+
+    Parameters
+    ----------
+    classes : int
+    discernibility : int
+        ``dm``.
+    certainty_penalty : float
+        ``gcp_total``.
+    mean_class_size : float
+    """
+
+    classes: int
+    discernibility: int
+    certainty_penalty: float
+    mean_class_size: float
+
+
+@dataclass(frozen=True)
+class DecisionRules:
+    """1 where a figure is smaller with outlier handling than without, else 0.
+
+    See docs/algorithms.md, Decision rules.
+
+    Parameters
+    ----------
+    a : int
+        Discernibility metric.
+    b : int
+        Mean class size.
+    c : int
+        Global certainty penalty.
+    """
+
+    a: int
+    b: int
+    c: int
+
+
+def decide(
+    discernibility: tuple[int, int],
+    mean_class_size: tuple[float, float],
+    certainty_penalty: tuple[float, float],
+) -> DecisionRules:
+    """Compare figures with and without outlier handling, in this order in each pair."""
+    return DecisionRules(
+        *(
+            int(with_rounds < without)
+            for with_rounds, without in (discernibility, mean_class_size, certainty_penalty)
+        )
+    )
+
+
+@dataclass(frozen=True)
+class GainRules:
+    """Rules on whether rounds after the first one paid (Vural 2017, 3-1 to 3-3).
+
+    Parameters
+    ----------
+    utility : int
+        1 where there are not fewer classes and not more records without one.
+    risk : int
+        1 where the highest risk did not rise. The thesis prints it the other way round.
+    """
+
+    utility: int
+    risk: int
+
+    @property
+    def gain(self) -> int:
+        """1 where both hold: success."""
+        return self.utility * self.risk
+
+
+def decide_gain(before: tuple[int, int, int], after: tuple[int, int, int]) -> GainRules:
+    """Compare the first round with all rounds.
+
+    Parameters
+    ----------
+    before, after : tuple of int
+        Classes, records without a class, and records of the smallest class.
+    """
+    (classes, outliers, smallest), (classes_after, outliers_after, smallest_after) = before, after
+    return GainRules(
+        utility=int(classes <= classes_after and outliers >= outliers_after),
+        risk=int(smallest_after >= smallest),
+    )
 
 
 @dataclass(frozen=True)
@@ -115,69 +199,73 @@ class Figures(Redacted):
         )
 
 
-def make_figures(
-    configuration: Configuration,
-    model: Model,
-    snapshot: Snapshot,
-    basis: Basis,
-    measured: Measured,
-    *,
-    run_id: str,
-    started: datetime,
-    request: Request | None = None,
-) -> Figures:
-    """Return the figures of a run.
+def _measured_figures(
+    configuration: Configuration, snapshot: Snapshot, basis: Basis, measured: Measured
+) -> Row:
+    """Return the figures of the summary that were measured beside the rounds, if they were."""
+    published = len(configuration.quasi_identifiers) + len(configuration.published_as_is)
+    unpublished = snapshot.unpublished
+    figures: Row = {
+        "columns_in": None if unpublished is None else published + len(unpublished),
+        "columns_published": published,
+    }
+    if snapshot.units is not None and measured.units is not None:
+        figures |= {"smallest_units": measured.units.fewest, "alone": measured.units.alone}
+        # Of records left out nothing may be told, nor whether somebody has no others.
+        figures["units"] = None if basis.left_out else snapshot.units.number
+    if measured.information is not None:
+        figures["entropy"] = sum(measured.information.entropy)
+        figures["kl_divergence"] = measured.information.divergence
+    if measured.ends is not None and measured.ends.ends:
+        figures[ENDS] = measured.ends.by_strip / measured.ends.ends
+    if measured.association is not None:
+        figures["association_loss"] = measured.association.loss
+    return figures
 
-    Parameters
-    ----------
-    configuration : Configuration
-    model : Model
-    snapshot : Snapshot
-    basis : Basis
-        What figures are made of.
-    measured : Measured
-    run_id : str
-    started : datetime
-        With a time zone.
-    request : Request or None
-        Of the recipient, where the release is one of a plan.
+
+def _node_rows(basis: Basis, summary: Row) -> list[Row]:
+    """Return the rows of the nodes of a lattice, none without one."""
+    if all(result.levels is None for result in basis.rounds.results):
+        return []
+    # Late: it imports the lattice, which few models search.
+    from anonspark.layers.evaluate.metrics import node_rows
+
+    return node_rows(
+        basis.rounds.classes,
+        basis.rounds.results,
+        basis.quasi_identifiers,
+        summary["classes"],
+        counts_told=summary["rows_left_out"] is not None,
+    )
+
+
+def make_figures(
+    context: RunContext, model: Model, snapshot: Snapshot, basis: Basis, measured: Measured
+) -> Figures:
+    """Return the figures of a run, of what may be published.
 
     Notes
     -----
     Of a release with one recoding a round, the job of
     :func:`anonspark.layers.evaluate.metrics.node_rows`. Of others none.
     """
-    dropped = snapshot.rows_dropped
+    configuration, request = context.configuration, context.request
     counts = {
         "rows_in": snapshot.rows_read,
-        "rows_dropped_missing": dropped,
+        "rows_dropped_missing": snapshot.rows_dropped,
         "rows_suppressed": basis.without_class,
         "rows_left_out": basis.left_out,
     }
     summary = _summary(configuration, model, snapshot, basis, measured.published) | {
         **told_counts(counts, configuration.privacy.k),
-        "run_id": run_id,
-        "started": started,
+        "run_id": context.run_id,
+        "started": context.started,
+        **_measured_figures(configuration, snapshot, basis, measured),
     }
-    published = len(configuration.quasi_identifiers) + len(configuration.published_as_is)
-    unpublished = snapshot.unpublished
-    summary["columns_in"] = None if unpublished is None else published + len(unpublished)
-    summary["columns_published"] = published
     if request is not None:
         summary |= request.figures(configuration.privacy.k)
-    if snapshot.units is not None and measured.units is not None:
-        summary |= {"smallest_units": measured.units.fewest, "alone": measured.units.alone}
-        # Of records left out nothing may be told, nor whether somebody has no others.
-        summary["units"] = None if basis.left_out else snapshot.units.number
-    if measured.information is not None:
-        summary["entropy"] = sum(measured.information.entropy)
-        summary["kl_divergence"] = measured.information.divergence
-    if measured.ends is not None and measured.ends.ends:
-        summary[ENDS] = measured.ends.by_strip / measured.ends.ends
-    if measured.association is not None:
-        summary["association_loss"] = measured.association.loss
-    own = {"run_id": run_id}
-    attributes = _attribute_rows(configuration, basis, dropped, measured)
+    run = {"run_id": context.run_id}
+    attributes = _attribute_rows(configuration, basis, snapshot.rows_dropped, measured)
     if request is not None and request.has_ledger and configuration.missing == "drop":
         # The next release may drop other records of the same people, however many those are.
         summary |= {"rows_in": None, "rows_dropped_missing": None}
@@ -196,31 +284,19 @@ def make_figures(
         configuration.privacy,
         measured.published.smallest,
         units,
-        {one.criterion: one.measured for one in measured.criteria},
+        {case.criterion: case.measured for case in measured.criteria},
         None if presence is None else (presence.smallest, presence.largest),
     )
-    nodes: list[Row] = []
-    if any(result.levels is not None for result in basis.rounds.results):
-        # Late: it imports the lattice, which few models search.
-        from anonspark.layers.evaluate.metrics import node_rows
-
-        nodes = node_rows(
-            basis.rounds.classes,
-            basis.rounds.results,
-            basis.quasi_identifiers,
-            summary["classes"],
-            counts_told=summary["rows_left_out"] is not None,
-        )
     return Figures(
         summary,
-        rounds=[row | own for row in _round_rows(basis)],
-        attributes=[row | own for row in attributes],
-        privacy=[row | own for row in privacy],
-        risk=[row | own for row in risk],
-        nodes=[row | own for row in nodes],
+        rounds=[row | run for row in _round_rows(basis)],
+        attributes=[row | run for row in attributes],
+        privacy=[row | run for row in privacy],
+        risk=[row | run for row in risk],
+        nodes=[row | run for row in _node_rows(basis, summary)],
         counted=counts | _missing_by_gate(basis),
         units=units,
-        of_people=[one.measured for one in measured.criteria] if measured.of_people else None,
+        of_people=[case.measured for case in measured.criteria] if measured.of_people else None,
     )
 
 
@@ -313,14 +389,14 @@ def _without_outlier_handling(model: Model, basis: Basis) -> Baseline:
 def _rounds(basis: Basis) -> dict[int, Totals]:
     """Return the sums of each round, by its number."""
     pairs = zip(basis.rounds.results, basis.totals, strict=True)
-    return {one.number: own for one, own in pairs}
+    return {round_.number: total for round_, total in pairs}
 
 
 def _round_rows(basis: Basis) -> Iterator[Row]:
     """Yield the rows of the table ``rounds``. See docs/output.md."""
     rows, so_far = basis.rounds.results[0].rows, basis.totals[0]
-    for place, (result, total) in enumerate(zip(basis.rounds.results, basis.totals, strict=True)):
-        so_far = so_far + total if place else total
+    for index, (result, total) in enumerate(zip(basis.rounds.results, basis.totals, strict=True)):
+        so_far = so_far + total if index else total
         left_over, levels = rows - total.rows, result.levels
         means = total.means(0, _weights(basis))
         yield {
@@ -383,4 +459,4 @@ def _attribute_rows(
 def _missing_by_gate(basis: Basis) -> dict[str, int]:
     """Return the missing values of quasi-identifiers under the names that gates have for them."""
     pairs = zip(basis.quasi_identifiers, basis.missing, strict=True)
-    return {f"attributes.{one.name}.missing_rows": missing for one, missing in pairs}
+    return {f"attributes.{item.name}.missing_rows": missing for item, missing in pairs}

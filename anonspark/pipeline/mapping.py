@@ -10,13 +10,13 @@ from anonspark.config import Configuration
 from anonspark.config.models import FullDomainOptions, MappingOptions
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.core.levels import require_levels
+from anonspark.core.labels import require_levels
 from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError
 from anonspark.models.full_domain import FullDomain
 from anonspark.models.mapped_regions import MappedRegions, read_class_regions, widened
 from anonspark.models.mapping import MappedRelease
-from anonspark.pipeline.choosing import ModelMaker
+from anonspark.pipeline.tasks import ModelMaker
 from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
 from anonspark.release.metric_tables import read_metrics
 from anonspark.release.region_matching import collect_classes
@@ -155,7 +155,7 @@ def _recoding(engine: Engine, manifest: Manifest, options: MappingOptions, path:
             f"{_KEY}: the release was made by rho-gain, each of whose rounds has levels of its "
             "own. Expected one coding. Name a release by full-domain"
         )
-    (levels_text,) = (str(one["levels"]) for one in rounds)
+    (levels_text,) = (str(row["levels"]) for row in rounds)
     names = [str(identifier["name"]) for identifier in manifest.quasi_identifiers]
     levels = dict(zip(names, require_levels(levels_text, names, _KEY), strict=True))
     limit = 0.0 if options.unfit == "refuse" else 1.0

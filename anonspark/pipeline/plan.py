@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
 from anonspark.config import Configuration
-from anonspark.config.coding import AgreedCoding
+from anonspark.config.configuration import AgreedCoding
 from anonspark.config.models import FullDomainOptions, MappingOptions
 from anonspark.core.columns import (
     identifier_column,
@@ -18,10 +18,11 @@ from anonspark.core.columns import (
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.files import Files
+from anonspark.engine.memory import ClusterSizes, cluster_sizes
 from anonspark.engine.protocol import Engine, OpenRecords
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.layers.generalize.classes import Generalizer
-from anonspark.layers.partition.lattice.search import LookedAt
+from anonspark.layers.partition.lattice.search import NodePreview
 from anonspark.layers.prepare.hierarchies import read_hierarchies
 from anonspark.layers.prepare.snapshot import Inspection, inspect_input, require_criteria
 from anonspark.layers.publish.metrics_paths import require_usable_metrics
@@ -35,21 +36,23 @@ from anonspark.pipeline.preparing import prepare
 from anonspark.pipeline.repeats import repeat_warnings, repeats_of_others
 from anonspark.pipeline.tasks import first_model, generalizer_of, sensitive_values, task_of
 from anonspark.pipeline.warnings.dependencies import RecordSample, dependency_warnings, sample_of
-from anonspark.pipeline.warnings.identifiers import identifier_warnings, read_identifiers
 from anonspark.pipeline.warnings.published_values import (
     exact_end_warnings,
+    identifier_warnings,
     published_value_warnings,
+    read_identifiers,
     text_value_warnings,
 )
-from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
-from anonspark.pipeline.warnings.sensitive_values import (
-    privacy_warnings_of_input,
-    sensitive_value_warnings,
-)
-from anonspark.pipeline.warnings.settings import (
+from anonspark.pipeline.warnings.release_warning import (
+    ReleaseWarning,
     blank_row_warnings,
     dropped_record_warnings,
     seed_warnings,
+    tell_warnings,
+)
+from anonspark.pipeline.warnings.sensitive_values import (
+    privacy_warnings_of_input,
+    sensitive_value_warnings,
 )
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
 from anonspark.progress import Progress
@@ -115,8 +118,8 @@ def warn_of_input(
             else identifier_column(configuration.identifiers.index(weights))
         )
         with open_records([column]) as table:
-            own = table.select({weights: column})
-            sum_weights(own, [], weights, configuration.input.missing_markers)
+            weighted = table.select({weights: column})
+            sum_weights(weighted, [], weights, configuration.input.missing_markers)
     with open_records(names) as table:
         of_values = [
             *sensitive_value_warnings(table, configuration, sensitive, sizes),
@@ -208,9 +211,9 @@ def estimate_run(files: Files, configuration: Configuration, rows: int, columns:
     """
     earlier = _earlier_release(files, configuration)
     if earlier is not None:
-        found = _as_before(earlier, rows)
-        if found is not None:
-            return found
+        estimate = _as_before(earlier, rows)
+        if estimate is not None:
+            return estimate
     size = int(rows * columns * _BYTES_A_VALUE)
     rate = _ROWS_A_SECOND.get(configuration.model.name)
     if rate is None:
@@ -238,8 +241,8 @@ def _earlier_release(files: Files, configuration: Configuration) -> Manifest | N
         manifest = read_manifest(files, path)
     except (DataError, GuaranteeError):
         return None
-    wanted = configuration.public_dict()
-    same = all(manifest.configuration.get(name) == wanted[name] for name in _SETTINGS)
+    settings = configuration.public_dict()
+    same = all(manifest.configuration.get(name) == settings[name] for name in _SETTINGS)
     return manifest if same and manifest.style == configuration.output.style else None
 
 
@@ -283,6 +286,8 @@ class Plan(Redacted):
         Absolute address of the output.
     estimate : Estimate
         Of its seconds and bytes.
+    cluster : ClusterSizes or None
+        What a cluster should give it. None without Spark.
     """
 
     rows: int
@@ -295,6 +300,7 @@ class Plan(Redacted):
     columns: list[str]
     output: str
     estimate: Estimate
+    cluster: ClusterSizes | None = None
 
     def as_dict(self) -> dict[str, object]:
         """Return it as JSON has it."""
@@ -312,6 +318,7 @@ class Plan(Redacted):
             "columns": self.columns,
             "output": self.output,
             "estimate": self.estimate.as_dict(),
+            "cluster": None if self.cluster is None else asdict(self.cluster),
         }
 
 
@@ -421,6 +428,7 @@ def plan_run(
         columns=columns,
         output=engine.files.qualified(configuration.output.path),
         estimate=estimate_run(engine.files, configuration, rows, len(columns)),
+        cluster=cluster_sizes(rows, tasks) if "spark" in engine.versions else None,
     )
 
 
@@ -469,9 +477,9 @@ def require_lattice(configuration: Configuration) -> FullDomainOptions:
     return options
 
 
-def look_at_nodes(
+def preview_nodes(
     engine: Engine, configuration: Configuration, progress: Progress
-) -> list[LookedAt]:
+) -> list[NodePreview]:
     """Report the nodes that the first round of a run would consider.
 
     Parameters
@@ -482,7 +490,7 @@ def look_at_nodes(
 
     Returns
     -------
-    list of LookedAt
+    list of NodePreview
         See :meth:`anonspark.models.full_domain.FullDomain.look`. They are only for people with the
         input: no release may publish them.
 

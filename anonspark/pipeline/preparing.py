@@ -21,9 +21,10 @@ from anonspark.pipeline.warnings.dependencies import (
     dependency_warnings,
     sample_of,
 )
-from anonspark.pipeline.warnings.identifiers import count_identifiers, identifier_warnings
 from anonspark.pipeline.warnings.published_values import (
+    count_identifiers,
     exact_end_warnings,
+    identifier_warnings,
     text_value_warnings,
 )
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
@@ -122,8 +123,8 @@ def prepare_run(
                 text = json.dumps(dict(context.engine.input_version(configuration)))
                 version = json.loads(staging.state.first_input_version(text))
             read = configuration.with_input(version)
-            given = None if table is None else partial(context.engine.open_input, source=table)
-            snapshot = prepare(context.engine, read, staging.records, given)
+            open_table = None if table is None else partial(context.engine.open_input, source=table)
+            snapshot = prepare(context.engine, read, staging.records, open_table)
             # Whatever version it has, it is the input that the configuration names.
             snapshot = replace(snapshot, origin=configuration.input_fingerprint())
         # Before anything that another input would fail in.

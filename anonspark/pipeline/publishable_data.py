@@ -93,10 +93,12 @@ class Basis:
         named = {
             criterion.attribute for criterion in self.criteria.criteria if criterion.is_distance
         }
-        counts = {one.name: len(one.values) for one in self.criteria.sensitive if one.name in named}
+        counts = {
+            item.name: len(item.values) for item in self.criteria.sensitive if item.name in named
+        }
         if self.withheld is None:
             return counts
-        return counts | {name: one.values for name, one in self.withheld.uncertainty.items()}
+        return counts | {name: item.values for name, item in self.withheld.uncertainty.items()}
 
 
 def basis_of_figures(snapshot: Snapshot, rounds: StagedRounds, generalizer: Generalizer) -> Basis:
@@ -155,14 +157,14 @@ def _without_values(
 ) -> tuple[tuple[QuasiIdentifier, ...], tuple[int, ...], StagedRounds]:
     """Return domain, missing values and rounds as the published records alone make them."""
     before = snapshot.quasi_identifiers
-    if all(one.name in snapshot.hierarchies and not one.has_missing for one in before):
+    if all(item.name in snapshot.hierarchies and not item.has_missing for item in before):
         return before, snapshot.missing, rounds
     values = count_published(
         snapshot.records, residual.records, before, tuple(snapshot.hierarchies)
     )
     missing = tuple(
-        published if one.has_missing else own
-        for one, published, own in zip(before, values.missing, snapshot.missing, strict=True)
+        published if item.has_missing else number
+        for item, published, number in zip(before, values.missing, snapshot.missing, strict=True)
     )
     rounds = replace(
         rounds,
@@ -179,12 +181,12 @@ def _without_records(
 ) -> list[RoundResult]:
     """Return the results of rounds without some of the records that all of them left over."""
     weights = sum(map(weight_of, quasi_identifiers))
-    found = []
+    ranges = []
     so_far = Decimal(0)
     for result, total in zip(results, totals, strict=True):
         so_far += total.penalty
         left_over = result.left_over - untold
-        found.append(
+        ranges.append(
             replace(
                 result,
                 rows=result.rows - untold,
@@ -193,7 +195,7 @@ def _without_records(
                 penalty_if_last=so_far + left_over * weights,
             )
         )
-    return found
+    return ranges
 
 
 def _without_sensitive_values(criteria: Criteria, residual: Residual) -> Criteria:
@@ -215,7 +217,7 @@ def _uncertainty(criteria: Criteria, published: int, most: int) -> dict[str, Unc
     share = most / max(published + most, 1)
     named = {criterion.attribute for criterion in criteria.criteria if criterion.is_distance}
     return {
-        one.name: Uncertainty(share, len(one.values) + (1 if one.as_text else most))
-        for one in criteria.sensitive
-        if one.name in named
+        item.name: Uncertainty(share, len(item.values) + (1 if item.as_text else most))
+        for item in criteria.sensitive
+        if item.name in named
     }

@@ -227,23 +227,11 @@ def repeats_of_others(
     }
     if staged and sample is not None:
         columns = dict(sample.columns)
-    listed = {name.lower(): entry for name, entry in configuration.attributes.items()}
-    types = {name: table.schema.field(column).type for name, column in columns.items()}
-    possible = {}
-    for name, column in columns.items():
-        attribute = listed.get(name.lower())
-        says_figure = (
-            attribute is not None
-            and not may_be_unit_name(name)
-            and (
-                attribute.role == "sensitive"
-                or name == configuration.evaluate.risk.weights
-                or (attribute.role == "quasi_identifier" and not attribute.is_undeclared)
-            )
-        )
-        is_identifier = attribute is not None and attribute.role == "identifier"
-        if (is_text(types[name]) or is_number(types[name])) and not (says_figure or is_identifier):
-            possible[name] = column
+    possible = {
+        name: column
+        for name, column in columns.items()
+        if _may_be_key(name, table.schema.field(column).type, configuration)
+    }
     if sample is not None and (staged or sample.records > len(sample.drawn)):
         possible = _possible_keys(sample, possible)
     markers = ("", *configuration.input.missing_markers)
@@ -274,6 +262,22 @@ def repeats_of_others(
     counts = {name: Counts.of(size) for name, size in sizes.items()}
     keys = {name: size for name, size in counts.items() if looks_like_key(name, size, records)}
     return {name: keys[name] for name in units_first(keys) or keys}, round(copies * records)
+
+
+def _may_be_key(name: str, data_type: pa.DataType, configuration: Configuration) -> bool:
+    """Return whether a column may number people, by its type and by its attribute."""
+    if not (is_text(data_type) or is_number(data_type)):
+        return False
+    listed = {key.lower(): entry for key, entry in configuration.attributes.items()}
+    attribute = listed.get(name.lower())
+    if attribute is None or attribute.role == "identifier":
+        return attribute is None
+    says_figure = (
+        attribute.role == "sensitive"
+        or name == configuration.evaluate.risk.weights
+        or (attribute.role == "quasi_identifier" and not attribute.is_undeclared)
+    )
+    return may_be_unit_name(name) or not says_figure
 
 
 def _possible_keys(sample: RecordSample, columns: dict[str, str]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import uuid
 from collections.abc import Iterator, Mapping
@@ -12,13 +13,14 @@ from typing import Any
 
 from anonspark._version import __version__
 from anonspark.config import Configuration
-from anonspark.config.execution import ExecutionOptions
-from anonspark.config.metrics import MetricsOptions
+from anonspark.config.gates import MetricsOptions
 from anonspark.config.models import MappingOptions
+from anonspark.config.output import ExecutionOptions
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.run_ids import require_run_id
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table
+from anonspark.errors import AnonsparkError
 from anonspark.layers.evaluate.gates import (
     Drift,
     GateResult,
@@ -40,29 +42,148 @@ from anonspark.layers.publish.staging import (
     place_of,
     remove_staging,
 )
-from anonspark.pipeline.choosing import ModelMaker, choose, look_for_rival
 from anonspark.pipeline.context import Purpose, Release, RunContext, register_of, released_before
 from anonspark.pipeline.description import Findings, PublishedForm, published_form
-from anonspark.pipeline.figures import Figures, make_figures
-from anonspark.pipeline.input_measures import (
+from anonspark.pipeline.figures import Figures, Measured, make_figures
+from anonspark.pipeline.preparing import Prepared, prepare_run
+from anonspark.pipeline.publishable_data import Basis, basis_of_figures
+from anonspark.pipeline.rounds import StagedRounds, run_rounds
+from anonspark.pipeline.tasks import ModelMaker, choose, look_for_rival
+from anonspark.pipeline.verifying import verify_staged
+from anonspark.pipeline.warnings.dependencies import withheld_dependency_warnings
+from anonspark.pipeline.warnings.published_values import published_value_warnings, withheld_warnings
+from anonspark.pipeline.warnings.release_warning import (
+    ReleaseWarning,
+    blank_row_warnings,
+    dropped_record_warnings,
+    large_block_warnings,
+    seed_warnings,
+    tell_warnings,
+)
+from anonspark.pipeline.warnings.sensitive_values import warn_of_sensitive_values
+from anonspark.pipeline.warnings.value_sizes import CountedColumn, count_value_sizes
+from anonspark.pipeline.writing import (
     find_target,
     measure_association_kept,
     measure_information_kept,
     measure_isolating_ends,
     require_weights,
+    stage_findings,
+    stage_records,
 )
-from anonspark.pipeline.preparing import Prepared, prepare_run
-from anonspark.pipeline.publishable_data import basis_of_figures
-from anonspark.pipeline.rounds import StagedRounds, run_rounds
-from anonspark.pipeline.staged_warnings import earlier_release_warnings, warn_of_staged
-from anonspark.pipeline.verifying import verify_staged
-from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
-from anonspark.pipeline.warnings.settings import seed_warnings
-from anonspark.pipeline.writing import stage_findings, stage_records
 from anonspark.progress import Progress
+from anonspark.release.manifest import MANIFEST
 from anonspark.release.regions import require_readable
 from anonspark.release.signatures import key_name
 from anonspark.verification.attacks.presence import require_population
+
+
+def warn_of_staged(
+    context: RunContext,
+    table: Table,
+    prepared: Prepared,
+    basis: Basis,
+    measured: Measured,
+) -> list[ReleaseWarning]:
+    """Find, and write to the log, what the staged release should not be used without knowing.
+
+    Parameters
+    ----------
+    context : RunContext
+        Of a comparison nothing is warned.
+    table : Table
+        The staged release.
+    prepared : Prepared
+        Its warnings, which are in the log already, come first. They reveal nothing about records
+        that were left out.
+    basis : Basis
+    measured : Measured
+    """
+    if not context.warns:
+        return []
+    configuration, published, units = context.configuration, measured.published, measured.units
+    with context.progress.stage("warnings"):
+        earlier = prepared.warnings
+        if basis.left_out:
+            earlier = withheld_warnings(prepared.identifiers)
+            earlier += withheld_dependency_warnings(configuration)
+        # The log has had it since the block was found.
+        blocks = [result.large_block for result in basis.rounds.results]
+        earlier = [*earlier, *large_block_warnings(max(blocks, default=0))]
+        columns_as_is = {name: CountedColumn(name) for name in configuration.published_as_is}
+        sizes = count_value_sizes(table, columns_as_is, published.rows, drawn=published.values)
+        snapshot, k = prepared.snapshot, configuration.privacy.k
+        raised = [
+            *blank_row_warnings(snapshot.blank_rows, k),
+            *dropped_record_warnings(snapshot.rows_dropped, published.rows, k),
+        ]
+        if context.request is not None and context.request.has_ledger:
+            # For who carries the plan out. In releases it would be a count night by night.
+            tell_warnings(raised)
+            raised = []
+        for text in [] if units is None else units.warnings():
+            raised.append(ReleaseWarning("people_alone", text))
+        raised += published_value_warnings(sizes, configuration)
+        raised += warn_of_sensitive_values(table, configuration, sizes, published)
+        tell_warnings(raised)
+    return earlier + raised
+
+
+# Directories beside the output that are looked at, the last ones by name: nights have dates.
+_MOST_BESIDE = 30
+
+
+def earlier_release_warnings(
+    files: Files, configuration: Configuration
+) -> Iterator[ReleaseWarning]:
+    """Warn where a release of the same input lies at the output path, or beside it.
+
+    Parameters
+    ----------
+    files : Files
+    configuration : Configuration
+
+    Notes
+    -----
+    Reads the manifests of at most 31 directories. No job.
+    """
+    paths = list(configuration.public_dict()["input"]["path"])
+    number = sum(
+        _input_of(files, path) == paths for path in _places(files, configuration.output.path)
+    )
+    if number:
+        yield ReleaseWarning(
+            "released_before",
+            "input.path: a release of this input exists at output.path or next to it. A person who "
+            "has several releases about the same people can intersect their classes, and is left "
+            "with fewer than k. Make them by a plan with a ledger (anonspark distribute), so that "
+            "releases together show no more than each of them alone",
+            figures={"releases": number},
+        )
+
+
+def _places(files: Files, output: str) -> Iterator[str]:
+    target = files.qualified(output).rstrip("/")
+    yield target
+    others = [
+        path
+        for path in files.children(files.parent(target))
+        if path.rstrip("/") != target and not path.rpartition("/")[2].startswith((".", "_"))
+    ]
+    yield from sorted(others)[-_MOST_BESIDE:]
+
+
+def _input_of(files: Files, path: str) -> list[str] | None:
+    """Return the paths of the input of a release, None where no release can be read."""
+    if not files.exists(f"{path}/{MANIFEST}"):
+        return None
+    try:
+        # Its form does not count here, and costs more to check than a small table to publish.
+        paths = json.loads(files.read_text(f"{path}/{MANIFEST}"))["input"]["path"]
+    except (AnonsparkError, OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return [paths] if isinstance(paths, str) else paths
+
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -139,7 +260,9 @@ def require_usual_input(context: RunContext, snapshot: Snapshot, before: Earlier
     bounds = configuration.metrics.drift
     drifts = measure_drift({name: bounds[name] for name in known if name in bounds}, known, before)
     # Of fewer than k records that find no class, the input's count would lack that many.
-    require_no_drift([one for one in drifts if one.metric != "rows_in" or one.is_sure(k - 1)])
+    require_no_drift(
+        [drift for drift in drifts if drift.metric != "rows_in" or drift.is_sure(k - 1)]
+    )
 
 
 def require_little_drift(
@@ -285,13 +408,13 @@ def forget_staging(context: RunContext) -> None:
     PublishingError
     """
     configuration = context.configuration
-    place = place_of(
+    path = place_of(
         context.files,
         configuration.output.path,
         context.run_id,
         configuration.execution.staging_path,
     )
-    remove_staging(context.files, place)
+    remove_staging(context.files, path)
 
 
 def append_figures(context: RunContext, release: Release) -> None:
@@ -420,6 +543,34 @@ def _identity(configuration: Configuration) -> str:
     return configuration.model_copy(update=alike).fingerprint()
 
 
+def _read_mapping(
+    context: RunContext, options: MappingOptions, snapshot: Snapshot
+) -> tuple[Snapshot, ModelMaker]:
+    """Return the input as an earlier release reads it, and the model of that release."""
+    # Late, as the other models: a run imports what it uses.
+    from anonspark.pipeline.mapping import apply_mapping
+
+    with context.progress.stage("read the mapping"):
+        mapping = apply_mapping(
+            context.engine,
+            options,
+            context.configuration,
+            snapshot.quasi_identifiers,
+            snapshot.hierarchies,
+        )
+    snapshot = replace(snapshot, quasi_identifiers=mapping.quasi_identifiers)
+    return snapshot, mapping.make_model
+
+
+def _require_presence(context: RunContext, form: PublishedForm) -> None:
+    """Refuse a population that cannot be counted before the work, not after it."""
+    presence = context.configuration.privacy.delta_presence
+    if presence is not None:
+        require_readable(form.attributes)
+        names = context.configuration.quasi_identifiers
+        require_population(context.engine, presence, names)
+
+
 def _anonymize(
     context: RunContext,
     staging: Staging,
@@ -436,26 +587,10 @@ def _anonymize(
     target = find_target(context, snapshot)
     require_weights(context, snapshot)
     if isinstance(configuration.model, MappingOptions):
-        # Late, as the other models: a run imports what it uses.
-        from anonspark.pipeline.mapping import apply_mapping
-
-        with progress.stage("read the mapping"):
-            mapping = apply_mapping(
-                context.engine,
-                configuration.model,
-                configuration,
-                snapshot.quasi_identifiers,
-                snapshot.hierarchies,
-            )
-        snapshot = replace(snapshot, quasi_identifiers=mapping.quasi_identifiers)
-        make_model = mapping.make_model
+        snapshot, make_model = _read_mapping(context, configuration.model, snapshot)
     form = published_form(configuration, snapshot.quasi_identifiers)
     chosen = choose(context, snapshot, form.generalizer, make_model)
-    if configuration.privacy.delta_presence is not None:
-        # Before the work, for what can be known before.
-        require_readable(form.attributes)
-        names = configuration.quasi_identifiers
-        require_population(context.engine, configuration.privacy.delta_presence, names)
+    _require_presence(context, form)
     rounds = run_rounds(
         chosen.model,
         snapshot,
@@ -473,21 +608,15 @@ def _anonymize(
     with progress.stage("publish", rows=snapshot.rows):
         written = stage_records(context, staging, snapshot, basis, form)
     verified = verify_staged(context, staging, snapshot, chosen.model, basis, form)
-    measured = verified.measured
-    warnings = warnings + warn_of_staged(context, verified.table, prepared, basis, measured)
-    information = measure_information_kept(context, verified.table, snapshot, basis, form)
-    ends = measure_isolating_ends(context, verified.table, snapshot, basis, form)
-    association = measure_association_kept(context, verified.table, snapshot, basis, form, target)
-    figures = make_figures(
-        configuration,
-        chosen.model,
-        snapshot,
-        basis,
-        replace(measured, information=information, association=association, ends=ends),
-        run_id=context.run_id,
-        started=context.started,
-        request=context.request,
+    table, measured = verified.table, verified.measured
+    warnings = warnings + warn_of_staged(context, table, prepared, basis, measured)
+    measured = replace(
+        measured,
+        information=measure_information_kept(context, table, snapshot, basis, form),
+        ends=measure_isolating_ends(context, table, snapshot, basis, form),
+        association=measure_association_kept(context, table, snapshot, basis, form, target),
     )
+    figures = make_figures(context, chosen.model, snapshot, basis, measured)
     # The figures of a comparison are for who has the input.
     if form.generalizer.has_means and context.purpose != "comparison":
         figures = figures.without_losses()
@@ -499,21 +628,15 @@ def _anonymize(
     figures = stage_findings(context, staging, findings, [*written, *verified.files])
     # After all that is published is written: nothing of it is in the release.
     rival = look_for_rival(context, snapshot)
+    summary = figures.summary
+    verification = replace(
+        verified.proof,
+        columns_published=summary["columns_published"],
+        columns_in=summary["columns_in"],
+    )
     release = Release(
         configuration.output.path,
-        figures.summary,
-        figures.rounds,
-        figures.attributes,
-        figures.privacy,
-        figures.risk,
-        progress.seconds,
-        warnings,
-        replace(
-            verified.proof,
-            columns_published=figures.summary["columns_published"],
-            columns_in=figures.summary["columns_in"],
-        ),
-        rival,
-        snapshot.unpublished or (),
+        *(figures.summary, figures.rounds, figures.attributes, figures.privacy, figures.risk),
+        *(progress.seconds, warnings, verification, rival, snapshot.unpublished or ()),
     )
     return StagedRelease(context, staging, release, basis.rounds, form, snapshot.hierarchies)

@@ -1,17 +1,27 @@
-"""Write the staged parts of a release: records, tables of metrics, manifest."""
+"""Measure beside the input, and write the staged parts of a release: records, tables, manifest."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from anonspark.config import Configuration
-from anonspark.core.columns import CLASS_ID, PAYLOAD_HASH, is_published
-from anonspark.core.figures import OF_EVERY_RUN, TABLES, arrow_schema
+from anonspark.core.columns import (
+    CLASS_ID,
+    PAYLOAD_HASH,
+    WEIGHT,
+    is_published,
+    payload_column,
+    quasi_identifier_column,
+)
+from anonspark.core.figures import ENDS, OF_EVERY_RUN, TABLES, arrow_schema
 from anonspark.core.pseudonyms import release_key
 from anonspark.engine.files import PublishedFile
+from anonspark.engine.protocol import Table
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.class_table import write_classes
 from anonspark.layers.publish.file_assignment import divide
@@ -25,8 +35,191 @@ from anonspark.pipeline.publishable_data import Basis
 from anonspark.pipeline.rounds import StagedRounds
 from anonspark.release.copies import write_copies
 from anonspark.release.manifest import listing, write_manifest
+from anonspark.release.region_matching import LabelledTable
+from anonspark.release.regions import Leaves, leaves_by_label
 from anonspark.release.sidecar_files.contents import write_sidecar_files
 from anonspark.staged.records import bytes_of
+from anonspark.verification.proof.weights import sum_weights
+
+if TYPE_CHECKING:
+    from anonspark.utility.association import Association
+    from anonspark.utility.learning import Target
+    from anonspark.verification.attacks.ends import Ends
+    from anonspark.verification.proof.information import Information
+
+
+# Nothing of it may depend on the values of records left out that are withheld: then the records are
+# those that are published.
+
+_LOGGER = logging.getLogger("anonspark")
+
+_TARGET = "evaluate.association.target"
+
+
+def find_target(context: RunContext, snapshot: Snapshot) -> Target | None:
+    """Find the classes of the target that association is measured with, before the work.
+
+    Returns
+    -------
+    Target or None
+        None where the configuration names none.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is no category of 2 to 100 values.
+
+    Notes
+    -----
+    One narrow pass over the snapshot.
+    """
+    options = context.configuration.evaluate.association
+    if options is None:
+        return None
+    from anonspark.utility.learning import describe_target
+
+    with context.progress.stage("association"):
+        records = snapshot.records.named(_payload(context, options.target))
+        markers = context.configuration.input.missing_markers
+        return describe_target(records, options.target, markers, _TARGET)
+
+
+def require_weights(context: RunContext, snapshot: Snapshot) -> None:
+    """Check the sampling weights before the work, if the configuration names any.
+
+    Raises
+    ------
+    DataError
+        If one is negative, or no finite number.
+
+    Notes
+    -----
+    One narrow pass over the snapshot.
+    """
+    name = context.configuration.evaluate.risk.weights
+    if name is not None:
+        is_published = name in context.configuration.published_as_is
+        column = _payload(context, name) if is_published else {name: WEIGHT}
+        records = snapshot.records.named(column)
+        sum_weights(records, [], name, context.configuration.input.missing_markers)
+
+
+def measure_information_kept(
+    context: RunContext, table: Table, snapshot: Snapshot, basis: Basis, form: PublishedForm
+) -> Information | None:
+    """Measure the staged files beside the snapshot, or beside the published records of it.
+
+    Parameters
+    ----------
+    context : RunContext
+    table : Table
+        The staged release.
+    snapshot : Snapshot
+    basis : Basis
+    form : PublishedForm
+
+    Returns
+    -------
+    Information or None
+        None where the configuration does not ask for it.
+    """
+    if not context.configuration.evaluate.information:
+        return None
+    from anonspark.verification.proof.information import measure_information
+
+    with context.progress.stage("information"):
+        return measure_information(
+            _labelled(context, table, snapshot, form),
+            _records(snapshot, basis, {}),
+            basis.left_out if basis.values_told else 0,
+        )
+
+
+def measure_isolating_ends(
+    context: RunContext, table: Table, snapshot: Snapshot, basis: Basis, form: PublishedForm
+) -> Ends | None:
+    """Count the ends of ranges that hold one record. None without a gate on them."""
+    if ENDS not in context.configuration.gates:
+        return None
+    from anonspark.verification.attacks.ends import measure_ends
+
+    with context.progress.stage("ends of ranges"):
+        labels = _labelled(context, table, snapshot, form)
+        return measure_ends(labels, _records(snapshot, basis, {}), drops_missing=False)
+
+
+def measure_association_kept(
+    context: RunContext,
+    table: Table,
+    snapshot: Snapshot,
+    basis: Basis,
+    form: PublishedForm,
+    target: Target | None,
+) -> Association | None:
+    """Measure the staged files beside the snapshot, or beside the published records of it.
+
+    Parameters
+    ----------
+    context : RunContext
+    table : Table
+        The staged release.
+    snapshot : Snapshot
+    basis : Basis
+    form : PublishedForm
+    target : Target or None
+        Of :func:`find_target`.
+
+    Returns
+    -------
+    Association or None
+        None where there is no target.
+    """
+    if target is None:
+        return None
+    from anonspark.utility.association import measure_association
+
+    with context.progress.stage("association"):
+        association = measure_association(
+            table,
+            _records(snapshot, basis, _payload(context, target.name)),
+            form.attributes,
+            _leaves(snapshot),
+            target,
+            context.configuration.input.missing_markers,
+        )
+    if association.loss is None:
+        _LOGGER.warning(
+            "association_loss is null: the quasi-identifiers predict next to nothing of %r",
+            target.name,
+        )
+    return association
+
+
+def _records(snapshot: Snapshot, basis: Basis, payload: dict[str, str]) -> Table:
+    """Return the records that may be counted, under the names of the input."""
+    named = {
+        identifier.name: quasi_identifier_column(index)
+        for index, identifier in enumerate(snapshot.quasi_identifiers)
+    } | payload
+    records = snapshot.records.named(named)
+    if basis.withheld is not None:
+        records = records.except_all(basis.withheld.records.named(named))
+    return records
+
+
+def _labelled(
+    context: RunContext, table: Table, snapshot: Snapshot, form: PublishedForm
+) -> LabelledTable:
+    markers = context.configuration.input.missing_markers
+    return LabelledTable(table, form.attributes, _leaves(snapshot), markers)
+
+
+def _payload(context: RunContext, name: str) -> dict[str, str]:
+    return {name: payload_column(context.configuration.published_as_is.index(name))}
+
+
+def _leaves(snapshot: Snapshot) -> dict[str, Leaves]:
+    return {name: leaves_by_label(hierarchy) for name, hierarchy in snapshot.hierarchies.items()}
 
 
 def stage_records(
@@ -40,9 +233,9 @@ def stage_records(
     """
     configuration = context.configuration
     rounds = basis.rounds
-    taken = sum(one.staged_bytes for one in rounds.results)
-    taken += sum(one.label_bytes for one in basis.totals)
-    largest = max(max(one.sizes) for one in basis.totals)
+    taken = sum(item.staged_bytes for item in rounds.results)
+    taken += sum(item.label_bytes for item in basis.totals)
+    largest = max(max(item.sizes) for item in basis.totals)
     residual, suppressed = rounds.residual, None
     if residual is not None and residual.labels is not None:
         suppressed = residual.labels
@@ -50,7 +243,8 @@ def stage_records(
         largest = max(largest, residual.rows)
     names = [] if suppressed is None else suppressed[CLASS_ID].to_pylist()
     rows = snapshot.rows - basis.left_out
-    division = divide(rounds.finished, rounds.classes, rows, taken, largest, names)
+    file_rows = configuration.output.file_rows
+    division = divide(rounds.finished, rounds.classes, rows, taken, largest, names, file_rows)
     return write_records(
         rounds.finished,
         rounds.classes,

@@ -116,8 +116,8 @@ class Table:
         columns = [
             set(map(cell_text, column)) - _NO_NUMBER for column in zip(*self.rows, strict=True)
         ]
-        found = [bool(texts) and all(map(_NUMBER.fullmatch, texts)) for texts in columns]
-        return found or [False] * len(self.columns)
+        are_numbers = [bool(texts) and all(map(_NUMBER.fullmatch, texts)) for texts in columns]
+        return are_numbers or [False] * len(self.columns)
 
 
 @dataclass(frozen=True)
@@ -264,16 +264,16 @@ class Section:
         """The blocks. Consecutive ones of one kind are grouped."""
         return [(kind, list(run)) for kind, run in groupby(self.blocks, lambda block: block.kind)]
 
-    def narrow(self, place: int) -> bool:
+    def narrow(self, index: int) -> bool:
         """Return whether a run is a single chart or narrow table, right of the text before it.
 
         Parameters
         ----------
-        place : int
+        index : int
             Of the run.
         """
-        if not 0 < place < len(self.runs) or self.runs[place - 1][0] not in ("text", "items"):
+        if not 0 < index < len(self.runs) or self.runs[index - 1][0] not in ("text", "items"):
             return False
-        (first, *others) = self.runs[place][1]
+        (first, *others) = self.runs[index][1]
         narrow = isinstance(first, Table) and len(first.columns) <= _NARROW
         return not others and (narrow or isinstance(first, Chart))

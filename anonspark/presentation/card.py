@@ -228,7 +228,7 @@ def _scoped() -> Markup:
         for colours in (_LIGHT, _DARK)
     )
     said_light, said_dark = (
-        ",".join(f"{one} .anonspark" for one in said) for said in (_SAY_LIGHT, _SAY_DARK)
+        ",".join(f"{selector} .anonspark" for selector in said) for said in (_SAY_LIGHT, _SAY_DARK)
     )
     return Markup(  # noqa: S704 - our own colours
         f".anonspark,{said_light}{{{light}}}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from anonspark.core.figures import ATTRIBUTES, PRIVACY, RISK, ROUNDS, SUMMARY, Figure, shown
-from anonspark.core.utility_score import describe_utility, unpublished_text
+from anonspark.core.model_scores import describe_utility, unpublished_text
 from anonspark.pipeline.context import Release
 from anonspark.presentation.blocks import Cell, Chart, Table, Text
 from anonspark.presentation.card import Card
@@ -93,7 +93,7 @@ def published_card(release: Release, commands: Sequence[tuple[str, str]] = ()) -
         number = len(release.warnings)
         count = "1 warning" if number == 1 else f"{number} warnings"
         more.append(("see", f"{count} in the log and in the manifest"))
-    notes = [one.line for one in release.warnings]
+    notes = [warning.line for warning in release.warnings]
     card = release_card(title, release, [*more, *commands], notes)
     return card.with_first(("at", release.path))
 
@@ -150,13 +150,13 @@ def risk_text(rows: Sequence[Row]) -> str:
 
 def _criteria(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """Say what was required beyond k, and what the worst class has."""
-    found = []
+    texts = []
     for row in map(_as_compared, rows[1:]):
         of = f" of {row['attribute']}" if row.get("attribute") else ""
         measured = row.get("measured")
         worst = "not told" if measured is None else f"{measured:.4g} in the worst class"
-        found.append(f"{row['criterion']}{of}: {worst}, {row['required']:.4g} required")
-    return criteria_lines(found)
+        texts.append(f"{row['criterion']}{of}: {worst}, {row['required']:.4g} required")
+    return criteria_lines(texts)
 
 
 def criteria_lines(texts: Sequence[str]) -> list[tuple[str, str]]:
@@ -164,13 +164,13 @@ def criteria_lines(texts: Sequence[str]) -> list[tuple[str, str]]:
     if len(texts) > _CRITERIA:
         more = len(texts) - _CRITERIA + 1
         texts = [*texts[: _CRITERIA - 1], f"{more} more criteria: --details"]
-    return [("criteria" if place == 0 else "", text) for place, text in enumerate(texts)]
+    return [("criteria" if index == 0 else "", text) for index, text in enumerate(texts)]
 
 
 def _lost_most(rows: Sequence[Row]) -> str:
     """Say which attributes became widest, as shares of their ranges."""
     widths = [(row["loss"], row["attribute"]) for row in rows if row["loss"]]
-    widest = sorted(widths, key=lambda one: -one[0])[:_ATTRIBUTES]
+    widest = sorted(widths, key=lambda pair: -pair[0])[:_ATTRIBUTES]
     return ", ".join(f"{name} ({width:.2%} of its range)" for width, name in widest)
 
 
@@ -189,7 +189,9 @@ def detail_blocks(release: Release) -> Iterator[Table | Text]:
         paid = " ".join(words[summary[f"rule_{rule}"]] for rule in "abc")
         lines.append(("rules A, B, C: outlier handling paid", paid))
     yield Table(f"Release {summary['run_id']}", (), lines)
-    rounds = [one for one in shown(ROUNDS) if one.name != "levels" or release.rounds[0]["levels"]]
+    rounds = [
+        item for item in shown(ROUNDS) if item.name != "levels" or release.rounds[0]["levels"]
+    ]
     yield figures_table("Rounds", rounds, release.rounds, "withheld")
     yield figures_table("Attributes", shown(ATTRIBUTES), release.attributes, "withheld")
     yield risk_table([row for row in release.risk if row.get("round") is None])
@@ -208,7 +210,7 @@ def figures_table(
 def risk_table(rows: Sequence[Row]) -> Table:
     """Return the risk from each attacker. `rows` are those of the table ``risk``."""
     has_weights = any(row.get("expected") is not None for row in rows)
-    figures = [one for one in shown(RISK) if one.needs != "weights" or has_weights]
+    figures = [figure for figure in shown(RISK) if figure.needs != "weights" or has_weights]
     # An estimate, unlike the others, and best known by the name that it has elsewhere.
     named = {"outsider": "individual risk (outsider)"}
     rows = [{**row, "attacker": named.get(row["attacker"], row["attacker"])} for row in rows]

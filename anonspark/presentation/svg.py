@@ -6,7 +6,8 @@ Text stays text, and colours are variables of the page. The same chart makes the
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -124,3 +125,51 @@ def label_column(labels: Sequence[str], width: float) -> tuple[list[str], float]
 def clean(text: str) -> str:
     """Return a text without characters that cannot be in a page."""
     return "".join(sign if sign.isprintable() else " " for sign in text)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A part of a chart that says something.
+
+    Parameters
+    ----------
+    x, y, width, height : float
+        In px of the chart.
+    words : sequence of str
+        Its lines.
+    """
+
+    x: float
+    y: float
+    width: float
+    height: float
+    words: Sequence[str]
+
+
+def words_of(name: str, texts: Mapping[str, str]) -> list[str]:
+    """Return the lines of a place that has one text or several, each with its name."""
+    if len(texts) == 1:
+        return [f"{name}: {text}" for text in texts.values()]
+    return [name, *(f"{side}: {text}" for side, text in texts.items())]
+
+
+def tips(places: Sequence[Place]) -> Markup:
+    """Return what is drawn last into a chart: its places, which the browser shows the words of.
+
+    Parameters
+    ----------
+    places : sequence of Place
+        Those without words are left out.
+    """
+    drawn = [_tip(place_of_tip) for place_of_tip in places if place_of_tip.words]
+    if not drawn:
+        return Markup()
+    return element("g", *drawn, class_="tips", fill="none", pointer_events="all")
+
+
+def _tip(place: Place) -> Markup:
+    left, top = round(place.x), round(place.y)
+    # Neighbours have no gap between them, and a page has hundreds: whole numbers.
+    right, end = round(place.x + place.width), round(place.y + place.height)
+    words = Markup("\n").join(map(clean, place.words))
+    return element("path", element("title", words), d=f"M{left} {top}H{right}V{end}H{left}z")

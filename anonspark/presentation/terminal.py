@@ -80,8 +80,8 @@ def _show_table(console: Console, table: Table) -> None:
         return
     numbers = table.numbers
     headings, widths = [], []
-    for place, name in enumerate(table.columns):
-        widest = max((cell_len(cell_text(row[place])) for row in table.rows), default=0)
+    for index, name in enumerate(table.columns):
+        widest = max((cell_len(cell_text(row[index])) for row in table.rows), default=0)
         lines = textwrap.wrap(
             name, max(widest, _NARROW), break_long_words=False, break_on_hyphens=False
         ) or [""]
@@ -91,8 +91,8 @@ def _show_table(console: Console, table: Table) -> None:
     if layout is None and len(widths) > 3:
         half = (len(widths) + 1) // 2
         for places in (range(half), (0, *range(half, len(widths)))):
-            columns = [table.columns[place] for place in places]
-            rows = [[row[place] for place in places] for row in table.rows]
+            columns = [table.columns[index] for index in places]
+            rows = [[row[index] for index in places] for row in table.rows]
             _show_table(console, Table(table.caption, columns, rows, table.tones))
         return
     gap, longest = layout or (1, _NARROW)
@@ -119,8 +119,8 @@ def _layout(widths: Sequence[int], numbers: Sequence[bool], width: int) -> tuple
     """Return the gap between columns and the longest text that is not folded, or None."""
     for gap, longest in ((2, width), (1, width), (1, _SHORT), (1, _NARROW)):
         least = sum(
-            own if number or own <= longest else _NARROW
-            for own, number in zip(widths, numbers, strict=True)
+            size if number or size <= longest else _NARROW
+            for size, number in zip(widths, numbers, strict=True)
         )
         if least + gap * (len(widths) - 1) <= width:
             return gap, longest

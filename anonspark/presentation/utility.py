@@ -11,8 +11,7 @@ from anonspark.utility.association import Association
 from anonspark.utility.evaluation import Utility
 from anonspark.utility.learned_hierarchies import Arrangement
 from anonspark.utility.models import Learning
-from anonspark.utility.usefulness import MEASURES
-from anonspark.utility.workload import WorkloadError
+from anonspark.utility.workload import MEASURES, WorkloadError
 
 _TRAINED_ON = {
     "original": "original",
@@ -55,13 +54,13 @@ def _workload(workload: WorkloadError) -> list[tuple[str, Cell]]:
     ]
 
 
-def _association(found: Association) -> Table:
-    loss = "the original predicts nothing" if found.loss is None else f"loss {found.loss:z.4f}"
+def _association(result: Association) -> Table:
+    loss = "the original predicts nothing" if result.loss is None else f"loss {result.loss:z.4f}"
     rows = [
-        [one.name, *("none" if share is None else share for share in (one.before, one.after))]
-        for one in found.attributes
+        [row.name, *("none" if share is None else share for share in (row.before, row.after))]
+        for row in result.attributes
     ]
-    title = f"Association of quasi-identifiers with {found.target}: {loss}"
+    title = f"Association of quasi-identifiers with {result.target}: {loss}"
     return Table(title, ("quasi-identifier", "original", "release"), rows)
 
 
@@ -78,7 +77,7 @@ def _scores(learning: Learning) -> Table:
             score.f1,
             *(["none" if score.roc_auc is None else score.roc_auc] if binary else []),
         ]
-        for score in sorted(learning.scores, key=lambda one: one.learner)
+        for score in sorted(learning.scores, key=lambda row: row.learner)
     ]
     return Table(
         f"Learning {learning.target}, tested on {learning.test_records:,} {tests} records. The "
@@ -95,10 +94,10 @@ def _scores(learning: Learning) -> Table:
 def _differences(learning: Learning) -> Table:
     marked = "" if learning.held_out else ", not comparable: the release has seen the test"
     rows = []
-    for one in learning.differences:
-        rows.append([one.learner, "accuracy", *_difference(one.accuracy)])
-        if one.roc_auc is not None:
-            rows.append(["", "ROC AUC", *_difference(one.roc_auc)])
+    for pair in learning.differences:
+        rows.append([pair.learner, "accuracy", *_difference(pair.accuracy)])
+        if pair.roc_auc is not None:
+            rows.append(["", "ROC AUC", *_difference(pair.roc_auc)])
     return Table(
         f"Release compared with original, ±1.96 standard errors{marked}",
         ("learner", "score", "difference", "the release"),
@@ -106,9 +105,9 @@ def _differences(learning: Learning) -> Table:
     )
 
 
-def _difference(found: Difference) -> tuple[str, str]:
-    verdict = found.verdict or "one record of a class"
-    return f"{found.difference:+z.4f}{_margin(found.standard_error)}", verdict
+def _difference(gap: Difference) -> tuple[str, str]:
+    verdict = gap.verdict or "one record of a class"
+    return f"{gap.difference:+z.4f}{_margin(gap.standard_error)}", verdict
 
 
 def _margin(standard_error: float | None) -> str:
@@ -132,22 +131,24 @@ def _remarks(learning: Learning) -> Iterator[str]:
         )
 
 
-def arrangement_blocks(found: Arrangement) -> Iterator[Table | Text]:
+def arrangement_blocks(result: Arrangement) -> Iterator[Table | Text]:
     """Return what was learned, in figures. Values are only in the files."""
-    least = found.min_records
+    least = result.min_records
     rare = "without records" if least is None else f"with fewer than {least:,} records"
-    grouped = any(one.levels for one in found.attributes)
+    grouped = any(item.levels for item in result.attributes)
     rows: list[list[Cell]] = []
-    for one in found.attributes:
-        row: list[Cell] = [one.name, len(one.values), one.rare, one.association]
+    for item in result.attributes:
+        row: list[Cell] = [item.name, len(item.values), item.rare, item.association]
         if grouped:
-            levels = zip(one.levels, one.kept, strict=True)
-            row.append(", ".join(f"{len(own):,} ({kept:.1%})" for own, kept in levels) or "none")
+            levels = zip(item.levels, item.kept, strict=True)
+            row.append(
+                ", ".join(f"{len(group):,} ({share:.1%})" for group, share in levels) or "none"
+            )
         rows.append(row)
     columns = ["attribute", "values", rare, "association"]
     columns += ["groups (share of it kept)"] if grouped else []
-    yield Table(f"Association of values with {found.target}", columns, rows)
-    yield from (Text(f"Written: {path}") for path in found.files)
+    yield Table(f"Association of values with {result.target}", columns, rows)
+    yield from (Text(f"Written: {path}") for path in result.files)
     yield Text(
         "Read and correct them before you put them into a configuration, because they show which "
         "values go with which class"

@@ -26,9 +26,9 @@ class Outcome(Protocol):
         """What holds, but may mean less than it seems to."""
 
 
-def verdict(found: Outcome, k: int, promised: str = "All criteria hold") -> str:
+def verdict(proof: Outcome, k: int, promised: str = "All criteria hold") -> str:
     """Return whether everything holds, and what weakens it."""
-    failed, warnings = len(found.failures), len(found.warnings)
+    failed, warnings = len(proof.failures), len(proof.warnings)
     if failed:
         return f"{failed:,} of the checks failed."
     if k == 1:
@@ -39,14 +39,14 @@ def verdict(found: Outcome, k: int, promised: str = "All criteria hold") -> str:
     return f"{promised}."
 
 
-def notes_of(found: Outcome) -> list[str]:
+def notes_of(proof: Outcome) -> list[str]:
     """Return what does not hold, and what weakens the rest."""
-    return [*found.failures, *found.warnings]
+    return [*proof.failures, *proof.warnings]
 
 
 def verification_card(
     title: str,
-    found: Verification,
+    proof: Verification,
     charts: Callable[[], Sequence[Chart]] = tuple,
     *,
     details: bool = False,
@@ -56,25 +56,25 @@ def verification_card(
     Tables of all figures follow if they are asked for, or if something does not hold.
     """
     tables: list[Table] = []
-    if details or found.failures:
-        document = found.as_dict()
+    if details or proof.failures:
+        document = proof.as_dict()
         shown = {name: document[name] for name in document if name not in _ELSEWHERE}
-        tables = [*_tables(shown), _claims(found.claimed)]
+        tables = [*_tables(shown), _claims(proof.claimed)]
     return Card(
         title,
-        verdict(found, found.k),
-        found.holds and found.k > 1,
-        list(_summary(found)),
+        verdict(proof, proof.k),
+        proof.holds and proof.k > 1,
+        list(_summary(proof)),
         tables=[table for table in tables if table.rows],
-        notes=notes_of(found),
+        notes=notes_of(proof),
         charts=charts,
     )
 
 
-def _summary(found: Verification) -> Iterator[tuple[str, Cell]]:
+def _summary(proof: Verification) -> Iterator[tuple[str, Cell]]:
     """Return the lines that everyone reads."""
-    published, units, truth, loss = found.published, found.units, found.truthfulness, found.loss
-    yield "k", f"{found.k:,} required, {published.smallest:,} records in the smallest class"
+    published, units, truth, loss = proof.published, proof.units, proof.truthfulness, proof.loss
+    yield "k", f"{proof.k:,} required, {published.smallest:,} records in the smallest class"
     if units is not None:
         source = " (as the run counted)" if units.not_published else ""
         yield "people", f"{units.fewest:,} in the class that has the fewest{source}"
@@ -83,27 +83,27 @@ def _summary(found: Verification) -> Iterator[tuple[str, Cell]]:
         [
             f"{criterion.criterion.describe()} on {criterion.criterion.attribute}: "
             f"{criterion.measured:.4g} in the worst class"
-            for criterion in found.criteria
+            for criterion in proof.criteria
         ]
     )
-    if (presence := found.presence) is not None:
+    if (presence := proof.presence) is not None:
         yield "presence", f"{presence.smallest:.4f} to {presence.largest:.4f}"
-    yield "risk", risk_text(found.risk)
+    yield "risk", risk_text(proof.risk)
     if loss is not None:
         span = "" if loss.gcp is None else f", certainty penalty {loss.gcp:.4f} of 1"
         yield "loss", f"discernibility {loss.dm:,}{span}"
     if truth is not None:
         yield "original", f"{truth.matched:,} of {truth.originals:,} records found in the release"
-    for table, linkage in found.linkage.items():
+    for table, linkage in proof.linkage.items():
         least = f"{linkage.smallest_candidates:,} candidates or more for {linkage.matched:,}"
         yield "linkage", f"{least} {table} records, {linkage.singled_out:,} singled out"
-    if (signature := found.signature) is not None:
+    if (signature := proof.signature) is not None:
         signer = signature.signer or "not checked: --signers FILE"
         yield "signed", f"{signer} ({signature.key})"
-    elif found.claimed:
+    elif proof.claimed:
         yield "signed", "by no one"
-    if found.claimed:
-        yield "claimed", f"{len(found.claimed):,} statements are claimed, not proven: --details"
+    if proof.claimed:
+        yield "claimed", f"{len(proof.claimed):,} statements are claimed, not proven: --details"
 
 
 def _claims(claimed: Sequence[str]) -> Table:

@@ -1,28 +1,216 @@
-"""A profile as one page of HTML."""
+"""A profile as a card and as one page of HTML."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from anonspark._version import __version__
 from anonspark.core.figure_text import percent
+from anonspark.core.recognition.disguised import MISSING_WORDS
 from anonspark.engine.files import Files, require_ours
 from anonspark.errors import PublishingError
-from anonspark.presentation.bars import Bars, Series, bar_chart
-from anonspark.presentation.blocks import Block, Role, Section, Table, Text
+from anonspark.presentation.blocks import Block, Cell, Chart, Role, Section, Table, Text
+from anonspark.presentation.card import Card
+from anonspark.presentation.charts import Bars, Series, bar_chart
 from anonspark.presentation.document import render
-from anonspark.profiling.card import (
-    ROLES,
-    SHOWN,
-    dependency_texts,
-    markers_text,
-    measured_text,
-    no_sets_text,
-    set_cells,
-    set_columns,
-    unique_text,
-    unit_text,
-    weights_text,
-)
 from anonspark.profiling.profile import Profile
+
+ROLES = {
+    "identifier": "identifier",
+    "quasi_identifier": "quasi-identifier",
+    "sensitive": "sensitive",
+    None: "not published",
+}
+
+SHOWN = 5
+"""Sets of each size that are shown."""
+
+_NONE = "No proposed quasi-identifier gives another column away, and none gives it away."
+
+# What is guessed to within some is never said of all records.
+_NOT_ALL = 0.9999
+
+
+def ratio_text(ratio: float) -> str:
+    """Return a number between 0 and 1 with four decimals, 1 only if it is 1."""
+    return f"{ratio:.4f}" if ratio == 1 or ratio < 0.99995 else ">0.9999"
+
+
+def sample_text(profile: Profile) -> str:
+    """Say of which records sets of columns were measured."""
+    if profile.is_sampled:
+        return (
+            f"a sample of {profile.sample_rows:,} of the {profile.rows:,} rows, drawn by the seed "
+            f"{profile.seed}: in a sample more records are unique than in the table"
+        )
+    return f"all {profile.rows:,} rows"
+
+
+def measured_text(profile: Profile) -> str:
+    """Say which columns are in the sets."""
+    if not profile.measured:
+        return ""
+    names = ", ".join(profile.measured)
+    return f"Sets of {len(profile.measured)} columns, measured in {sample_text(profile)}: {names}"
+
+
+def no_sets_text(profile: Profile) -> str:
+    """Say what columns reveal of which no sets were measured."""
+    alone = sum(0 < column.counts.unique == profile.rows for column in profile.columns)
+    if alone:
+        which = "one column" if alone == 1 else f"each of {alone} columns"
+        return f"every record is identified by {which}"
+    return "no column was found that identifies records together with others"
+
+
+def unique_text(profile: Profile) -> list[str]:
+    """Say how many records are unique in some set of columns."""
+    phrases = (
+        "one of these columns",
+        "at most two columns together",
+        "at most three columns together",
+    )
+    return [
+        f"{percent(number, profile.sample_rows, short=True)} of the records are identified by "
+        f"{phrase}"
+        for number, phrase in zip(profile.uniqueness.unique_by_size, phrases, strict=False)
+    ]
+
+
+def dependency_texts(profile: Profile) -> list[str]:
+    """Say which proposed quasi-identifiers give other columns away, and what gives them away."""
+    roles = {column.name: column.role for column in profile.columns}
+    return [
+        f"{dependency.column} gives {dependency.determines} away"
+        + (f" to within {dependency.within:.0%} of its range" if dependency.within else "")
+        + (
+            " in all records"
+            if dependency.exact
+            else f" in {percent(min(dependency.holds, _NOT_ALL), short=True)} of the records"
+        )
+        + _publishing(roles[dependency.column], dependency.determines)
+        for dependency in profile.dependencies
+    ]
+
+
+def _publishing(role: str | None, name: str) -> str:
+    """Say what comes of publishing a column that gives a quasi-identifier away."""
+    if role == "quasi_identifier":
+        return ""
+    if role is None:
+        return f". Published as it is, it would reveal more of {name} than its ranges do"
+    return f". Published as it is, it reveals more of {name} than its ranges do"
+
+
+def roles_texts(profile: Profile) -> list[str]:
+    """Say which roles are proposed."""
+    named = {
+        words: ", ".join(column.name for column in profile.columns if column.role == role)
+        for role, words in ROLES.items()
+    }
+    return [f"Proposed, {words}: {names}" for words, names in named.items() if names]
+
+
+def weights_text(profile: Profile) -> str | None:
+    """List the weights of the proposed quasi-identifiers."""
+    weights = profile.proposed_weights
+    listed = ", ".join(f"{name} {weight:g}" for name, weight in weights.items())
+    return f"Weights, with init --weights: {listed}" if len(weights) > 1 else None
+
+
+def markers_text(profile: Profile) -> str | None:
+    """Say which words count as missing, beside those that do in any table."""
+    counts = [
+        f"{column.name}: {' '.join(words)}"
+        for column in profile.columns
+        if (words := [word for word in column.counts.markers if word in MISSING_WORDS])
+    ]
+    if not counts:
+        return None
+    return f"Counted as missing, name them in input.missing_markers: {'; '.join(counts)}"
+
+
+def unit_text(profile: Profile) -> str | None:
+    """Say that people have several records, if it looks like that."""
+    if profile.unit is None:
+        names = ", ".join(profile.possible_units or ())
+        return f"Who is a person here? {names} may number people or households" if names else None
+    unit = next(column for column in profile.columns if column.name == profile.unit)
+    return (
+        f"{profile.unit} repeats: {unit.counts.distinct:,} values in {profile.rows:,} rows. If it "
+        f"is a person, count people: privacy.unit: {profile.unit}"
+    )
+
+
+def profile_card(
+    title: str, profile: Profile, charts: Callable[[], Sequence[Chart]] = tuple
+) -> Card:
+    """Return the card of a profile. It shows values only if the profile has examples."""
+    unique = unique_text(profile)
+    source = profile.source
+    figures: list[tuple[str, Cell]] = [("records", profile.rows), ("columns", len(profile.columns))]
+    figures += [(source.format, note) for note in source.notes]
+    remarks = [
+        markers_text(profile),
+        measured_text(profile),
+        *unique[:-1],
+        *dependency_texts(profile),
+        *roles_texts(profile),
+        weights_text(profile),
+        unit_text(profile),
+    ]
+    return Card(
+        title,
+        unique[-1] if unique else no_sets_text(profile),
+        None,
+        figures,
+        [_columns(profile), *_sets(profile)],
+        remarks=[text for text in remarks if text],
+        charts=charts,
+    )
+
+
+def _columns(profile: Profile) -> Table:
+    names = ["column", "kind", "values", "missing", "unique", f"<{profile.k}", "looks like"]
+    with_examples = any(column.examples for column in profile.columns)
+    rows: list[list[Cell]] = [
+        [
+            column.name,
+            column.kind,
+            column.counts.distinct,
+            percent(column.counts.missing, profile.rows, short=True),
+            percent(column.counts.unique, profile.rows, short=True),
+            percent(column.counts.few, profile.rows, short=True),
+            column.looks_like or "",
+            *([" · ".join(column.examples)] if with_examples else []),
+        ]
+        for column in profile.columns
+    ]
+    title = f"Columns: values, and records whose value no one else or fewer than {profile.k} share"
+    return Table(title, [*names, *(["examples"] if with_examples else [])], rows)
+
+
+def _sets(profile: Profile) -> list[Table]:
+    """Return the columns that together identify most records."""
+
+    def share(records: int) -> str:
+        return percent(records, profile.sample_rows, short=True)
+
+    columns = ["columns", "distinction", "separation", "unique", f"fewer than {profile.k}"]
+    tables = []
+    for size, title in ((2, "Pairs that identify most"), (3, "Triples that identify most")):
+        rows = [
+            [" + ".join(group.columns), ratio_text(group.distinction),
+             ratio_text(group.separation), share(group.unique), share(group.few)]
+            for group in profile.uniqueness.of_size(size)[:SHOWN]
+        ]  # fmt: skip
+        tables.append(Table(title, columns, rows))
+    causing = [
+        [" + ".join(group.columns), share(group.minimal_unique)]
+        for group in profile.uniqueness.causing(SHOWN)
+    ]
+    tables.append(Table("Smallest identifying combinations", ["columns", "records"], causing))
+    return [table for table in tables if table.rows]
 
 
 def write_page(files: Files, path: str, profile: Profile) -> None:
@@ -50,15 +238,17 @@ def profile_page(profile: Profile) -> str:
     str
         HTML that loads nothing and runs no script. With values only if the profile has them.
     """
+    remarks = _texts(weights_text(profile), unit_text(profile))
+    dependencies = dependency_texts(profile) or [_NONE]
     sections = [
         Section(
             "columns",
             "Columns",
-            [_columns(profile), *_markers(profile), _chart(profile), *_examples(profile)],
+            [_columns(profile), *_texts(markers_text(profile)), _chart(profile)],
         ),
-        Section("roles", "Proposed roles", [_roles(profile), *_weights_and_unit(profile)]),
+        Section("roles", "Proposed roles", [_roles(profile), *remarks]),
         Section("sets", "Columns together", _sets(profile)),
-        Section("dependencies", "Columns that give others away", _dependencies(profile)),
+        Section("dependencies", "Columns that give others away", _texts(*dependencies)),
     ]
     return render(
         title="Profile",
@@ -71,29 +261,8 @@ def profile_page(profile: Profile) -> str:
     )
 
 
-def _columns(profile: Profile) -> Table:
-    rows, k = profile.rows, profile.k
-    return Table(
-        "Values of each column, counted over all rows",
-        ["column", "kind", "different values", "missing", "unique", f"shared by fewer than {k}",
-         "looks like"],
-        [
-            [
-                column.name,
-                column.kind,
-                f"{column.counts.distinct:,}",
-                percent(column.counts.missing, rows, short=True),
-                percent(column.counts.unique, rows, short=True),
-                percent(column.counts.few, rows, short=True),
-                f"{column.looks_like} (by {column.told_by})" if column.looks_like else "",
-            ]
-            for column in profile.columns
-        ],
-    )  # fmt: skip
-
-
-def _markers(profile: Profile) -> list[Block]:
-    return [Text(text)] if (text := markers_text(profile)) else []
+def _texts(*texts: str | None) -> list[Block]:
+    return [Text(text) for text in texts if text]
 
 
 def _chart(profile: Profile) -> Block:
@@ -120,13 +289,6 @@ def _chart(profile: Profile) -> Block:
     return bar_chart("few", chart, "A bar for each column: " + title.lower(), figures)
 
 
-def _examples(profile: Profile) -> list[Block]:
-    some = [
-        [column.name, " · ".join(column.examples)] for column in profile.columns if column.examples
-    ]
-    return [Table("Most frequent values", ["column", "examples"], some)] if some else []
-
-
 def _roles(profile: Profile) -> Table:
     return Table(
         "Roles that anonspark init would write. Correct them",
@@ -135,35 +297,6 @@ def _roles(profile: Profile) -> Table:
     )
 
 
-def _weights_and_unit(profile: Profile) -> list[Block]:
-    return [Text(text) for text in (weights_text(profile), unit_text(profile)) if text]
-
-
 def _meaning(profile: Profile) -> list[Block]:
     *fewer, most = unique_text(profile) or [no_sets_text(profile)]
-    texts = [*fewer, measured_text(profile)]
-    return [Text(most, "strong"), *(Text(text) for text in texts if text)]
-
-
-def _sets(profile: Profile) -> list[Block]:
-    sets = profile.uniqueness
-    blocks: list[Block] = []
-    for size, name in ((1, "Single columns"), (2, "Pairs"), (3, "Triples")):
-        some = [set_cells(group, profile) for group in sets.of_size(size)[:SHOWN]]
-        if some:
-            blocks.append(Table(f"{name} that identify most", set_columns(profile), some))
-    causing = [
-        [" + ".join(group.columns), percent(group.minimal_unique, profile.sample_rows, short=True)]
-        for group in sets.causing(SHOWN)
-    ]
-    if causing:
-        caption = "Smallest identifying combinations"
-        blocks.append(Table(caption, ["columns", "records"], causing))
-    return blocks
-
-
-def _dependencies(profile: Profile) -> list[Block]:
-    texts = dependency_texts(profile)
-    return [Text(text) for text in texts] or [
-        Text("No proposed quasi-identifier gives another column away, and none gives it away.")
-    ]
+    return [Text(most, "strong"), *_texts(*fewer, measured_text(profile))]

@@ -11,11 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.arrays import Integers
-from anonspark.core.dependencies import Dependency, find_dependencies
+from anonspark.core.association import Dependency, find_dependencies
 from anonspark.core.grids import default_grid, grid_text
-from anonspark.core.kinds import Kind
-from anonspark.core.recognition.disguised import letters_misorder, natural_order
-from anonspark.core.recognition.missing import MISSING_WORDS
+from anonspark.core.labels import Kind
+from anonspark.core.recognition.disguised import MISSING_WORDS, letters_misorder, natural_order
 from anonspark.core.recognition.names import (
     MOST_NAMES,
     Meaning,
@@ -31,7 +30,14 @@ from anonspark.engine.struct_fields import DOT, whole_structs
 from anonspark.engine.values.value_texts import as_floats, convert, read_values
 from anonspark.errors import DataError
 from anonspark.pipeline.repeats import Counts
-from anonspark.profiling.counting import ColumnCounts, count_columns, readings_of
+from anonspark.profiling.counting import (
+    ColumnCounts,
+    Uniqueness,
+    count_columns,
+    measure_sets,
+    readings_of,
+    weigh_columns,
+)
 from anonspark.profiling.roles import (
     Described,
     Proposal,
@@ -42,7 +48,6 @@ from anonspark.profiling.roles import (
     unit_of,
 )
 from anonspark.profiling.source import Source
-from anonspark.profiling.uniqueness import Uniqueness, measure_sets, weigh_columns
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
 from anonspark.staged.sampling import sample_records
@@ -303,7 +308,7 @@ def profile_table(
     A pass over the table that counts, with a shuffle of the different values of each column, and
     those of :func:`anonspark.staged.sampling.sample_records`. The sample is collected. Sets of
     columns are then measured in this process: see
-    :func:`anonspark.profiling.uniqueness.measure_sets`.
+    :func:`anonspark.profiling.counting.measure_sets`.
     """
     with engine.reading((source.path,), "DATA: "):
         with progress.stage("open"):

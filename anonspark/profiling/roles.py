@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from anonspark.core.dependencies import Dependency
+from anonspark.core.association import Dependency
 from anonspark.core.recognition.names import (
     Meaning,
     is_key_name,
@@ -298,7 +298,7 @@ def _identifier(column: Described) -> Proposal | None:
     if _is_diagnosis(column):
         return None
     if is_key_name(column.name) and 5 * column.distinct >= column.present and kind != "number":
-        return Proposal("identifier", "name and number of values are those of a key")
+        return Proposal("identifier", "the name is that of a key, and there are many values")
     enough = _SURE if kind == "whole number" else _NEARLY_ALL
     if not is_measure and column.unique >= enough * column.present:
         return Proposal(

@@ -15,8 +15,6 @@ from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.recognition import recognize
 from anonspark.errors import ConfigurationError, DataError
 
-_SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
-
 
 @dataclass(frozen=True)
 class Source:

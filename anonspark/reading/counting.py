@@ -1,22 +1,240 @@
-"""Counts of records that meet a condition: certain bounds, and an estimate between them."""
+"""Counts of records that meet a condition: its form, certain bounds, and an estimate."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import and_, or_
-from typing import Any
+from operator import and_, is_, or_
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from anonspark.core.arrays import Figures, Flags, Integers
 from anonspark.engine.protocol import Table
 from anonspark.errors import ConfigurationError
-from anonspark.reading.attributes import CategorySet, ReadAttribute, ValueSet, combined, first_only
-from anonspark.reading.conditions import ALWAYS, NEVER, Formula, Has, decided, every, tests_of
+from anonspark.reading.attributes import (
+    CategorySet,
+    ReadAttribute,
+    ValueSet,
+    combined,
+    combined_all,
+    first_only,
+)
+from anonspark.reading.questions import (
+    All,
+    Among,
+    Comparison,
+    Condition,
+    IsMissing,
+    Not,
+    Token,
+    asking_error,
+)
+from anonspark.reading.questions import Any as AnyOf
 from anonspark.reading.shares import Regions, regions_of
 from anonspark.release.regions import CategoryRegion
+
+
+@dataclass(frozen=True)
+class Membership:
+    """The value of an attribute is in a set.
+
+    Parameters
+    ----------
+    attribute : str
+    values : ValueSet
+    """
+
+    attribute: str
+    values: ValueSet
+
+
+@dataclass(frozen=True)
+class And:
+    """All of some conditions hold. Of none, always."""
+
+    parts: tuple[Formula, ...]
+
+
+@dataclass(frozen=True)
+class Or:
+    """One of some conditions holds. Of none, never."""
+
+    parts: tuple[Formula, ...]
+
+
+Formula: TypeAlias = Membership | And | Or
+"""A condition without ``not``: that is in the sets."""
+
+ALWAYS, NEVER = And(()), Or(())
+
+
+def all_of(parts: Iterable[Formula]) -> Formula:
+    """Return what holds if all parts do."""
+    return _joined(parts, And, ALWAYS, NEVER, and_)
+
+
+def any_of(parts: Iterable[Formula]) -> Formula:
+    """Return what holds if one of the parts does."""
+    return _joined(parts, Or, NEVER, ALWAYS, or_)
+
+
+def _joined(
+    parts: Iterable[Formula],
+    kind: type[And] | type[Or],
+    neutral: Formula,
+    final: Formula,
+    keep: Callable[[bool, bool], bool],
+) -> Formula:
+    flat: list[Formula] = []
+    for part in parts:
+        flat += part.parts if isinstance(part, kind) else (part,)
+    if final in flat:
+        return final
+    sets: dict[str, list[ValueSet]] = {}
+    others: dict[Formula, None] = {}
+    for part in flat:
+        if isinstance(part, Membership):
+            sets.setdefault(part.attribute, []).append(part.values)
+        else:
+            others[part] = None
+    tests: list[Formula] = []
+    for name, values in sets.items():
+        joined = combined_all(values, keep)
+        tests.append(NEVER if joined.is_empty else Membership(name, joined))
+    if final in tests:
+        return final
+    tests = [part for part in tests if part != neutral] + list(others)
+    return tests[0] if len(tests) == 1 else kind(tuple(tests)) if tests else neutral
+
+
+def tests_of(formula: Formula) -> Iterator[Membership]:
+    """Yield all tests of a condition."""
+    if isinstance(formula, Membership):
+        yield formula
+    else:
+        for part in formula.parts:
+            yield from tests_of(part)
+
+
+def decided(formula: Formula, attribute: str, holds: Callable[[ValueSet], bool]) -> Formula:
+    """Return what is left of a condition where all tests of one attribute are decided."""
+    match formula:
+        case Membership():
+            if formula.attribute != attribute:
+                return formula
+            return ALWAYS if holds(formula.values) else NEVER
+        case And() | Or():
+            parts = [decided(part, attribute, holds) for part in formula.parts]
+            if all(map(is_, parts, formula.parts)):
+                return formula
+            return all_of(parts) if isinstance(formula, And) else any_of(parts)
+
+
+def formula_of(condition: Condition, attributes: Mapping[str, ReadAttribute]) -> Formula:
+    """Return a condition as sets of values.
+
+    Parameters
+    ----------
+    condition : Condition
+    attributes : mapping of str to ReadAttribute
+        Of the release.
+
+    Returns
+    -------
+    Formula
+        As in SQL a missing value meets no comparison, and no negated one.
+
+    Raises
+    ------
+    ConfigurationError
+        If a column is none of these, or has no such values.
+    """
+    formula = _formula(condition, attributes, negated=False)
+    for name, times in Counter(_columns(condition)).items():
+        if times > 1 and name in attributes and attributes[name].is_opaque:
+            raise ConfigurationError(
+                f"query: found {name!r} in {times} conditions, but its labels are those of a "
+                "hierarchy that the release does not hold, so that they cannot be combined. Give "
+                "the file of the hierarchy, or ask with one in (...)"
+            )
+    return formula
+
+
+def equated(condition: Condition) -> Iterator[tuple[Token, Token]]:
+    """Yield each column that is compared for equality, and the literal."""
+    match condition:
+        case Not():
+            yield from equated(condition.part)
+        case All() | AnyOf():
+            for part in condition.parts:
+                yield from equated(part)
+        case Comparison() if condition.operator in ("=", "!="):
+            yield condition.column, condition.value
+        case Among():
+            yield from ((condition.column, literal) for literal in condition.values)
+
+
+def attribute_of(column: Token, attributes: Mapping[str, ReadAttribute]) -> ReadAttribute:
+    """Return the attribute that a question names.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is none.
+    """
+    attribute = attributes.get(column.text)
+    if attribute is None:
+        names = ", ".join(map(repr, attributes)) or "it has none"
+        expected = f"a column of the release: {names}"
+        raise asking_error(column.position, repr(column.text), expected)
+    return attribute
+
+
+def _columns(condition: Condition) -> list[str]:
+    match condition:
+        case Not():
+            return _columns(condition.part)
+        case All() | AnyOf():
+            return [name for part in condition.parts for name in _columns(part)]
+        case _:
+            return [condition.column.text]
+
+
+def _formula(
+    condition: Condition, attributes: Mapping[str, ReadAttribute], *, negated: bool
+) -> Formula:
+    match condition:
+        case Not():
+            return _formula(condition.part, attributes, negated=not negated)
+        case All() | AnyOf():
+            parts = [_formula(part, attributes, negated=negated) for part in condition.parts]
+            return all_of(parts) if isinstance(condition, All) != negated else any_of(parts)
+        case IsMissing():
+            attribute = attribute_of(condition.column, attributes)
+            return _has(attribute, attribute.present() if negated else attribute.missing())
+        case Comparison():
+            attribute = attribute_of(condition.column, attributes)
+            values = attribute.compared(condition.operator, condition.value)
+            if (condition.operator == "!=") != negated:
+                values = _other_values(attribute, values)
+            return _has(attribute, values)
+        case Among():
+            attribute = attribute_of(condition.column, attributes)
+            equal = [attribute.compared("=", literal) for literal in condition.values]
+            values = combined_all(equal, or_)
+            return _has(attribute, _other_values(attribute, values) if negated else values)
+
+
+def _other_values(attribute: ReadAttribute, values: ValueSet) -> ValueSet:
+    return combined(attribute.present(), values, first_only)
+
+
+def _has(attribute: ReadAttribute, values: ValueSet) -> Formula:
+    return NEVER if values.is_empty else Membership(attribute.name, values)
+
 
 _MOST_CASES = 2_000
 """Cases that a condition may have: of attributes that are combined by ``or``, all combinations."""
@@ -72,8 +290,8 @@ class Counts(dict[Any, Count]):
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """Rows judged by a condition.
+class Evaluated:
+    """A condition evaluated on rows.
 
     Parameters
     ----------
@@ -115,17 +333,17 @@ class CountedRegions:
     regions: Mapping[str, Regions]
     records: Integers
 
-    def judge(self, formula: Formula) -> Judged:
-        """Judge the rows by a condition. See :func:`judge`."""
-        return judge(formula, self.regions, len(self.records))
+    def evaluate(self, formula: Formula) -> Evaluated:
+        """Evaluate a condition on the rows. See :func:`evaluate`."""
+        return evaluate(formula, self.regions, len(self.records))
 
-    def groups(self, formula: Formula, judged: Judged, by: ReadAttribute) -> Counts:
+    def groups(self, formula: Formula, evaluated: Evaluated, by: ReadAttribute) -> Counts:
         """Count the records of each value of a column.
 
         Parameters
         ----------
         formula : Formula
-        judged : Judged
+        evaluated : Evaluated
             By it.
         by : ReadAttribute
             A category, or published as it is.
@@ -145,7 +363,7 @@ class CountedRegions:
             values = _values(regions)
             _require_few(by, len(values))
             return Counts(
-                (value, judged.count(self.records, regions.numbers == index))
+                (value, evaluated.count(self.records, regions.numbers == index))
                 for index, value in values
             )
         members = _members(regions)
@@ -153,9 +371,9 @@ class CountedRegions:
         counts = Counts()
         for member in members:
             chosen = by.missing() if member is None else CategorySet(frozenset([member]))
-            judged = self.judge(every([formula, Has(by.name, chosen)]))
+            evaluated = self.evaluate(all_of([formula, Membership(by.name, chosen)]))
             value = _TRUTH_VALUES.get(member, member) if by.kind == "boolean" else member
-            counts[value] = judged.count(self.records, regions.may_have(chosen))
+            counts[value] = evaluated.count(self.records, regions.may_have(chosen))
         return counts
 
 
@@ -228,8 +446,8 @@ def _require_few_cases(number: int, most: int) -> None:
         )
 
 
-def judge(formula: Formula, regions: Mapping[str, Regions], rows: int) -> Judged:
-    """Judge rows by a condition.
+def evaluate(formula: Formula, regions: Mapping[str, Regions], rows: int) -> Evaluated:
+    """Evaluate a condition on rows.
 
     Parameters
     ----------
@@ -240,7 +458,7 @@ def judge(formula: Formula, regions: Mapping[str, Regions], rows: int) -> Judged
 
     Returns
     -------
-    Judged
+    Evaluated
         What is possible and certain is exact for regions that are boxes: that nothing is known of
         how values of different attributes go together.
 
@@ -252,13 +470,13 @@ def judge(formula: Formula, regions: Mapping[str, Regions], rows: int) -> Judged
     Notes
     -----
     One attribute after the other is cut into parts of which no test distinguishes two values. Of
-    each part it is judged what is left of the condition. A conjunction has one part an attribute.
+    each part what is left of the condition is evaluated. A conjunction has one part an attribute.
     """
-    truth = _Judge(regions, rows).visit(formula)
+    truth = _Evaluator(regions, rows).visit(formula)
     certain = truth.possible & ~truth.refutable
     share = np.clip(truth.share, 0.0, 1.0)
     share = np.where(certain, 1.0, np.where(truth.possible, share, 0.0))
-    return Judged(share, truth.possible, certain)
+    return Evaluated(share, truth.possible, certain)
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,7 +486,7 @@ class _Truth:
     refutable: Flags
 
 
-class _Judge:
+class _Evaluator:
     def __init__(self, regions: Mapping[str, Regions], rows: int) -> None:
         self.regions = regions
         yes, no = np.ones(rows, bool), np.zeros(rows, bool)

@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from anonspark.core.labels import MISSING, hierarchy_label
-from anonspark.core.levels import require_levels
-from anonspark.core.ranges import day_text
+from anonspark.core.grids import day_text
+from anonspark.core.labels import MISSING, hierarchy_label, require_levels
 from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.reading.hierarchies import OPTION, GivenHierarchy, read_given
+from anonspark.reading.attributes import OPTION, GivenHierarchy, read_given
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.metric_tables import read_metrics
 from anonspark.release.regions import (

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.arrays import Flags
-from anonspark.core.kinds import Kind
 from anonspark.core.labels import (
     MISSING,
+    Kind,
     category_label,
     hierarchy_label,
     open_marks,

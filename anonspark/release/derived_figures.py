@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anonspark.config.evaluate import RiskOptions
+from anonspark.config.gates import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.criterion import K_UNITS, Criterion
-from anonspark.core.utility_score import utility_score
+from anonspark.core.model_scores import utility_score
 from anonspark.release.risk import (
     Floats,
     Sizes,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.core.kinds import Kind
+from anonspark.core.labels import Kind
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_text
 from anonspark.engine.tasks import Batches

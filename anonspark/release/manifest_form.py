@@ -14,14 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from anonspark._version import __version__
 from anonspark.config import Configuration
 from anonspark.config.attributes import Attribute
-from anonspark.config.evaluate import EvaluateOptions
+from anonspark.config.gates import EvaluateOptions
 from anonspark.config.json_schema import known_schema
 from anonspark.config.models import options_classes
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import Location, explain, key_path
 from anonspark.core.figures import SUMMARY
 from anonspark.core.grids import CalendarUnit
-from anonspark.core.kinds import Kind
+from anonspark.core.labels import Kind
 from anonspark.core.warning_codes import WarningCode
 from anonspark.release.conditions import ConditionFile
 from anonspark.release.manifest import EXTENSION, FORM, MANIFEST, VERSION, extensions_of

@@ -1,7 +1,7 @@
 """Published quasi-identifiers read back as regions: the values that a label leaves possible.
 
 Labels of this package are read exactly: :mod:`anonspark.core.labels` and
-:mod:`anonspark.core.hierarchies.rules` backwards. Of other tools' labels those are read whose
+:mod:`anonspark.core.hierarchies.hierarchy` backwards. Of other tools' labels those are read whose
 meaning is plain: half-open intervals (``[20-25[``, ``[20, 25)``), intervals without brackets, and
 ``*``.
 """
@@ -27,10 +27,8 @@ import pyarrow.compute as pc
 
 from anonspark.core.arrays import Integers
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.core.grids import Grid, gap, read_grid
-from anonspark.core.kinds import Kind
-from anonspark.core.labels import open_marks, unmarked_ends
-from anonspark.core.ranges import places_of_range
+from anonspark.core.grids import Grid, gap, places_of_range, read_grid
+from anonspark.core.labels import Kind, open_marks, unmarked_ends
 from anonspark.engine.values.value_texts import coded_values, plain
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.release.derived_manifest import columns_of_attribute

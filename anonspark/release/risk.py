@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from anonspark.config.evaluate import RiskOptions
+from anonspark.config.gates import RiskOptions
 
 Sizes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

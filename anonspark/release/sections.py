@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from anonspark.core.section_owners import owner_of
+from anonspark.core.extensions import owner_of
 
 OWNED = ("coding", "parts")
 """Keys of such sections. A manifest has few of them or none."""

@@ -1,45 +1,233 @@
-"""Making the report of a release."""
+"""Make the report of a release, with its glossary, and place it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from operator import itemgetter
 from typing import NamedTuple
 
 from anonspark.config import Configuration
 from anonspark.config.decision import Decision, read_decision
+from anonspark.engine.files import Files, PublishedFile, require_ours
 from anonspark.engine.protocol import Engine, Table
-from anonspark.errors import ConfigurationError
+from anonspark.errors import ConfigurationError, GuaranteeError, PublishingError
+from anonspark.layers.publish.paths import require_target
 from anonspark.presentation.blocks import Section
-from anonspark.presentation.document import render
-from anonspark.release.layout import REPORT, REPORT_KIND
-from anonspark.release.manifest import Manifest, read_manifest
+from anonspark.presentation.document import Glossary, Term, render
+from anonspark.release.layout import REPORT, REPORT_KIND, looks_like_report
+from anonspark.release.manifest import MANIFEST, Manifest, manifest_text, read_manifest
 from anonspark.release.metric_tables import read_metrics
 from anonspark.release.originals import open_original
 from anonspark.release.regions import PublishedAttribute
 from anonspark.release.risk import attacks, risk_row
-from anonspark.reporting import (
-    loss_sections,
-    proof_sections,
-    risk_sections,
-    value_sections,
-)
-from anonspark.reporting.advice import advice, stricter, trials
-from anonspark.reporting.class_sizes import class_sizes
+from anonspark.release.signatures import SIGNATURE, key_name, sign
+from anonspark.reporting import proof_sections, risk_sections, value_sections
+from anonspark.reporting.advice import advice, stricter, trials, weaknesses
 from anonspark.reporting.evidence import Evidence, hides_original
 from anonspark.reporting.figures import measure
-from anonspark.reporting.glossary import GLOSSARY
-from anonspark.reporting.report_path import place_report, report_place
-from anonspark.reporting.risk_sections import risk_curve
+from anonspark.reporting.risk_sections import class_sizes, risk_curve
 from anonspark.reporting.summary_tiles import glance, quality
 from anonspark.reporting.usefulness import usefulness
 from anonspark.reporting.value_sections import learn
-from anonspark.reporting.weaknesses import weaknesses
 from anonspark.verification.audit import audit_table
 from anonspark.verification.claims.claim import Claim, claim_of_description, claim_of_manifest
 from anonspark.verification.claims.left_out import read_left_out
 from anonspark.verification.result import Verification
+
+
+def report_place(files: Files, release: str, out: str | None, key: str | None = None) -> str:
+    """Return where a report goes, before the work for it.
+
+    Parameters
+    ----------
+    files : Files
+    release : str
+        Directory of the release.
+    out : str or None
+        ``--out``. None is ``report.html`` in the release.
+    key : str or None
+        Path of the key that signs the release, if that is signed.
+
+    Raises
+    ------
+    ConfigurationError
+        If something other than a report is there, it is a symbolic link, or it lies inside the
+        release under another name, or the release is signed by another key.
+    GuaranteeError
+        If the manifest of a signed release was changed.
+    """
+    inside = f"{release.rstrip('/')}/{REPORT}"
+    path = out or inside
+    option = "report" if out is None else "--out"
+    require_target(files, option, path)
+    if out is None:
+        require_ours(files, option, release.rstrip("/"))
+    target, release_root = files.resolved(path), files.resolved(release).rstrip("/")
+    if target.startswith(f"{release_root}/") and target != f"{release_root}/{REPORT}":
+        raise ConfigurationError(
+            f"{option}: {path} lies inside the release, which holds what its manifest lists and "
+            f"nothing else. Leave it out for {inside}, or choose a place apart from the release"
+        )
+    if files.exists(path) and not looks_like_report(files, path):
+        raise ConfigurationError(
+            f"{option}: what is at {path} is not a report, so it is not replaced. Choose another "
+            "file, or remove it yourself"
+        )
+    if target == f"{release_root}/{REPORT}":
+        _require_signed_by(files, release.rstrip("/"), key)
+    return path
+
+
+def _require_signed_by(files: Files, release: str, key: str | None) -> None:
+    """Check that a key signed the manifest as it is, before it signs what is made of it."""
+    manifest = read_manifest(files, release)
+    if manifest.signer is None:
+        return
+    if key is None or manifest.signer != key_name(key):
+        raise ConfigurationError(
+            f"report: {release} is signed by the key {manifest.signer}, and the report changes its "
+            "manifest. Name that key with --sign (of a run output.signing_key), or write the "
+            "report elsewhere with --out"
+        )
+    texts = [manifest_text(manifest.document)]
+    if files.exists(f"{release}/{REPORT}"):
+        # That of a call which was killed between signature and manifest.
+        texts.append(_with_report(files, release, manifest))
+    path = f"{release}/{SIGNATURE}"
+    signature = files.read_part(path, 0, files.size(path)) if files.exists(path) else b""
+    if signature not in [sign(text.encode(), key) for text in texts]:
+        raise GuaranteeError(
+            f"report: {release}/{MANIFEST} is not what was signed, so it is not signed again. "
+            "Restore the release, or publish it again"
+        )
+
+
+def place_report(
+    files: Files, release: str, path: str, report: str, key: str | None = None
+) -> None:
+    """Write a report. That of a release becomes one of the files that its manifest lists.
+
+    Parameters
+    ----------
+    files : Files
+    release : str
+    path : str
+        Of :func:`report_place`.
+    report : str
+    key : str or None
+        As of :func:`report_place`.
+
+    Raises
+    ------
+    ConfigurationError, GuaranteeError
+        As of :func:`report_place`.
+    PublishingError
+        If it cannot be written.
+
+    Notes
+    -----
+    No Spark job. First the report is replaced, then the signature, then the manifest, each in one
+    step where the file system can: should the process be killed in between, ``verify`` refuses the
+    report until ``anonspark report`` is run again.
+    """
+    try:
+        aside = f".{path.rpartition('/')[2]}.writing"
+        inside = files.resolved(release).rstrip("/")
+        is_inside = files.resolved(path) == f"{inside}/{REPORT}"
+        if is_inside:
+            _require_signed_by(files, release.rstrip("/"), key)
+        files.replace(path, report.encode(), aside)
+        if is_inside:
+            _list_report(files, release.rstrip("/"), key)
+    except OSError as error:
+        raise PublishingError(
+            f"report: {path} cannot be written. Check that its folder can be written to, and the "
+            "space on the disk. The release itself is complete"
+        ) from error
+
+
+def _list_report(files: Files, release: str, key: str | None) -> None:
+    manifest = read_manifest(files, release)
+    content = _with_report(files, release, manifest).encode()
+    if key is not None and manifest.signer is not None:
+        files.replace(f"{release}/{SIGNATURE}", sign(content, key), f".{SIGNATURE}.writing")
+    files.replace(f"{release}/{MANIFEST}", content, f".{MANIFEST}.writing")
+
+
+def _with_report(files: Files, release: str, manifest: Manifest) -> str:
+    """Return the text of a manifest that lists the report as it is."""
+    path = f"{release}/{REPORT}"
+    listed = PublishedFile(REPORT, files.size(path), None, files.sha256(path))
+    others = [file for file in manifest.files if file["path"] != REPORT]
+    listing = sorted([*others, asdict(listed)], key=lambda file: str(file["path"]))
+    return manifest_text(manifest.document | {"files": listing})
+
+
+GLOSSARY = Glossary(
+    Term(
+        "class",
+        "All records with the same published quasi-identifiers. No one can distinguish them by "
+        "these.",
+        ("classes",),
+    ),
+    Term(
+        "quasi-identifier",
+        "A column that others may know of a person, such as age or town, so that several together "
+        "single people out. It is published coarser than it was.",
+        ("quasi-identifiers",),
+    ),
+    Term(
+        "sensitive attribute",
+        "A column whose value must stay private, such as a diagnosis. It is published as it is. "
+        "Classes hide whose record it is. Only a criterion such as l-diversity hides the value.",
+        ("sensitive attributes",),
+    ),
+    Term(
+        "k-anonymity",
+        "Every class has k records or more: no published combination of quasi-identifiers is that "
+        "of fewer.",
+    ),
+    Term(
+        "l-diversity",
+        "Every class has several different values of a sensitive attribute, so that the class "
+        "alone does not reveal the value for sure.",
+    ),
+    Term(
+        "t-closeness",
+        "In every class a sensitive attribute is distributed about as in the whole table, so that "
+        "a person's class reveals little more. t is the largest distance allowed, 0 to 1.",
+    ),
+    Term(
+        "homogeneous",
+        "A class in which all records have the same value of a sensitive attribute: who is known "
+        "to be in it is known to have that value.",
+    ),
+    Term(
+        "re-identification",
+        "Finding out which record is that of a certain person.",
+        ("re-identified",),
+    ),
+    Term(
+        "certainty penalty",
+        "The part of an attribute's range that a published value leaves open: 0% is the exact "
+        "value, 100% covers the whole range.",
+    ),
+    Term(
+        "linkage attack",
+        "Looking for the people of another table among the classes of a release.",
+    ),
+    Term(
+        "truthfulness",
+        "Every published value covers the value of the record that it stands for.",
+    ),
+    Term(
+        "suppressed",
+        "Published without any quasi-identifier, or not at all.",
+        ("suppression",),
+    ),
+)
+"""Explained where they stand, and at the end of the page."""
 
 
 class Report(NamedTuple):
@@ -111,8 +299,8 @@ def make_report(
             f"its parts with the original of that part"
         )
     where = f"{release}/data"
-    given = (original_path, holdout if isinstance(holdout, str) else None)
-    with engine.reading((where, *filter(None, given)), key=""):
+    sources = (original_path, holdout if isinstance(holdout, str) else None)
+    with engine.reading((where, *filter(None, sources)), key=""):
         data = engine.published(where, manifest.data_format)
         claim, verification, is_matched = _proof(
             engine, release, manifest, data, original, verified
@@ -125,8 +313,8 @@ def make_report(
     # Of the original only records are counted, and nothing compares them with people.
     of_records = verification.units is None
     if of_records and figures.original is not None and figures.original.sizes:
-        found = attacks(figures.original.sizes, claim.risk.threshold)
-        before = [risk_row(attack, claim.risk) for attack in found]
+        attacked = attacks(figures.original.sizes, claim.risk.threshold)
+        before = [risk_row(attack, claim.risk) for attack in attacked]
     evidence = Evidence(
         release,
         manifest,
@@ -236,8 +424,8 @@ _MAIN: Sequence[Callable[[Evidence], Section | None]] = (
 
 _APPENDIX: Sequence[Callable[[Evidence], Section | None]] = (
     stricter,
-    loss_sections.loss,
-    loss_sections.rounds,
+    value_sections.loss,
+    value_sections.rounds,
     proof_sections.timings,
     proof_sections.configuration,
 )
@@ -357,4 +545,4 @@ def report_run(
 
 def _tells_regions(attributes: Iterable[PublishedAttribute] | None) -> bool:
     """Return whether records can be matched with the release: means hide their classes."""
-    return not any(one.is_mean for one in attributes or ())
+    return not any(attribute.is_mean for attribute in attributes or ())

@@ -11,8 +11,7 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.protocol import Table
 from anonspark.release.manifest import Manifest
 from anonspark.release.originals import original_records
-from anonspark.reporting.attributes import Attribute, quasi_identifiers_of
-from anonspark.reporting.counts import count_values
+from anonspark.reporting.attributes import Attribute, count_values, quasi_identifiers_of
 from anonspark.reporting.marginals import (
     Marginal,
     category_marginal,

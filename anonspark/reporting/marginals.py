@@ -1,9 +1,10 @@
-"""How the values of each quasi-identifier are distributed, before and after."""
+"""How the values of each quasi-identifier are distributed, before and after, by bins and groups."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -11,20 +12,300 @@ import numpy as np
 import pyarrow as pa
 
 from anonspark.core.arrays import Figures
-from anonspark.core.kinds import KIND_WORDS
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.core.labels import KIND_WORDS
+from anonspark.core.uniform_mass import Runs, Spread, spread_out
 from anonspark.release.axes import Axis
-from anonspark.release.regions import OrderedRegion, Region, read_regions
-from anonspark.reporting.attributes import Attribute
-from anonspark.reporting.axes import (
-    GroupAxis,
-    OrderedAxis,
-    numbers_axis,
-    spread_present,
+from anonspark.release.regions import (
+    CategoryRegion,
+    OrderedRegion,
+    PublishedAttribute,
+    Region,
+    read_regions,
 )
+from anonspark.reporting.attributes import RECORDS, Attribute
 from anonspark.reporting.bins import Bins, merge_bins, plan_bins
-from anonspark.reporting.counts import RECORDS
-from anonspark.reporting.groups import Naming, beginnings, levels_of, plan_groups
 from anonspark.reporting.original import BinCounts, Original
+
+OTHER = "other values"
+"""Name of the group of all values that have none of their own."""
+
+_MOST_GROUPS = 15
+_COVERED = 0.8
+_LONGEST_BEGINNING = 6
+
+Naming = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups of a category's values.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of the groups. The last one is :data:`OTHER`, perhaps with missing values in it.
+    places : mapping of str to int
+        Group of each value that has one of its own. All others are in the last.
+    with_missing : bool
+        Whether missing values are in the last group, because fewer than k are missing.
+    """
+
+    names: tuple[str, ...]
+    places: Mapping[str, int]
+    with_missing: bool = False
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def plan_groups(
+    regions: Sequence[Sequence[str]],
+    counts: Figures,
+    k: int,
+    namings: Sequence[Naming],
+    missing: float = 0.0,
+) -> Groups:
+    """Choose groups that k people or more are known to be in.
+
+    Parameters
+    ----------
+    regions : sequence of sequence of str
+        What is known of records: values of the original, one each, or published sets of values.
+    counts : float64 ndarray of shape (regions,)
+        Records of each.
+    k : int
+    namings : sequence of callable
+        Ways to name the group of a value, from fine to coarse. The first one is taken that names
+        few groups and leaves few records out.
+    missing : float
+        Records whose value is missing.
+
+    Returns
+    -------
+    Groups
+        The largest first. The group of the other values, too, has k records or none, if the
+        regions are single values.
+    """
+    total = float(counts.sum())
+    best: tuple[float, dict[str, float], Naming] | None = None
+    for naming in namings:
+        counted: dict[str, float] = {}
+        different: set[str] = set()
+        for region, count in zip(regions, counts.tolist(), strict=True):
+            named = {naming(value) for value in region}
+            different |= named
+            if len(named) == 1:
+                name = named.pop()
+                counted[name] = counted.get(name, 0.0) + count
+        frequent = {name: count for name, count in counted.items() if count >= k}
+        largest = sorted(frequent, key=lambda name: (-frequent[name], name))[:_MOST_GROUPS]
+        covered = sum(frequent[name] for name in largest)
+        if best is None or covered > best[0]:
+            best = covered, {name: frequent[name] for name in largest}, naming
+        if len(different) <= _MOST_GROUPS + 1 and covered >= _COVERED * total:
+            best = covered, {name: frequent[name] for name in largest}, naming
+            break
+    _, frequent, naming = best or (0.0, {}, str)
+    with_missing = 0 < missing < k
+    rest = total - sum(frequent.values()) + (missing if with_missing else 0.0)
+    while frequent and 0 < rest < k:
+        smallest = min(frequent, key=lambda name: (frequent[name], name))
+        rest += frequent.pop(smallest)
+    positions = {name: index for index, name in enumerate(frequent)}
+    group_of = {
+        value: positions[naming(value)]
+        for region in regions
+        for value in region
+        if naming(value) in positions
+    }
+    names = [*map(_shown, frequent), f"{OTHER} or missing" if with_missing else OTHER]
+    return Groups(tuple(names), group_of, with_missing)
+
+
+def _shown(name: str) -> str:
+    return name if name.strip() else f'"{name}"'
+
+
+def beginnings(values: Sequence[str]) -> list[Naming]:
+    """Return namings by the first characters, long ones first, for values that are codes.
+
+    Parameters
+    ----------
+    values : sequence of str
+        They are codes if each has a digit.
+    """
+    if not values or not all(any(map(str.isdigit, value)) for value in values):
+        return []
+    longest = min(_LONGEST_BEGINNING, max(map(len, values)) - 1)
+    return [_begins(length) for length in range(longest, 0, -1)]
+
+
+def _begins(length: int) -> Naming:
+    return lambda value: value if len(value) <= length else f"{value[:length]}…"
+
+
+def levels_of(hierarchy: Hierarchy) -> list[Naming]:
+    """Return namings by the levels of a hierarchy above the values, fine ones first."""
+    namings: list[Naming] = []
+    for level in hierarchy.levels[:-1]:
+        runs = pairwise([*level.starts, len(hierarchy.leaves)])
+        labels = {
+            leaf: label
+            for label, (start, stop) in zip(level.labels, runs, strict=True)
+            for leaf in hierarchy.leaves[start:stop]
+        }
+        namings.append(lambda value, labels=labels: labels.get(value, value))  # type: ignore[misc]
+    return namings
+
+
+# Regions whose parts are held at a time.
+_BLOCK = 1 << 16
+
+
+def numbers_axis(attribute: PublishedAttribute) -> Axis:
+    """Return the axis of an ordered attribute."""
+    whole = attribute.kind in ("integer", "date") and not attribute.is_mean
+    return Axis.of_regions(attribute, (), whole=whole)
+
+
+def spread_present(axis: Axis, regions: Sequence[Region]) -> Spread:
+    """Spread regions over the present values that they cover. Over none where all are possible."""
+    runs = (Runs(()) if region.is_everything else axis.runs(region) for region in regions)
+    present = [Runs(run.ends, elsewhere=run.elsewhere or int(not run.ends)) for run in runs]
+    return spread_out(present, whole=axis.whole)
+
+
+def _with_special(parts: Figures, regions: Sequence[Region], covered: Figures) -> Figures:
+    """Return the parts of present values with two columns more, missing and untold.
+
+    Parameters
+    ----------
+    parts : float64 ndarray of shape (regions, columns)
+    regions : sequence of Region
+    covered : float64 ndarray of shape (regions,)
+        What is covered of the present ones, of which missing is one more.
+    """
+    may_miss = np.array([region.missing for region in regions], bool)
+    covers_all = np.array([region.is_everything for region in regions], bool)
+    missing = np.where(may_miss, 1 / (covered + 1), 0.0)
+    result = np.column_stack([parts * (1 - missing)[:, None], missing, np.zeros(len(parts))])
+    result[covers_all] = 0.0
+    result[covers_all, -1] = 1.0
+    return result
+
+
+@dataclass(frozen=True)
+class OrderedAxis:
+    """An ordered attribute.
+
+    Parameters
+    ----------
+    bins : Bins
+    axis : Axis
+        On which published regions lie.
+    """
+
+    bins: Bins
+    axis: Axis
+
+    def parts(self, regions: Sequence[Region]) -> Figures:
+        """Return the part of each region in each bin, missing, and untold.
+
+        Returns
+        -------
+        float64 ndarray of shape (regions, bins + 2)
+            Rows add up to 1. Missing, where it is possible, counts like one bin that is covered.
+        """
+        spread = spread_present(self.axis, regions)
+        parts = spread.shares(*self.bins.ranges(whole=self.axis.whole))
+        return _with_special(parts, regions, (parts > 0).sum(axis=1))
+
+    def totals(self, regions: Sequence[Region], records: Figures) -> Figures:
+        """Return the records in each bin, missing, and untold.
+
+        Parameters
+        ----------
+        regions : sequence of Region
+        records : float64 ndarray of shape (regions,)
+            How many there are of each.
+
+        Returns
+        -------
+        float64 ndarray of shape (bins + 2,)
+
+        Notes
+        -----
+        The parts of 65,536 regions at a time are held.
+        """
+        totals = np.zeros(len(self.bins) + 2)
+        for start in range(0, len(records), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            totals += records[block] @ self.parts(regions[block])
+        return totals
+
+
+@dataclass(frozen=True)
+class GroupAxis:
+    """A category.
+
+    Parameters
+    ----------
+    groups : Groups
+    axis : Axis
+        On which published regions lie.
+    """
+
+    groups: Groups
+    axis: Axis
+
+    @cached_property
+    def _members(self) -> list[Figures]:
+        """Positions of the texts of each group but the last, ascending."""
+        index_of = {text.strip(" "): index for text, index in self.groups.places.items()}
+        group = np.array([index_of.get(text, -1) for text in self.axis.texts], np.int64)
+        return [
+            np.flatnonzero(group == index).astype(np.float64)
+            for index in range(len(self.groups) - 1)
+        ]
+
+    def parts(self, regions: Sequence[Region]) -> Figures:
+        """Return the part of each region in each group, missing, and untold.
+
+        Returns
+        -------
+        float64 ndarray of shape (regions, groups + 2)
+            Rows add up to 1. Missing, where it is possible, counts like one more value.
+        """
+        spread = spread_present(self.axis, regions)
+        shares = [spread.share_of(members) for members in self._members]
+        rest = np.maximum(1.0 - sum(shares, np.zeros(len(regions))), 0.0)
+        has_some = np.array([_has_present(region) for region in regions], bool)
+        parts = _with_special(
+            np.column_stack([*shares, rest]), regions, np.where(has_some, spread.total, 0.0)
+        )
+        if self.groups.with_missing:
+            parts[:, -3] += parts[:, -2]
+            parts[:, -2] = 0.0
+        return parts
+
+    def columns(self, values: pa.Array) -> Figures:
+        """Return a 1 in the column of each value's group, and no 1 for a value without a group."""
+        encoded = values.dictionary_encode()
+        last = len(self.groups) - 1
+        numbers = [self.groups.places.get(value, last) for value in encoded.dictionary.to_pylist()]
+        # The last row is that of missing values.
+        parts = np.zeros((len(numbers) + 1, len(self.groups)))
+        parts[np.arange(len(numbers)), numbers] = 1.0
+        parts[-1, last] = float(self.groups.with_missing)
+        indices = encoded.indices.fill_null(len(numbers)).to_numpy(zero_copy_only=False)
+        columns: Figures = parts[indices]
+        return columns
+
+
+def _has_present(region: Region) -> bool:
+    return bool(region.values if isinstance(region, CategoryRegion) else region.intervals)
+
 
 MISSING = "missing"
 ANY_VALUE = "any value (*)"

@@ -17,8 +17,7 @@ from anonspark.engine.raw_columns import Reading, is_readable, type_name
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
 from anonspark.release.manifest import Manifest
-from anonspark.reporting.attributes import Attribute
-from anonspark.reporting.counts import count_values
+from anonspark.reporting.attributes import Attribute, count_values
 from anonspark.utility.records import as_comparable
 
 # They are collected.

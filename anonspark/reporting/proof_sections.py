@@ -8,12 +8,11 @@ from math import isfinite
 
 from anonspark.config.variables import configuration_yaml
 from anonspark.core.figure_text import figure_text
-from anonspark.core.kinds import KIND_WORDS
+from anonspark.core.labels import KIND_WORDS
 from anonspark.layers.evaluate.small_counts import COUNTS
-from anonspark.presentation.bars import Bars, Series, bar_chart
 from anonspark.presentation.blocks import Block, Cell, Code, Role, Section, Table, Text, Verdict
-from anonspark.reporting.disclosure import Disclosure
-from anonspark.reporting.evidence import Evidence, Row
+from anonspark.presentation.charts import Bars, Series, bar_chart
+from anonspark.reporting.evidence import Disclosure, Evidence, Row
 from anonspark.verification.attacks.truthfulness import Truthfulness
 from anonspark.verification.proof.criteria import MeasuredCriterion
 from anonspark.verification.proof.unit_criteria import MeasuredUnits
@@ -332,8 +331,8 @@ def published(evidence: Evidence) -> Section:
         [
             Table("Records", ("what", "records"), rows),
             Table("Columns by role", ("column", "role", "in the release", "kind"), columns),
-            Text(f"Quasi-identifiers are published in the style {style}. Columns of the input that "
-                 "are not listed here were neither read nor published."),
+            Text(f"Quasi-identifiers show what a class covers (output.style: {style}). Columns "
+                 "of the input that are not listed here were neither read nor published."),
         ],
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Section of the report: how likely people are found again, before and after."""
+"""Sections of the report: risk of re-identification, and classes by size."""
 
 from __future__ import annotations
 
@@ -8,12 +8,98 @@ from itertools import pairwise
 import numpy as np
 
 from anonspark.core.figure_text import percent
-from anonspark.presentation.bars import Bars, Series, bar_chart
 from anonspark.presentation.blocks import Block, Chart, Section, Table, Text
-from anonspark.presentation.lines import Line, Lines, draw_lines
-from anonspark.presentation.tips import words_of
-from anonspark.reporting.disclosure import SHARE, percent_or_nothing, round_percent
-from anonspark.reporting.evidence import Evidence, Row, prosecutor_of
+from anonspark.presentation.charts import Bars, Line, Lines, Series, bar_chart, draw_lines
+from anonspark.presentation.svg import words_of
+from anonspark.reporting.evidence import (
+    SHARE,
+    Evidence,
+    Row,
+    percent_or_nothing,
+    prosecutor_of,
+    round_percent,
+)
+
+_MOST_BINS = 14
+
+
+def class_sizes(evidence: Evidence) -> Section | None:
+    """Show how large the classes are, as far as the proof shows it."""
+    sizes = evidence.verification.published.sizes
+    if not sizes:
+        return None
+    bins = size_bins(sizes, evidence.k)
+    labels = [label for label, _, _ in bins]
+    classes = [float(number) for _, number, _ in bins]
+    chart = bar_chart(
+        "class-sizes",
+        Bars(
+            "Classes by size",
+            labels,
+            [Series("classes", classes)],
+            "classes",
+            "records in a class",
+            words=[
+                [
+                    f"Classes of {label} records: {number:,}",
+                    f"records in them: {evidence.rules.count(records)}",
+                ]
+                for label, number, records in bins
+            ],
+        ),
+        f"Bar chart: number of classes by the number of records in a class. {len(bins)} bars, "
+        f"from {labels[0]} to {labels[-1]} records.",
+        Table(
+            "Classes by size",
+            ("records in a class", "classes", "records"),
+            [
+                [label, f"{number:,}", evidence.rules.count(records)]
+                for label, number, records in bins
+            ],
+        ),
+    )
+    return Section(
+        "class-sizes",
+        "Class sizes",
+        [
+            Text("A class is all records with the same published quasi-identifiers. Larger "
+                 "classes hide people better and show less detail."),
+            chart,
+        ],
+    )  # fmt: skip
+
+
+def size_bins(sizes: Mapping[int, int], k: int) -> list[tuple[str, int, int]]:
+    """Return bins of class sizes: label, classes, records. Each with k records or more."""
+    starts = _size_starts(k, max(sizes))
+    merged: list[list[int]] = []
+    for index, low in enumerate(starts):
+        high = starts[index + 1] - 1 if index + 1 < len(starts) else max(low, *sizes)
+        inside = [size for size in sizes if low <= size <= high]
+        classes = sum(sizes[size] for size in inside)
+        records = sum(size * sizes[size] for size in inside)
+        if merged and merged[-1][3] < k:
+            merged[-1][1:] = high, merged[-1][2] + classes, merged[-1][3] + records
+        elif classes:
+            merged.append([low, high, classes, records])
+    bins = []
+    for low, high, classes, records in merged:
+        label = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        bins.append((f"up to {high:,}" if low < k else label, classes, records))
+    return bins
+
+
+def _size_starts(k: int, largest: int) -> list[int]:
+    """Return where bins of class sizes begin. What is below k is one bin."""
+    if largest - k < _MOST_BINS:
+        starts = list(range(k, largest + 1))
+    elif largest < 3 * k:
+        starts = list(range(k, largest + 1, -(-(largest - k + 1) // _MOST_BINS)))
+    else:
+        multiples = (factor * 10**power for power in range(12) for factor in (1, 1.5, 2, 3, 5, 7))
+        starts = [int(k * multiple) for multiple in multiples if k * multiple <= largest]
+    return sorted({1, *starts})
+
 
 THRESHOLDS = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75)
 """Probabilities that the curve has points at."""
@@ -106,30 +192,46 @@ def risk(evidence: Evidence) -> Section | None:
     after = evidence.verification.risk
     if not after:
         return None
-    rules, figures = evidence.rules, evidence.figures
-    counted, what = evidence.at_risk
-    sides: list[tuple[str, Sequence[Row], int]] = [("release", after, counted)]
+    figures = evidence.figures
+    sides: list[tuple[str, Sequence[Row], int]] = [("release", after, evidence.at_risk[0])]
     if figures.original is not None and evidence.risk_before:
         sides.insert(0, ("original", evidence.risk_before, figures.original.rows))
-    rows = []
-    for name, risks, people in sides:
-        for row in risks:
-            if row["attacker"] == "journalist" and not row.get("population"):
-                continue
-            rows.append(
-                [
-                    f"{name}: {row['attacker']}",
-                    _ATTACKERS.get(row["attacker"], ""),
-                    percent_or_nothing(row.get("highest")),
-                    percent_or_nothing(row.get("average")),
-                    *(
-                        "" if row.get(figure) is None else rules.share(row[figure], people, what)
-                        for figure in ("at_risk", "unique")
-                    ),
-                ]
-            )
     threshold = float(str(after[0]["threshold"]))
+    blocks: list[Block] = [
+        Text(_what_is_at_risk(evidence, round_percent(threshold))),
+        _risk_chart(sides, evidence, threshold),
+    ]
+    alike = _alike(evidence)
+    if alike is not None:
+        blocks.append(alike)
+    return Section("risk", "Risk before and after", blocks)
+
+
+def _risk_table(sides: Sequence[tuple[str, Sequence[Row], int]], evidence: Evidence) -> Table:
+    rules, (_, what) = evidence.rules, evidence.at_risk
+    rows = [
+        [
+            f"{name}: {row['attacker']}",
+            _ATTACKERS.get(row["attacker"], ""),
+            percent_or_nothing(row.get("highest")),
+            percent_or_nothing(row.get("average")),
+            *(
+                "" if row.get(figure) is None else rules.share(row[figure], people, what)
+                for figure in ("at_risk", "unique")
+            ),
+        ]
+        for name, risks, people in sides
+        for row in risks
+        if row["attacker"] != "journalist" or row.get("population")
+    ]
     columns = ("attacker", "who", "highest", "average", f"{what} at risk", f"unique {what}")
+    return Table("Risk of re-identification", columns, rows)
+
+
+def _risk_chart(
+    sides: Sequence[tuple[str, Sequence[Row], int]], evidence: Evidence, threshold: float
+) -> Chart:
+    rules, (_, what) = evidence.rules, evidence.at_risk
     labels = ["highest", "average", f"{what} at risk"]
     series, texts = [], {}
     for name, risks, people in sides:
@@ -141,32 +243,25 @@ def risk(evidence: Evidence) -> Section | None:
         series.append(Series(name, [100 * value for value in values]))
         at_risk_text = rules.share(float(prosecutor.get("at_risk") or 0.0), people, what)
         texts[name] = [percent(values[0]), percent(values[1]), at_risk_text]
-    blocks: list[Block] = [
-        Text(_what_is_at_risk(evidence, round_percent(threshold))),
-        bar_chart(
-            "risk",
-            Bars(
-                "Risk of re-identification",
-                labels,
-                series,
-                f"probability, or share of the {what} (%)",
-                "prosecutor",
-                limit=100.0,
-                marks=[(100 * threshold, "limit")],
-                words=[
-                    words_of(label, {name: cells[number] for name, cells in texts.items()})
-                    for number, label in enumerate(labels)
-                ],
-            ),
-            "Bar chart: highest and average probability of re-identification, and the share of the "
-            f"{what} at risk, in percent.",
-            Table("Risk of re-identification", columns, rows),
+    return bar_chart(
+        "risk",
+        Bars(
+            "Risk of re-identification",
+            labels,
+            series,
+            f"probability, or share of the {what} (%)",
+            "prosecutor",
+            limit=100.0,
+            marks=[(100 * threshold, "limit")],
+            words=[
+                words_of(label, {name: cells[number] for name, cells in texts.items()})
+                for number, label in enumerate(labels)
+            ],
         ),
-    ]  # fmt: skip
-    alike = _alike(evidence)
-    if alike is not None:
-        blocks.append(alike)
-    return Section("risk", "Risk before and after", blocks)
+        "Bar chart: highest and average probability of re-identification, and the share of the "
+        f"{what} at risk, in percent.",
+        _risk_table(sides, evidence),
+    )
 
 
 def _what_is_at_risk(evidence: Evidence, threshold: str) -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from anonspark.core.utility_score import columns_text, mean_span, utility_word
+from anonspark.core.model_scores import columns_text, mean_span, utility_word
 from anonspark.presentation.blocks import Block, Cell, Grade, Section, Table, Text, Tile, Tiles
-from anonspark.reporting.disclosure import round_percent
-from anonspark.reporting.evidence import Evidence, prosecutor_of
+from anonspark.reporting.advice import weakness_items
+from anonspark.reporting.evidence import Evidence, prosecutor_of, round_percent
 from anonspark.reporting.marginals import Marginal
 from anonspark.reporting.usefulness import distance, sentence_of
-from anonspark.reporting.weaknesses import weakness_items
-from anonspark.utility.usefulness import kept_of
+from anonspark.utility.workload import kept_of
 
 LIMITS = ((0.05, "A"), (0.15, "B"), (0.30, "C"), (0.60, "D"))
 """Largest share that is lost for each letter. Beyond all of them the letter is E."""
@@ -93,11 +92,12 @@ def _ends(evidence: Evidence) -> Iterator[Tile]:
     if ends is None or not ends.ends:
         return
     described = evidence.manifest.quasi_identifiers
-    lines = [f"on a grid of {row['grid']} ({row['name']})" for row in described if "grid" in row]
+    grids = ", ".join(f"{row['grid']} ({row['name']})" for row in described if "grid" in row)
+    lines = [f"on a grid of {grids}"] if grids else []
     if any("grid" not in row and row["kind"] not in ("category", "boolean") for row in described):
         lines.append("at values of records")
-    text = f"Ranges end {', '.join(lines)}. The strips at {ends.by_strip:,} of {ends.ends:,} ends "
-    text += "hold one record."
+    text = f"Ranges end {' or '.join(lines)}. "
+    text += f"The strips at {ends.by_strip:,} of {ends.ends:,} ends hold one record."
     share = ends.by_strip / ends.ends
     yield Tile("Ends of ranges", round_percent(share), text, "mixed" if share > 0.1 else "good")
 

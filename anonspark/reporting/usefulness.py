@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from anonspark.core.utility_score import describe_utility
-from anonspark.presentation.bars import Bars, Series, bar_chart
+from anonspark.core.model_scores import describe_utility
 from anonspark.presentation.blocks import Block, Chart, Section, Table, Text
-from anonspark.presentation.tips import words_of
-from anonspark.reporting.disclosure import Disclosure, round_percent
-from anonspark.reporting.evidence import Evidence
+from anonspark.presentation.charts import Bars, Series, bar_chart
+from anonspark.presentation.svg import words_of
+from anonspark.reporting.evidence import Disclosure, Evidence, round_percent
 from anonspark.reporting.figures import Figures
 from anonspark.utility.models import Learning
-from anonspark.utility.usefulness import MEASURES, describe_usefulness, kept_of
+from anonspark.utility.workload import MEASURES, describe_usefulness, kept_of
 
 
 def utility_sentences(

@@ -7,30 +7,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anonspark.core.section_owners import register_owner
+from anonspark.core.extensions import register_owner
 
 if TYPE_CHECKING:
-    from anonspark.config.coding import CodingReader
+    from anonspark.config.configuration import CodingReader
     from anonspark.pipeline.context import Register
     from anonspark.release.sections import SectionOwner
 
 
 def _coding() -> CodingReader:
-    from anonspark.sharing.coding import section
+    from anonspark.sharing.coding import agreement
 
-    return section
+    return agreement
 
 
 def _parts() -> SectionOwner:
-    from anonspark.sharing.holders import section
+    from anonspark.sharing.holders import parts
 
-    return section
+    return parts
 
 
 def _ledger() -> Register:
-    from anonspark.sharing.ledger import listing
+    from anonspark.sharing.ledger import events
 
-    return listing
+    return events
 
 
 register_owner("coding", _coding)

@@ -26,7 +26,7 @@ from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.column_plans import PlannedColumn, plan_columns
 from anonspark.engine.values.value_texts import coded_values, read_values
-from anonspark.engine.values.value_validation import judge
+from anonspark.engine.values.value_validation import validate
 from anonspark.errors import ConfigurationError, DataError, PublishingError
 from anonspark.progress import tell
 from anonspark.release.noisy_tables import read_noisy_tables
@@ -349,9 +349,9 @@ class _CountPairs:
             labels = _codes(classes, pa.array(np.arange(len(names))), names.is_valid())
             for index, plan in enumerate(self.plans):
                 values = coded_values(records.column(plan.column.name))
-                judged = judge(plan, values.dictionary, self.label.markers)
-                texts = judged.values.cast(pa.string())
-                present = pc.and_(texts.is_valid(), pa.array(~judged.missing))
+                validated = validate(plan, values.dictionary, self.label.markers)
+                texts = validated.values.cast(pa.string())
+                present = pc.and_(texts.is_valid(), pa.array(~validated.missing))
                 read = texts.dictionary_encode()
                 codes = _codes(values, read.indices, present)
                 some = (codes >= 0) & (labels >= 0)

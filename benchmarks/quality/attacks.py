@@ -14,7 +14,7 @@ federated averaging on what the holders anonymized apart. The attackers have the
 - release: a record is a member if some class of the release holds its values. The share of members
   that are covered, minus that of others: what the release reveals besides any model.
 
-Prints the Markdown that docs/utility.md has: means over the seeds.
+Prints the Markdown that docs/measured.md has: means over the seeds.
 """
 
 from __future__ import annotations

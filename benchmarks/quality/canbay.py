@@ -14,7 +14,7 @@ from data_sets import ADULT
 from experiments import DIABETES, Results, find_run, run_experiments
 from printed_figures import Compared, Figure, Place, Printed, read_tables
 
-from anonspark.comparison.cells import CellResult
+from anonspark.comparison.table import CellResult
 
 THESIS = "canbay-2019"
 NEEDED = ("adult.csv", DIABETES.file)

@@ -9,7 +9,7 @@ from typing import Any
 from experiments import PARTS, run_experiments
 from printed_figures import Compared, Place, Printed, compare_lines
 
-from anonspark.comparison.cells import CellResult
+from anonspark.comparison.table import CellResult
 
 THESIS = "distribution"
 NEEDED = ("adult.csv",)

@@ -20,7 +20,7 @@ from anonspark.engine.protocol import Table
 from anonspark.pipeline.run import run
 from anonspark.release.originals import open_by_suffix
 from anonspark.sharing.holders.union import unite
-from anonspark.utility import features
+from anonspark.utility import evaluation
 from anonspark.utility.evaluation import open_evaluation
 from anonspark.utility.learning import LABEL
 from quality.averaging import train_alone, train_together
@@ -133,7 +133,7 @@ class Releases:
         for name, rows in self._named.items():
             self._write(table, rows, self._path(name))
         self._made: set[tuple[str, int]] = set()
-        self._examples: features.Examples | None = None
+        self._examples: evaluation.Examples | None = None
 
     def raw(self, name: str) -> Examples:
         """Return raw records as examples, their numbers not standardized."""
@@ -170,7 +170,7 @@ class Releases:
             place += bool(axis.missing)
         return places
 
-    def _space(self) -> features.Examples:
+    def _space(self) -> evaluation.Examples:
         if self._examples is None:
             self._anonymize("pool", K)
             opened = open_evaluation(

@@ -1,4 +1,4 @@
-"""What weights by uniqueness do: the tables of docs/utility.md.
+"""What weights by uniqueness do: the tables of docs/measured.md.
 
     PYTHONPATH=benchmarks .venv/bin/python -m quality.identifying --data ../shared/data
 
@@ -26,7 +26,7 @@ from data_sets import DATA_SETS, DataSet
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.run import run
-from anonspark.profiling.uniqueness import LARGEST_SET, measure_sets, weigh_columns
+from anonspark.profiling.counting import LARGEST_SET, measure_sets, weigh_columns
 from anonspark.release.manifest import read_manifest
 from anonspark.release.regions import (
     CategoryRegion,

@@ -21,7 +21,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
-from anonspark.core.attribute_scores import chi_square, information_gain
+from anonspark.core.association import chi_square, information_gain
 from anonspark.sharing.selection.domains import Domain
 from anonspark.sharing.selection.mechanisms import (
     Score,

@@ -1,4 +1,4 @@
-"""How good private choices of attributes are: the tables of docs/selection.md.
+"""How good private choices of attributes are: the tables of docs/algorithms.md.
 
     .venv/bin/python benchmarks/quality/selection.py --data ../shared/data
 
@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv as pc
 
-from anonspark.core.attribute_scores import chi_square, gini_score, information_gain
+from anonspark.core.association import chi_square, gini_score, information_gain
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.sharing.selection.counting import count_tables
 from anonspark.sharing.selection.domains import Domain

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from anonspark.core.association import entropy
-from anonspark.core.attribute_scores import information_gain
+from anonspark.core.association import entropy, information_gain
 
 
 def places_of_texts(values: Sequence[str]) -> npt.NDArray[np.int64]:

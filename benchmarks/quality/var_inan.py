@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from printed_figures import Compared, Place, Printed, compare_lines
 
-from anonspark.core.association import entropy
-from anonspark.core.attribute_scores import gini_score
+from anonspark.core.association import entropy, gini_score
 from anonspark.sharing.selection.mechanisms import loss_of_a_record, rank, scale_of, with_noise
 from quality import selection
 from quality.csv_tables import ADULT_FILES, Texts, read_adult

@@ -9,7 +9,7 @@ from typing import Any
 from experiments import Results, find_run, run_experiments
 from printed_figures import Compared, Figure, Place, Printed, read_tables
 
-from anonspark.comparison.cells import CellResult
+from anonspark.comparison.table import CellResult
 
 THESIS = "vural-2017"
 NEEDED = ("adult.csv",)

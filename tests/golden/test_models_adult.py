@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from defaults import differences, document_of, measured, printed_rows
+from places import REPOSITORY
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
@@ -67,3 +69,15 @@ def test_models_of_the_original_and_of_k_10(adult_path: Path, tmp_path: Path) ->
         assert one.roc_auc.verdict == "loses"
     assert found.loss is not None
     assert found.loss.loss == pytest.approx(0.0132, abs=0.003)
+
+
+def test_losses_as_printed(data_directory: Path, tmp_path: Path) -> None:
+    document = document_of("Adult", data_directory, "")
+    models = ("smondrian", "su-mondrian", "u-canon")
+    rows = [
+        row
+        for model in models
+        for row in measured(LocalEngine(), document, 50, model, str(tmp_path / "release"))
+    ]
+    printed = printed_rows((REPOSITORY / "docs" / "models.md").read_text())
+    assert not list(differences({"Adult": rows}, printed))

@@ -17,8 +17,7 @@ from recipients import RECIPIENTS, carry_out, plan_of, write_persons
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.run import run
-from anonspark.sharing.pairs.cells import ReadRelease, read_cells
-from anonspark.sharing.pairs.classes import compatible_pairs
+from anonspark.sharing.pairs.classes import ReadRelease, compatible_pairs, read_cells
 from anonspark.sharing.pairs.figures import BoundedPairs, bound_pairs
 from anonspark.sharing.pairs.original import count_pair_candidates
 from anonspark.sharing.pairs.relation import Statement

@@ -12,7 +12,7 @@ from places import require_data
 from quality import selection
 from quality.selection import Tables
 
-from anonspark.core.attribute_scores import chi_square, gini_score, information_gain
+from anonspark.core.association import chi_square, gini_score, information_gain
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.sharing.selection.counting import count_tables
 from anonspark.sharing.selection.domains import Domain

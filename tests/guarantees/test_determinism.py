@@ -236,7 +236,7 @@ def test_any_number_of_cores_and_tasks_that_fail_and_are_run_again(
         "layers.partition.distribution.CountForest": False,
         "layers.partition.distribution._SendRecords": False,
         "models.blockwise.FinishBlocks": True,
-        "pipeline.class_suppression._Divide": True,
+        "pipeline.rounds._Divide": True,
         "layers.prepare.sensitive._CountValues": False,
         "layers.publish.writing._InOrder": True,
         "verification.classes._DescribeClasses": False,

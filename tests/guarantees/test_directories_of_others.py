@@ -13,8 +13,8 @@ import pytest
 from helpers import command, configuration_file, write_table
 
 from anonspark.engine.local.files import LocalFiles
-from anonspark.kernels import machine_code
-from anonspark.sharing.ledger.key import make_key, read_key
+from anonspark.kernels import numba_patches
+from anonspark.sharing.ledger.chain import make_key, read_key
 from anonspark.sharing.ledger.ledger import init_ledger
 
 SOMEBODY = 54321
@@ -293,8 +293,8 @@ def test_compiled_code_of_others_is_not_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Spoil, _: str, inside: bool
 ) -> None:
     chosen = tmp_path / "numba"
-    monkeypatch.setattr(machine_code.config, "CACHE_DIR", str(chosen))
-    folder = machine_code.folder_to_compile_into.__wrapped__
+    monkeypatch.setattr(numba_patches.config, "CACHE_DIR", str(chosen))
+    folder = numba_patches.folder_to_compile_into.__wrapped__
     assert folder().parent == chosen
     spoil(folder() if inside else chosen)
     assert chosen not in folder().parents

@@ -17,7 +17,7 @@ from helpers import command
 
 import anonspark
 from anonspark.foreign_text import code_span, json_text, visible, visible_lines
-from anonspark.profiling.writing import _flow
+from anonspark.profiling.draft import _flow
 
 # Sets the clipboard, clears the screen, turns the writing round, ends a line, is markup of rich.
 CODES = "\x1b]52;c;cHduZWQ=\x07\x1b[2J\x9b2J\u202e\u2028\u200b\x7f\r\nforged: [red]x[/] :smile:"
@@ -77,7 +77,7 @@ def test_no_command_shows_codes(
         (0, ["profile", "t.parquet", "--show-values"]),
         (0, ["init", "t.parquet", "--out", "drafted.yaml"]),
         (0, ["check", "c.json"]),
-        (0, ["plan", "c.json"]),
+        (0, ["check", "c.json", "--plan"]),
         (0, ["run", "c.json"]),
         (0, ["verify", "release", "--original", "t.parquet"]),
         (0, ["query", "release", f"by {quoted}"]),

@@ -34,7 +34,7 @@ from anonspark.api.tables import with_texts
 from anonspark.core.columns import SUBJECT
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError
-from anonspark.sharing.ledger.key import Key, make_key
+from anonspark.sharing.ledger.chain import Key, make_key
 from anonspark.sharing.ledger.ledger import init_ledger
 from anonspark.sharing.recipients.distribute import distribute
 from anonspark.sharing.recipients.plan import parse_plan

@@ -28,8 +28,8 @@ import pytest
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.local.files import LocalFiles
 from anonspark.errors import AnonsparkError, DataError, PublishingError
+from anonspark.sharing.ledger.chain import make_key, read_key
 from anonspark.sharing.ledger.check import check_ledger, demand_of, required_coalitions
-from anonspark.sharing.ledger.key import make_key, read_key
 from anonspark.sharing.ledger.ledger import init_ledger, open_ledger, withdraw_releases
 from anonspark.sharing.recipients.distribute import distribute
 from anonspark.sharing.recipients.members import clean_plan

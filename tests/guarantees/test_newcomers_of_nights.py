@@ -19,7 +19,7 @@ import anonspark
 from anonspark.cli.application import main
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.release.manifest import manifest_text
-from anonspark.sharing.ledger.key import make_key
+from anonspark.sharing.ledger.chain import make_key
 from anonspark.sharing.ledger.ledger import init_ledger
 from anonspark.sharing.recipients.distribute import distribute
 from anonspark.sharing.recipients.plan import parse_plan

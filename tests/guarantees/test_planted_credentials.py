@@ -124,7 +124,6 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     "init": ("INPUT", "--out", "OUT"),
     "run": ("CONFIG",),
     "check": ("CONFIG",),
-    "plan": ("CONFIG",),
     "clean": ("CONFIG",),
     "verify": ("RELEASE",),
     "evaluate": ("RELEASE", "--original", "RELEASE"),
@@ -134,7 +133,6 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     "show": ("RELEASE",),
     "mapping": ("RELEASE",),
     "history": ("OUT",),
-    "generate": ("--rows", "10", "--out", "OUT"),
     "arrange": ("CONFIG", "--target", "disease"),
     "select": ("CONFIG",),
     "distribute": ("PLAN",),
@@ -258,14 +256,13 @@ def test_a_run_with_credentials_everywhere(
     releases = returned_by(monkeypatch, run, "run")
     for arguments in (
         ("check", path),
-        ("plan", path),
+        ("check", path, "--plan"),
         ("run", path, "--log-format", "json"),
         ("verify", release, "--original", original),
         ("verify", release, "--json"),
         ("evaluate", release, "--original", original),
         ("report", release, "--original", original),
         ("compare", written / "grid.yaml"),
-        ("generate", "--rows", "10", "--out", f"{MOUNTED}/people"),
         ("clean", path),
     ):
         outcome = command(capsys, *arguments)

@@ -67,7 +67,7 @@ def write_cases(folder: Path) -> None:
     release, original = str(folder / "mondrian"), str(folder / "planted.parquet")
     cases: dict[str, list[str]] = {
         "check": ["check", mondrian],
-        "plan": ["plan", mondrian],
+        "plan": ["check", mondrian, "--plan"],
         "mondrian": ["run", mondrian],
         "microaggregation": [
             "run",

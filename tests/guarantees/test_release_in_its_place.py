@@ -32,7 +32,7 @@ KILLED = """
 import json, os, sys
 from anonspark.cli.application import main
 from anonspark.engine.local import engine
-from anonspark.kernels import machine_code
+from anonspark.kernels import numba_patches
 from anonspark.engine.local.files import LocalFiles
 from anonspark.pipeline import run
 

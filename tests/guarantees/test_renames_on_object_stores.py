@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ from typing import Any, cast
 import pytest
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
-from simulated_store import BUCKET, SimulatedStore, _Hadoop, _JavaPath
+from simulated_store import ARRAYS, BUCKET, Sequenced, SimulatedStore, _Hadoop, _JavaPath
 
 from anonspark.engine.spark import filesystem
 from anonspark.engine.spark.filesystem import FileSystem
@@ -33,7 +34,8 @@ class Disturbed(SimulatedStore):
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disturbed:
-    monkeypatch.setattr(filesystem, "java_class", lambda *_: _JavaPath)
+    monkeypatch.setattr(filesystem, "java_class", lambda _, name: ARRAYS.get(name, _JavaPath))
+    monkeypatch.setattr(filesystem, "sequence_of", lambda _, array: Sequenced(array))
     return Disturbed(tmp_path)
 
 
@@ -77,3 +79,22 @@ def test_another_process_writes_there_while_it_copies(store: Disturbed) -> None:
     with pytest.raises(OSError, match="the answer was lost"):
         rename(store, files, "from", "to")
     assert keys(store) >= {"from/a", "from/b", "from/c", "to/other"}
+
+
+def test_files_are_copied_side_by_side(store: Disturbed, monkeypatch: pytest.MonkeyPatch) -> None:
+    files, running, most = filled(store), [], []
+
+    def rename(_: FileSystem, source: str, __: str) -> None:
+        running.append(source)
+        most.append(len(running))
+        time.sleep(0.02)
+        running.remove(source)
+        if source.endswith("7"):
+            raise OSError("cannot rename")
+
+    monkeypatch.setattr(FileSystem, "rename", rename)
+    files.rename_each({f"{BUCKET}/a/{number}": f"{BUCKET}/b/{number}" for number in range(7)})
+    assert max(most) > 3
+    with pytest.raises(OSError, match="cannot rename"):
+        files.rename_each({f"{BUCKET}/a/{number}": f"{BUCKET}/b/{number}" for number in range(99)})
+    assert not running

@@ -16,6 +16,7 @@ from random import Random
 from typing import get_args
 
 import pytest
+from cases import cases
 from every_operation import (
     FOLLOWING,
     Pair,
@@ -98,15 +99,7 @@ def test_parent_that_cannot_be_seen_for_a_moment(replacing: Scene) -> None:
         assert ended.code in (0, 2, 5), (replacing.operations[at], ended.err)
 
 
-@pytest.mark.parametrize(
-    ("verb", "path"),
-    [
-        ("mkdir", "rounds/round=1/attempt=1"),
-        ("create", "rounds/round=1/attempt=1/part=classes/part-00000.arrow"),
-        ("write", "written-1/data/00000"),
-        ("create", "release-1/README.md"),
-    ],
-)
+@cases(__file__, "verb", "path")
 def test_refusal_is_no_bug(replacing: Scene, verb: str, path: str) -> None:
     """It was called a bug of anonspark, with exit code 1."""
     at = number_of(replacing, lambda one: (one.verb, one.path.partition("/")[2]) == (verb, path))

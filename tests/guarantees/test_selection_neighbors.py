@@ -1,6 +1,6 @@
 """Tables that differ in a record, or in a person: `select` shows which it was by noise only.
 
-Every other channel (exit code, output, log, files, charge) is equal for both. docs/selection.md
+Every other channel (exit code, output, log, files, charge) is equal for both. docs/inference.md
 lists them.
 """
 

@@ -18,7 +18,7 @@ from helpers import write_table
 from sharing_commands import COMMANDS, FILES, Command, disturbed, people_table
 from simulated_files import Fault, SimulatedDisk
 
-from anonspark.sharing.ledger.key import read_key
+from anonspark.sharing.ledger.chain import read_key
 from anonspark.sharing.ledger.ledger import open_ledger
 
 Record = Callable[[str, object], None]

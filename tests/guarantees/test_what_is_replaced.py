@@ -24,7 +24,7 @@ from release_folders import write_checksum
 
 from anonspark.comparison.runner import _require_own_output
 from anonspark.config import Configuration, parse_configuration
-from anonspark.demo.demo import prepare_demo
+from anonspark.demo.people import prepare_demo
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.layers.publish.committing import begin, commit
@@ -33,7 +33,7 @@ from anonspark.layers.publish.metrics_paths import require_usable_metrics
 from anonspark.layers.publish.paths import require_replaceable_release, require_usable_output
 from anonspark.layers.publish.run_state import RunState
 from anonspark.layers.publish.staging import open_staging
-from anonspark.reporting.report_path import place_report, report_place
+from anonspark.reporting.build_report import place_report, report_place
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -295,15 +295,6 @@ def test_a_demo_replaces_demos_alone(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"people\.yaml was not written by the demo"):
         prepare_demo(tmp_path, 100)
     assert configuration.read_bytes() == b"input: {path: a}\n"
-
-
-def test_people_are_not_written_to_a_link(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "people").symlink_to(tmp_path / "nowhere")
-    outcome = command(capsys, "generate", "--rows", "10", "--out", tmp_path / "people")
-    assert outcome.code == 2
-    assert "is a symbolic link" in outcome.err
 
 
 def test_comparisons_replace_comparisons_alone(spark: SparkSession, tmp_path: Path) -> None:

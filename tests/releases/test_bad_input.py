@@ -194,7 +194,7 @@ class TestWrongData:
             f"input.path: file:{folder}/{place}.{format} lacks the column '{column}', which other "
             "files have",
             "set input.missing_columns to null",
-            commands=("check", "plan", "run") if place == "first" else ("check",),
+            commands=("check", "run") if place == "first" else ("check",),
         )
         assert "no such column" not in message
 
@@ -499,7 +499,7 @@ class TestWrongConfiguration:
         path = configuration_file(
             tmp_path, **({"attributes": ATTRIBUTES, "output": OVER_RELEASE} | sections)
         )
-        refused(path, 2, *told, commands=("check", "plan", "run"))
+        refused(path, 2, *told, commands=("check", "run"))
 
     def test_two_roles_for_one_attribute(self, refused: Refused, tmp_path: Path) -> None:
         write_table(tmp_path / "input.parquet", people())
@@ -599,7 +599,7 @@ class TestWrongConfiguration:
             2,
             f"output.path: {tmp_path / target} and the input {tmp_path / source} "
             "lie inside one another",
-            commands=("check", "plan", "run"),
+            commands=("check", "run"),
         )
 
     def test_output_is_the_second_input(self, refused: Refused, tmp_path: Path) -> None:
@@ -627,12 +627,12 @@ class TestWrongConfiguration:
 
     def test_configuration_file_that_does_not_exist(self, refused: Refused, tmp_path: Path) -> None:
         missing = tmp_path / "nowhere.yaml"
-        refused(missing, 2, f"{missing}: no such file", commands=("check", "plan", "run"))
+        refused(missing, 2, f"{missing}: no such file", commands=("check", "run"))
 
     def test_configuration_that_is_no_yaml(self, refused: Refused, tmp_path: Path) -> None:
         broken = tmp_path / "broken.yaml"
         broken.write_text("input: {path: [unclosed\n")
-        refused(broken, 2, str(broken), commands=("check", "plan", "run"))
+        refused(broken, 2, str(broken), commands=("check", "run"))
 
 
 @cases(__file__, "arguments", "told")

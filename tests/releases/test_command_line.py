@@ -8,11 +8,14 @@ import re
 import runpy
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pyspark
 import pytest
@@ -23,7 +26,11 @@ from places import REPOSITORY
 
 from anonspark import __version__
 from anonspark.cli.application import main
+from anonspark.demo.people import PEOPLE_SCHEMA, find_class, people_of
+from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import DataError, EnvironmentProblem
+from anonspark.release.manifest import read_manifest
+from anonspark.release.regions import PublishedAttribute, published_attributes
 
 ATTRIBUTES = {
     "age": "quasi_identifier",
@@ -140,17 +147,18 @@ def test_a_file_that_is_not_of_the_release_is_told_alone(
     assert f"holds what does not belong to the release: data/{name}. " in error
 
 
-@pytest.mark.parametrize("name", ["check", "plan"])
+@pytest.mark.parametrize("options", [(), ("--plan",)])
 def test_looking_ahead_writes_nothing(
-    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: Sequence[str]
 ) -> None:
     before = contents(tmp_path)
-    outcome = command(capsys, name, configuration, "--set", "execution.task_rows=60")
+    arguments = ("check", configuration, "--set", "execution.task_rows=60")
+    outcome = command(capsys, *arguments, *options)
     assert outcome.code == 0, outcome.err
     assert contents(tmp_path) == before
     assert "200" in outcome.out
     assert "Zebediah" not in outcome.out
-    if name == "check":
+    if not options:
         assert "attributes.age: 1 values are missing" in outcome.out
         assert "1 to be dropped" in outcome.out
     else:
@@ -279,13 +287,13 @@ def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_needs_spark_without_it_says_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail() -> str:
         raise EnvironmentProblem("pyspark is not installed")
 
     monkeypatch.setattr("anonspark.engine.spark.java.installed_spark_version", fail)
-    outcome = command(capsys, "generate", "--rows", "10", "--out", tmp_path / "people")
+    outcome = command(capsys, "history", "hdfs:///people")
     assert (outcome.code, outcome.err) == (6, "error: pyspark is not installed\n")
     assert command(capsys, "doctor").code == 0
 
@@ -304,46 +312,6 @@ def test_doctor_names_the_remedy(
     assert "Java        none\n" in outcome.out
     assert "No Java was found. What to do: install one. Kernels" in outcome.err
     assert "anonspark[numba]" in outcome.err
-
-
-@pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("format", ["parquet", "csv"])
-def test_generate(tmp_path: Path, capsys: pytest.CaptureFixture[str], format: str) -> None:
-    target = tmp_path / "people"
-    arguments = ("generate", "--rows", "300", "--out", target, "--format", format, "--seed", "3")
-    outcome = command(capsys, *arguments)
-    assert outcome.code == 0, outcome.err
-    assert f"300 people at {target}" in outcome.out.replace("\n", "")
-    if format == "parquet":
-        assert pq.read_table(target).num_rows == 300
-    before = contents(tmp_path)
-    outcome = command(capsys, *arguments)
-    assert outcome.code == 2, outcome.err
-    assert str(target) in outcome.err
-    assert contents(tmp_path) == before
-
-
-@pytest.mark.parametrize(
-    ("wrong", "told"), [(("--rows", "-5"), "rows"), (("--format", "xls"), "xls")]
-)
-def test_generate_refuses(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: tuple[str, str], told: str
-) -> None:
-    target = tmp_path / "people"
-    outcome = command(capsys, "generate", "--rows", "10", "--out", target, *wrong)
-    assert outcome.code == 2, outcome.err
-    assert told in outcome.err
-    assert not target.exists()
-
-
-@pytest.mark.usefixtures("spark")
-def test_generate_below_what_is_no_directory(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "file").touch()
-    outcome = command(capsys, "generate", "--rows", "10", "--out", tmp_path / "file" / "people")
-    assert outcome.code == 5, outcome.err
-    assert "cannot be written" in outcome.err
 
 
 def test_schema(configuration: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -382,7 +350,7 @@ def test_as_a_module_of_python(
 def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     outcome = command(capsys, "--help")
     assert outcome.code == 0
-    for name in ("run", "check", "plan", "verify", "demo", "doctor", "generate", "schema"):
+    for name in ("run", "check", "verify", "demo", "doctor", "schema"):
         assert name in outcome.out
 
 
@@ -418,3 +386,58 @@ def test_a_bug_of_ours_shows_no_data(
     assert outcome.code == 1
     assert "Traceback" in outcome.err
     assert "Zebediah is here" in outcome.err
+
+
+ROWS = 700
+
+
+def test_before_and_after_are_the_same_people(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = command(capsys, "demo", "--rows", str(ROWS), "--out", tmp_path, "--quiet")
+    assert outcome.code == 0, outcome.err
+    before, after = (
+        pq.read_table(tmp_path / path) for path in (f"people-{ROWS}.parquet", "release/data")
+    )
+    attributes = published_attributes(read_manifest(LocalEngine().files, str(tmp_path / "release")))
+    shown = find_class(before, after, attributes)
+    assert shown is not None
+    people, records = shown
+    assert people["diagnosis"].to_pylist() == records["diagnosis"].to_pylist()
+    assert len(people) == len(records) >= 10
+    labels = records.select([one.name for one in attributes]).to_pylist()
+    assert labels == [labels[0]] * len(records)
+    for name in people["full_name"].to_pylist()[:5]:
+        assert name in outcome.out
+    assert max(map(len, outcome.out.partition("Release ")[0].splitlines())) <= 80
+
+
+def test_its_release_can_be_verified_and_made_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        outcome = command(capsys, "demo", "--rows", str(ROWS), "--out", tmp_path, "--json")
+        assert outcome.code == 0, outcome.err
+    assert json.loads(outcome.out)["summary"]["rows_published"] == ROWS
+    outcome = command(capsys, "verify", tmp_path / "release")
+    assert outcome.code == 0, outcome.err
+
+
+def test_no_class_is_shown_whose_labels_cover_others() -> None:
+    people = pa.table({"age": [1, 2, 3], "diagnosis": ["a", "b", "c"]})
+    published = pa.table({"age": ["[1-3]", "[1-3]"], "diagnosis": ["a", "b"]})
+    age = PublishedAttribute("age", "integer", "label", ("age",))
+    assert find_class(people, published, [age]) is None
+    more = pa.concat_tables([published, published.slice(0, 1)])
+    assert find_class(people, more, [age]) is not None
+
+
+def test_people_are_those_of_the_table_that_comes_with_the_project() -> None:
+    table = pa.Table.from_batches([people_of(0, np.arange(2000))])
+    instants = pa.field("last_visit", pa.timestamp("s"))
+    types = {one.name: one.type for one in PEOPLE_SCHEMA} | {instants.name: instants.type}
+    options = pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=True)
+    expected = pyarrow.csv.read_csv(REPOSITORY / "data/people.csv", convert_options=options)
+    at = PEOPLE_SCHEMA.get_field_index("last_visit")
+    visits = expected["last_visit"].cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
+    assert expected.set_column(at, PEOPLE_SCHEMA.field(at), visits).equals(table)

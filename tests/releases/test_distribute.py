@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cases import one_by_day
+from cases import cases, one_by_day
 from helpers import command
 from recipients import carry_out, with_ledger
 
@@ -31,7 +31,7 @@ from anonspark.reporting.nights import read_nights
 from anonspark.sharing.ledger.check import check_ledger, demand_of, required_coalitions
 from anonspark.sharing.ledger.events import Events
 from anonspark.sharing.recipients import distribute as distributing
-from anonspark.sharing.recipients.dry_run import look_at_plan
+from anonspark.sharing.recipients.card import preview_plan
 from anonspark.sharing.recipients.plan import parse_plan
 from anonspark.utility.evaluation import open_evaluation
 from anonspark.verification.audit import audit_release
@@ -116,16 +116,7 @@ def test_releases_and_their_ledger(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ledger", [False, True])
-@pytest.mark.parametrize(
-    "where",
-    [
-        {"year": {"min": 2022}},
-        {"age": {"max": 60}, "sex": "f"},
-        {"sex": {"not_in": ["m"]}},
-        {"day": {"min": "2026-03-01"}, "code": {"in": [1, 2, 3, 4]}},
-        {"seen": {"max": "2026-05-01 08:00:00"}},
-    ],
-)
+@cases(__file__, "where")
 def test_the_original_of_a_recipient_is_what_its_conditions_select(
     tmp_path: Path, where: dict[str, Any], ledger: bool
 ) -> None:
@@ -491,7 +482,7 @@ def test_the_other_strategy_is_measured(
 
 def test_a_look_at_a_plan(tmp_path: Path) -> None:
     plan = plan_of(tmp_path)
-    look = look_at_plan(LocalEngine(), parse_plan(plan))
+    look = preview_plan(LocalEngine(), parse_plan(plan))
     assert look.rows == ROWS
     assert look.coalitions == [("labour", "press")]
     assert [one["recipient"] for one in look.requests] == ["labour", "press"]

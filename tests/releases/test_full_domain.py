@@ -714,7 +714,7 @@ def test_plan_and_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     document = small_document(tmp_path, model={"name": "rho-gain", "maximum_levels": {"city": 1}})
     path = tmp_path / "configuration.yaml"
     path.write_text(yaml.safe_dump(document, allow_unicode=True))
-    planned = command(capsys, "plan", path)
+    planned = command(capsys, "check", path, "--plan")
     assert planned.code == 0
     assert "nodes of the lattice, each round" in planned.out
     assert "tree levels" not in planned.out

@@ -266,7 +266,7 @@ def require_refusal(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, path: Path, code: int, *told: str
 ) -> None:
     before = contents(tmp_path)
-    for name in ("check", "plan", "run"):
+    for name in ("check", "run"):
         outcome = command(capsys, name, path)
         assert outcome.code == code, outcome.err
         for text in told:

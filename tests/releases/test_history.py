@@ -15,8 +15,7 @@ import yaml
 from helpers import command, write_people_of_towns
 
 from anonspark.cli.application import main
-from anonspark.reporting.history_page import history_page
-from anonspark.reporting.nights import Night
+from anonspark.reporting.nights import Night, history_page
 
 
 def run(folder: Path, run_id: str, *options: str) -> int:

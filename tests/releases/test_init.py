@@ -7,26 +7,30 @@ import gzip
 import json
 import os
 import random
+import re
 import shutil
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
-from helpers import command, summary
+from cases import one_by_day
+from helpers import command, summary, write_table
 from places import REPOSITORY, require_data
 from typer.testing import CliRunner
 
 from anonspark.cli.application import application
+from anonspark.cli.command import ERR
 from anonspark.cli.engine_runner import ended_by_signals
 from anonspark.cli.logs import LOG, CommandLog
-from anonspark.cli.terminal import ERR
 from anonspark.config import load_configuration
 from anonspark.config.decision import read_decision
 from anonspark.config.models import MondrianOptions
 from anonspark.errors import ConfigurationError, PublishingError
-from anonspark.profiling import writing
+from anonspark.profiling import draft
 
 
 @pytest.fixture
@@ -144,7 +148,7 @@ def test_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_larger_tables_try_no_models(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "_TRIES_MODELS", 1_999)
+    monkeypatch.setattr(draft, "_TRIES_MODELS", 1_999)
     assert command(capsys, "init", "data/people.csv", "--quiet").code == 0
     own = load_configuration(str(folder / "people.yaml")).model
     assert own == MondrianOptions(name="su-mondrian")
@@ -381,7 +385,7 @@ def test_nothing_half_written_stays(
     monkeypatch.setattr(os, "link", link)
     last = str(tmp_path / "c.yaml")
     with pytest.raises(error):
-        writing.write_files({str(tmp_path / "a"): "1", str(tmp_path / "b"): "2", last: "3"}, ())
+        draft.write_files({str(tmp_path / "a"): "1", str(tmp_path / "b"): "2", last: "3"}, ())
     assert [Path(one).name for one in calls] == ["a", "b", "c.yaml"]
     assert list(tmp_path.iterdir()) == []
 
@@ -614,3 +618,197 @@ def test_codes_of_other_lengths_are_grouped_by_their_beginning(
     commented = text.replace("  # diagnosis_4: {", "  diagnosis_4: {")
     (tmp_path / "icd.yaml").write_text(commented)
     assert command(capsys, "check", "icd.yaml").code == 0
+
+
+PEOPLE = REPOSITORY / "data" / "people.csv"
+VALUES = ("PE8F2E4592B8FDBA4", "Kowalski", "Brookview", "depression")
+
+
+@pytest.fixture
+def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "data").mkdir()
+    shutil.copy(PEOPLE, tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+    return "data/people.csv"
+
+
+def test_the_page_shows_what_the_command_prints(
+    people: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = command(capsys, "profile", people, "--quiet")
+    assert (outcome.code, outcome.err) == (0, "")
+    printed = "\n".join(line.rstrip() for line in outcome.out.splitlines())
+    page = (REPOSITORY / "docs" / "profile.md").read_text()
+    shown = re.search(r"<!-- made by .*? -->\n\n```text\n(.*?)\n```", page, re.S)
+    assert shown is not None
+    assert printed == shown[1]
+
+
+def test_no_value_is_shown(people: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = command(capsys, "profile", people, "--html", "page.html")
+    assert outcome.code == 0
+    assert outcome.err.startswith("20")
+    assert "look at the data" in outcome.err.splitlines()[0]
+    page = (tmp_path / "page.html").read_text()
+    assert "postal_code gives city away" in page
+    told = outcome.out + outcome.err + page
+    assert not [value for value in VALUES if value in told]
+
+
+def test_values_and_json(people: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plain = json.loads(command(capsys, "profile", people, "--quiet", "--json", "--k", "10").out)
+    assert (plain["rows"], plain["k"]) == (2000, 10)
+    assert plain["sample"] == {"rows": 2000, "seed": 0}
+    by_name = {one["name"]: one for one in plain["columns"]}
+    assert by_name["person_id"]["role"] == "identifier"
+    assert "examples" not in by_name["diagnosis"]
+    assert [(one["column"], one["determines"], one["within"]) for one in plain["dependencies"]] == [
+        ("postal_code", "city", None),
+        ("city", "postal_code", 0.05),
+    ]
+    assert len(plain["sets"]["triples"]) == 165
+    arguments = ("profile", people, "--quiet", "--show-values", "--html", "page.html")
+    shown = command(capsys, *arguments)
+    assert "examples" in shown.out
+    assert "married" in shown.out
+    assert "married" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("nowhere.csv",), 3, "DATA: no file is at nowhere.csv. Check the path"),
+        (("hdfs:///people",), 2, "DATA: the name 'hdfs:///people' does not show the format"),
+        (("data/people.csv", "--option", "header"), 2, "--option: found 'header'. Expected NAME="),
+        (("data/people.csv", "--engine", "odd"), 2, "--engine: found 'odd'. Expected one of"),
+    ],
+)
+@pytest.mark.usefixtures("people")
+def test_what_is_wrong(
+    arguments: tuple[str, ...],
+    code: int,
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    outcome = command(capsys, "profile", *arguments, "--quiet")
+    assert outcome.code == code
+    assert message in outcome.err
+
+
+TWENTY = list(range(20)) * 2
+
+NAMES = [
+    *(
+        "age",
+        "sex",
+        "zip",
+        "diagnosis",
+        "income",
+        "household_id",
+        "pid",
+        "id",
+        "birth_date",
+        "city",
+    ),
+    *("religion", "label", "score", "num_visits", "date", "time", "code", "notes", "email", "x"),
+    *("county", "school_id", "a b", "c.d", "e: f", "it's", "#g"),
+]
+QUOTED = ["my age", "a.b", "x: y", 'it\'s "q"', "#c", "- d", "{e}", "`f`"]
+READ_BY_YAML = ["true", "null", "1", "1.5", "2020-01-01", "no", "~", "*"]
+
+ODD: dict[str, dict[str, Any]] = {
+    "fewer rows than k": {"age": [1, 2, 3], "sex": ["f", "m", "f"]},
+    "as many rows as k": {"age": [1, 2, 3, 4, 5], "income": [1, 2, 3, 4, 5]},
+    "a sensitive value of all": {"age": TWENTY, "diagnosis": ["flu"] * 40},
+    "a sensitive value of nearly all": {"age": TWENTY, "diagnosis": ["flu"] * 37 + ["x"] * 3},
+    "sensitive values in small classes": {"age": [1, 2, 3, 4, 5, 6], "diagnosis": list("aaaabc")},
+    "several sensitive": {
+        "age": TWENTY, "diagnosis": ["a"] * 20 + ["b"] * 20, "income": [1] * 19 + [2] * 21,
+        "religion": ["x"] * 30 + ["y"] * 10,
+    },
+    "sensitive values that are missing": {"age": TWENTY, "diagnosis": [None] * 20 + ["b"] * 20},
+    "names": dict.fromkeys(QUOTED, TWENTY),
+    "names that YAML reads": dict.fromkeys(READ_BY_YAML, TWENTY),
+    "a long name": {"x" * 300: TWENTY},
+    "no values": {"a": [None] * 40, "b": [None] * 40},
+    "mostly missing": {"age": [None] * 30 + list(range(10)), "sex": ["f", "m"] * 20},
+    "no complete row": {
+        "age": [None if row % 2 else row for row in range(40)],
+        "zip": [10_000 + row % 7 if row % 2 else None for row in range(40)],
+    },
+    "truth values": {"a": [True, False] * 20, "b": [True] * 20 + [False] * 20},
+    "a column": {"x": TWENTY},
+    "a sensitive column": {"diagnosis": ["a", "b"] * 20},
+    "two hundred columns": {f"c{place}": TWENTY for place in range(200)},
+    "keys": {"id": list(range(40)), "email": [f"a{row}@b.de" for row in range(40)]},
+    "households": {
+        "household_id": [row // 4 for row in range(40)], "age": TWENTY,
+        "diagnosis": [["a", "b", "c", "d"][row % 4] if row < 8 else "a" for row in range(40)],
+    },
+    "fewer households than k": {"household_id": [row // 10 for row in range(40)], "age": TWENTY},
+    "infinite": {"age": [float("inf"), *range(39)], "x": TWENTY},
+    "nested": {"a": [[1, 2]] * 40, "b": TWENTY},
+    "names that differ in case": {"age": TWENTY, "Age": TWENTY},
+    "postal codes with a fraction": {"zip": [row % 7 / 2 for row in range(40)]},
+}  # fmt: skip
+
+
+def check_draft(capsys: pytest.CaptureFixture[str], folder: Path, name: str, *options: str) -> None:
+    before = sorted(folder.iterdir())
+    drafted = command(capsys, "init", name, "--quiet", *options)
+    if drafted.code:
+        assert drafted.code == 3, drafted.err
+        assert sorted(folder.iterdir()) == before
+        return
+    checked = command(capsys, "check", "t.yaml", "--quiet", "--set", "execution.engine=local")
+    assert checked.code == 0, checked.err
+
+
+@pytest.mark.parametrize("table", ODD.values(), ids=ODD)
+def test_an_odd_table(
+    table: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_table(tmp_path / "t.parquet", table)
+    check_draft(capsys, tmp_path, "t.parquet")
+
+
+def texts_of(random: np.random.Generator, rows: int) -> Sequence[str]:
+    """Return values of a form, of which some may be missing and one may be frequent."""
+    values = random.integers(0, random.choice([1, 2, 3, 5, 10, 40, 200]), rows)
+    if random.random() < 0.4:
+        values[random.random(rows) < 0.8] = 0
+    forms = [
+        "v{0}", "{0}", "{0}.0", "{0}.{1}", "{0:04}", "19{2}-0{1}-1{1}", "1{1}.0{1}.19{2}",
+        "2020-01-0{1} 10:00:0{1}", "{0}-{1}", "{0},{1}", "A{2}.{1}", "{0}%", "${0}", "x{1} {1}",
+    ]  # fmt: skip
+    form = random.choice(forms)
+    missing = random.choice(["", "NA", "?", "-", "unknown"])
+    absent = random.random(rows) < random.choice([0, 0, 0, 0.1, 0.5, 0.95])
+    return [
+        missing if lacks else form.format(value, 1 + value % 9, 10 + value % 90)
+        for value, lacks in zip(values, absent, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("seed", one_by_day(*range(5)))
+def test_tables_at_random(
+    seed: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    random = np.random.default_rng(seed)
+    for number in range(12):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        rows = int(random.choice([1, 4, 5, 6, 9, 12, 20, 33, 60, 150]))
+        names = random.choice(NAMES, random.integers(1, 9), replace=False)
+        columns = [texts_of(random, rows) for _ in names]
+        with Path("t.csv").open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([names, *zip(*columns, strict=True)])
+        check_draft(capsys, folder, "t.csv", "--option", "header=true")

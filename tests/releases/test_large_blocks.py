@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from helpers import command, configuration_file, write_table
 
-from anonspark.pipeline.warnings.settings import large_block_warnings
+from anonspark.pipeline.warnings.release_warning import large_block_warnings
 
 TASK_ROWS = 10
 EQUAL = 123

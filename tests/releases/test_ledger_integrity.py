@@ -25,8 +25,8 @@ from anonspark.errors import GuaranteeError, PublishingError
 from anonspark.sharing.ledger import chain
 from anonspark.sharing.ledger import events as ledger_events
 from anonspark.sharing.ledger.budget import Limit, charge, list_release
+from anonspark.sharing.ledger.chain import make_key
 from anonspark.sharing.ledger.events import Events
-from anonspark.sharing.ledger.key import make_key
 from anonspark.sharing.ledger.ledger import init_ledger, open_ledger
 from anonspark.sharing.recipients.distribute import distribute
 from anonspark.sharing.recipients.plan import parse_plan

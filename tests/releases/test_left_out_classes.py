@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from cases import by_name, one_by_day
+from cases import by_name, cases, one_by_day
 from forgeries import list_files, read_table, save_table
 from helpers import configuration_file, metrics, published, summary, write_table
 
@@ -230,14 +230,7 @@ def test_a_run_that_is_continued(
     assert found["rows_left_out"] == expected["rows_left_out"] > 0
 
 
-@pytest.mark.parametrize(
-    ("sections", "shown"),
-    [
-        ({"evaluate": {"compare_baseline": True}}, "evaluate.compare_baseline: found true togeth"),
-        ({"gates": {"baseline_dm": {"max": 9}}}, "gates.baseline_dm: found the text 'baseline_dm'"),
-        ({"gates": {"rule_a": {"min": 1}}}, "which is not measured"),
-    ],
-)
+@cases(__file__, "sections", "shown")
 def test_a_baseline_of_a_part_of_the_classes_is_refused(
     tmp_path: Path, visits: Path, sections: dict[str, Any], shown: str
 ) -> None:

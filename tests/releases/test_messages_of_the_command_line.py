@@ -53,8 +53,8 @@ def test_what_the_data_show_is_told_at_the_place_of_its_key(
     assert shown.code == 2
     assert f"error: {configuration}:7:3: output.path: " in shown.err
     # What writes nothing says it, and looks at the rest.
-    for name in ("check", "plan"):
-        shown = command(capsys, name, configuration)
+    for options in ([], ["--plan"]):
+        shown = command(capsys, "check", configuration, *options)
         assert shown.code == 3
         assert f"output.path: {configuration.parent / 'release'} exists already" in shown.err
 

@@ -76,7 +76,7 @@ def arguments(name: str, place: Path, folder: Path) -> list[object]:
     people = place / "people.parquet"
     return {
         "check": ["check", configuration, "--set", f"output.path={folder / 'other'}"],
-        "plan": ["plan", configuration, "--set", f"output.path={folder / 'other'}"],
+        "plan": ["check", "--plan", configuration, "--set", f"output.path={folder / 'other'}"],
         "verify": ["verify", release, "--original", people],
         "evaluate": ["evaluate", release, "--original", people],
         "report": ["report", release, "--out", folder / "report.html"],

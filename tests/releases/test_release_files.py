@@ -23,7 +23,7 @@ from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.layers.publish.paths import require_replaceable_release
 from anonspark.release.layout import foreign_entries
 from anonspark.release.manifest import read_manifest
-from anonspark.reporting.report_path import place_report, report_place
+from anonspark.reporting.build_report import place_report, report_place
 from anonspark.verification.audit import audit_release
 from anonspark.verification.proof import release_files as contents
 from anonspark.verification.proof.release_files import audit_release_files, audit_table_files

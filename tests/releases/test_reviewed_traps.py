@@ -111,7 +111,7 @@ def test_check_refuses_what_run_would_not_overwrite(
     configuration = configuration_file(
         tmp_path, attributes=ATTRIBUTES, output={"mode": "overwrite"}
     )
-    for name in ("check", "plan", "run"):
+    for name in ("check", "run"):
         outcome = command(capsys, name, configuration)
         assert outcome.code == 2, outcome.err
         assert "is not a release" in outcome.err

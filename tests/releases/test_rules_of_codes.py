@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from cases import cases
 from helpers import command, configuration_file, published, write_table
 
 ROWS = 400
@@ -57,15 +58,7 @@ def release_of(
     return path
 
 
-@pytest.mark.parametrize(
-    ("model", "style"),
-    [
-        ({"name": "su-mondrian"}, "interval"),
-        ({"name": "mondrian"}, "bounds"),
-        ({"name": "microaggregation"}, "mean"),
-        ({"name": "full-domain", "suppression_limit": 0.1}, "interval"),
-    ],
-)
+@cases(__file__, "model", "style")
 def test_releases_hold_with_the_original(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, model: dict[str, Any], style: str
 ) -> None:

@@ -18,7 +18,7 @@ from test_distribute import plan_of
 
 from anonspark.engine.local.files import LocalFiles
 from anonspark.release.layout import REPORT_KIND
-from anonspark.reporting.report_path import place_report
+from anonspark.reporting.build_report import place_report
 
 SIGNATURE = "manifest.json.sig"
 

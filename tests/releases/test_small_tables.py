@@ -301,7 +301,7 @@ def test_column_names(
     assert published(release).column_names == [*expected, "se.cret `x`"]
     assert min(class_sizes(release, *expected)) >= 5
     assert command(capsys, "verify", release).code == 0
-    assert command(capsys, "plan", tmp_path / "configuration.yaml", "--set",
+    assert command(capsys, "check", "--plan", tmp_path / "configuration.yaml", "--set",
                    "output.mode=overwrite").code == 0  # fmt: skip
     columns = list(metrics(release, "classes")[0])
     assert columns[:6] == ["run_id", "class_id", "round", "size", "a.b_min", "a.b_max"]

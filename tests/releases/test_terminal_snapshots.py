@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 from pathlib import Path
 
 import pandas as pd
@@ -35,7 +36,7 @@ output: {path: out}
 COMMANDS = {
     "profile": ("profile", "people.csv"),
     "check": ("check", "people.yaml"),
-    "plan": ("plan", "people.yaml"),
+    "plan": ("check", "--plan", "people.yaml"),
     "run": ("run", "people.yaml", "--run-id", "monday", "--details"),
     "verify": ("verify", "out", "--original", "people.csv"),
     "query": ("query", "out", "by sex"),
@@ -78,3 +79,9 @@ def test_a_notebook_shows_what_it_showed() -> None:
         compare("notebook_release", f"{release!r}\n")
         compare("notebook_verification", f"{release.verify(original=people)!r}\n")
     compare("notebook_profile", f"{anonspark.profile(people[columns])!r}\n")
+
+
+def test_the_picture_of_a_terminal_is_what_the_commands_print() -> None:
+    drawn = runpy.run_path(str(REPOSITORY / "tools" / "draw_terminal.py"))["draw"]()
+    picture = REPOSITORY / "docs" / "images" / "terminal.svg"
+    assert drawn == picture.read_text(encoding="utf-8"), "run tools/draw_terminal.py"

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from helpers import command, configuration_file, write_table
 
-from anonspark.comparison.cells import CellResult
 from anonspark.comparison.grid import Trial, load_comparison
 from anonspark.comparison.runner import advise
+from anonspark.comparison.table import CellResult
 
 MODELS = ["su-mondrian", "smondrian", "u-canon", "microaggregation"]
 

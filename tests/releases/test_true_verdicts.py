@@ -176,7 +176,7 @@ def test_what_cannot_be_hidden_or_measured_is_said() -> None:
 def test_k_1_protects_nobody(
     configured: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("check", "plan", "run"):
+    for name in ("check", "run"):
         refused = command(capsys, name, configured, "--set", "privacy.k=1")
         assert refused.code == 2, name
         assert "privacy.k: found 1, which protects no one" in refused.err

@@ -14,7 +14,7 @@ import pytest
 from cases import cases
 from helpers import command, configuration_file, published, write_table
 
-from anonspark.config.seed import SEED_VARIABLE
+from anonspark.config.loading import SEED_VARIABLE
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, count_value_sizes
 

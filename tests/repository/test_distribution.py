@@ -25,7 +25,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from places import REPOSITORY
 
-from anonspark.kernels import machine_code, numba_patches
+from anonspark.kernels import numba_patches
 from anonspark.kernels.built import file_name
 
 PACKAGE = REPOSITORY / "anonspark"
@@ -51,9 +51,9 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def fresh() -> Iterator[None]:
     """Let folders of machine code be chosen anew, now and for the tests that follow."""
-    machine_code.folder_to_compile_into.cache_clear()
+    numba_patches.folder_to_compile_into.cache_clear()
     yield
-    machine_code.folder_to_compile_into.cache_clear()
+    numba_patches.folder_to_compile_into.cache_clear()
 
 
 def in_zip(package: Path, code: str, home: Path) -> str:
@@ -181,15 +181,16 @@ def test_data_files_and_machine_code_from_inside_the_zip(package: Path, tmp_path
     code = """
 import anonspark
 from anonspark.presentation.document import files
-from anonspark.kernels import machine_code, paths
+from anonspark.kernels import paths
+from anonspark.kernels import numba_patches
 assert ".zip" in anonspark.__file__ and ".zip" in paths.__file__
 assert "<html" in files("anonspark.presentation").joinpath("page.html.j2").read_text("utf-8")
 kernels = (paths._mix, paths.root_path, paths.child_path, paths.priority)
 compiled = [kernel.compiled() for kernel in kernels]
-print(machine_code.folder_to_compile_into())
+print(numba_patches.folder_to_compile_into())
 print(sum(sum(function.stats.cache_misses.values()) for function in compiled))
 """
-    folder = tmp_path / ".cache" / "anonspark" / machine_code.folder_to_compile_into().name
+    folder = tmp_path / ".cache" / "anonspark" / numba_patches.folder_to_compile_into().name
     assert in_zip(package, code, tmp_path).split() == [str(folder), "4"]
     # A copy of the zip at another path, as every application on a cluster has one.
     elsewhere = tmp_path / "application" / "anonspark.zip"
@@ -292,43 +293,43 @@ class TestMachineCode:
     """Where it is kept."""
 
     def test_users_folder_is_kept(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        monkeypatch.setattr(machine_code.config, "CACHE_DIR", str(tmp_path))
-        assert machine_code.folder_to_compile_into() == tmp_path / machine_code._name()
+        monkeypatch.setattr(numba_patches.config, "CACHE_DIR", str(tmp_path))
+        assert numba_patches.folder_to_compile_into() == tmp_path / numba_patches._name()
 
     def test_without_a_home(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        monkeypatch.setattr(machine_code, "__file__", "/nowhere/anonspark.zip/kernels/x.py")
+        monkeypatch.setattr(numba_patches, "__file__", "/nowhere/anonspark.zip/kernels/x.py")
         (tmp_path / "file").write_text("")
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-        monkeypatch.setattr(machine_code.tempfile, "tempdir", str(tmp_path))
-        shared = tmp_path / machine_code._temporary_name()
-        assert machine_code.folder_to_compile_into() == shared / machine_code._name()
+        monkeypatch.setattr(numba_patches.tempfile, "tempdir", str(tmp_path))
+        shared = tmp_path / numba_patches._temporary_name()
+        assert numba_patches.folder_to_compile_into() == shared / numba_patches._name()
         assert shared.stat().st_mode & 0o777 == 0o700
 
     def test_home_that_nobody_knows(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        monkeypatch.setattr(machine_code, "__file__", "/nowhere/anonspark.zip/kernels/x.py")
+        monkeypatch.setattr(numba_patches, "__file__", "/nowhere/anonspark.zip/kernels/x.py")
         monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-        monkeypatch.setattr(machine_code.os.path, "expanduser", lambda path: path)
-        monkeypatch.setattr(machine_code.tempfile, "tempdir", str(tmp_path))
+        monkeypatch.setattr(numba_patches.os.path, "expanduser", lambda path: path)
+        monkeypatch.setattr(numba_patches.tempfile, "tempdir", str(tmp_path))
         monkeypatch.chdir(tmp_path)
-        chosen = machine_code.folder_to_compile_into()
-        assert chosen.parent == tmp_path / machine_code._temporary_name()
+        chosen = numba_patches.folder_to_compile_into()
+        assert chosen.parent == tmp_path / numba_patches._temporary_name()
         assert not (tmp_path / "~").exists()
 
     def test_folder_that_others_can_write_to_is_not_used(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        monkeypatch.setattr(machine_code, "__file__", "/nowhere/anonspark.zip/kernels/x.py")
+        monkeypatch.setattr(numba_patches, "__file__", "/nowhere/anonspark.zip/kernels/x.py")
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-        monkeypatch.setattr(machine_code.tempfile, "tempdir", str(tmp_path))
+        monkeypatch.setattr(numba_patches.tempfile, "tempdir", str(tmp_path))
         for open_to_all in (
             tmp_path / "cache" / "anonspark",
-            tmp_path / machine_code._temporary_name(),
+            tmp_path / numba_patches._temporary_name(),
         ):
             open_to_all.mkdir(parents=True)
             open_to_all.chmod(0o777)
-        chosen = machine_code.folder_to_compile_into()
+        chosen = numba_patches.folder_to_compile_into()
         assert chosen.parent.parent == tmp_path
-        assert chosen.parent.name not in ("cache", machine_code._temporary_name())
+        assert chosen.parent.name not in ("cache", numba_patches._temporary_name())
 
     def test_other_packages_keep_their_places(self) -> None:
         def function() -> None: ...

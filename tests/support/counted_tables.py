@@ -13,7 +13,7 @@ from references import content_hashes, no_values
 
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.core.kinds import Kind
+from anonspark.core.labels import Kind
 from anonspark.kernels.canon import cut_by_distance
 from anonspark.kernels.mondrian import cut_into_groups
 from anonspark.kernels.paths import root_path

@@ -35,8 +35,8 @@ from helpers import write_table
 from anonspark.cli.application import main
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.spark.session import open_session
+from anonspark.sharing.ledger.chain import read_key
 from anonspark.sharing.ledger.check import check_ledger, demand_of, required_coalitions
-from anonspark.sharing.ledger.key import read_key
 from anonspark.sharing.ledger.ledger import open_ledger
 
 RUN_ID = "night"

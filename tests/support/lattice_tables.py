@@ -13,11 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from anonspark.core.columns import quasi_identifier_column
-from anonspark.core.criteria import Criteria
+from anonspark.core.criteria import Criteria, SensitiveAttribute
 from anonspark.core.criterion import Criterion
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.core.sensitive import SensitiveAttribute
 from anonspark.layers.partition.lattice.domain import Domain, domain_of
 from anonspark.layers.partition.lattice.tuples import Tuples
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import GuaranteeError
-from anonspark.sharing.ledger.key import make_key, read_key
+from anonspark.sharing.ledger.chain import make_key, read_key
 from anonspark.sharing.ledger.ledger import Ledger, init_ledger, open_ledger
 from anonspark.sharing.recipients.distribute import Distribution, distribute
 from anonspark.sharing.recipients.plan import parse_plan

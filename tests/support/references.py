@@ -25,9 +25,8 @@ from data_sets import ADULT
 from drawn_numbers import among, of, of_few, one_of, some_hashes, wide
 from hypothesis import strategies as st
 
-from anonspark.core.criteria import Criteria
+from anonspark.core.criteria import Criteria, SensitiveAttribute
 from anonspark.core.criterion import Criterion
-from anonspark.core.sensitive import SensitiveAttribute
 from anonspark.kernels.paths import child_path, priority
 
 Codes = npt.NDArray[np.int64]

@@ -20,7 +20,7 @@ from simulated_files import Fault, Losing, Operation, SimulatedDisk
 
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.sharing.ledger.budget import read_budget
-from anonspark.sharing.ledger.key import read_key
+from anonspark.sharing.ledger.chain import read_key
 from anonspark.sharing.ledger.ledger import open_ledger
 
 FILES = LocalEngine().files

@@ -207,7 +207,8 @@ class SimulatedStore(SimulatedDisk):
                 toByteArray=lambda stream, *length: stream.read(*length)
             ),
         }
-        patch.setattr(filesystem, "java_class", lambda _, name: classes[name])
+        patch.setattr(filesystem, "java_class", lambda _, name: (classes | ARRAYS)[name])
+        patch.setattr(filesystem, "sequence_of", lambda _, array: Sequenced(array))
         patch.setattr(LocalEngine, "files", property(lambda _: FileSystem(spark)))
         patch.setattr(LocalEngine, "contents", _no_contents)
         patch.setattr(local_engine, "LocalFiles", lambda: _FilesOfTables(spark))
@@ -279,6 +280,41 @@ class _FilesOfTables(FileSystem):
         Path(folder).mkdir(parents=True, exist_ok=True)
 
 
+class Sequenced(list[Any]):
+    """An array as a sequence of Scala's."""
+
+    def toArray(self) -> list[Any]:
+        return self
+
+    def nonEmpty(self) -> bool:
+        return bool(self)
+
+    def mkString(self, separator: str) -> str:
+        return separator.join(one.toString() for one in self)
+
+    def size(self) -> int:
+        return len(self)
+
+    def apply(self, index: int) -> Any:
+        return self[index]
+
+
+def _drained(iterator: Any) -> Sequenced:
+    elements = Sequenced()
+    while iterator.hasNext():
+        elements.append(iterator.next())
+    return elements
+
+
+ARRAYS: dict[str, Any] = {
+    "org.apache.hadoop.fs.FileUtil": SimpleNamespace(
+        stat2Paths=lambda statuses: [status.getPath() for status in statuses]
+    ),
+    "org.apache.hadoop.util.functional.RemoteIterators": SimpleNamespace(toList=_drained),
+}
+"""Classes by which a directory is listed."""
+
+
 class _JavaPath:
     """A path of Hadoop's. Without a scheme it is one of the store."""
 
@@ -319,6 +355,10 @@ class _Status:
 
     def getLen(self) -> int:
         return self.size
+
+    def toString(self) -> str:
+        path = self.getPath().toString()
+        return f"S3AFileStatus{{path={path}; isDirectory=false; length={self.size}; }}"
 
     def isDirectory(self) -> bool:
         return self.is_directory

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from generated_people import generate_people
 from golden_run import FINGERPRINTS, ROWS, SECTIONS
 from helpers import command, configuration_file
 
 from anonspark.config import load_configuration
-from anonspark.demo.people import generate_people
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.run import run
 

@@ -52,7 +52,7 @@ def test_commands_need_no_spark(tmp_path: Path) -> None:
     people = str(REPOSITORY / "data" / "people.csv")
     commands = [
         ["check", "conf/people.yaml", *set_output],
-        ["plan", "conf/people.yaml", *set_output],
+        ["check", "--plan", "conf/people.yaml", *set_output],
         ["run", "conf/people.yaml", *set_output, "--report"],
         ["verify", release, "--original", people],
         ["evaluate", release, "--original", people],

@@ -20,9 +20,8 @@ from anonspark.core.atom_reuse import AtomDemand, Soundness, Stratum
 from anonspark.core.columns import CLASS_ID, SIZE, SUBJECT, UNIT
 from anonspark.core.criteria import Criteria, Units
 from anonspark.core.criterion import MOST_VALUES, Criterion, proposed_l
-from anonspark.core.figure_text import share_of_records
+from anonspark.core.figure_text import rounded_share, share_of_records
 from anonspark.core.labels import _date_label
-from anonspark.core.rounded_shares import rounded_share
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import AnonsparkError
 from anonspark.layers.evaluate.gates import Drift, GateResult
@@ -34,28 +33,30 @@ from anonspark.layers.prepare.unit_counts import count_units, has_units, satisfi
 from anonspark.layers.publish.file_assignment import MoreThan, _LargeClasses
 from anonspark.pipeline.rounds import Residual
 from anonspark.pipeline.warnings.published_values import published_value_warnings
-from anonspark.pipeline.warnings.settings import blank_row_warnings, dropped_record_warnings
+from anonspark.pipeline.warnings.release_warning import blank_row_warnings, dropped_record_warnings
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
 from anonspark.presentation.release import _records
 from anonspark.profiling import draft
-from anonspark.profiling.counting import _Totals
+from anonspark.profiling.counting import _measured, _Totals
 from anonspark.profiling.draft import Answers
-from anonspark.profiling.uniqueness import _measured
 from anonspark.release.class_bounds import Bounds, BoundsReader
 from anonspark.release.regions import read_regions
-from anonspark.reporting.axes import numbers_axis
 from anonspark.reporting.bins import Bins, merge_bins
-from anonspark.reporting.class_sizes import size_bins
-from anonspark.reporting.disclosure import Disclosure
-from anonspark.reporting.groups import plan_groups
-from anonspark.reporting.marginals import OrderedLabels, ordered_marginal
+from anonspark.reporting.evidence import Disclosure
+from anonspark.reporting.marginals import OrderedLabels, numbers_axis, ordered_marginal, plan_groups
 from anonspark.reporting.original import BinCounts
-from anonspark.sharing.coding.comparing import is_at_least
-from anonspark.sharing.ledger.coalitions import list_coalitions
-from anonspark.sharing.ledger.joint_classes import Demand, MembersOf, Signatures
-from anonspark.sharing.ledger.members import CLASS, sensitive_column
+from anonspark.reporting.risk_sections import size_bins
+from anonspark.sharing.coding.agreement import is_at_least
+from anonspark.sharing.ledger.check import list_coalitions
+from anonspark.sharing.ledger.joint_classes import (
+    CLASS,
+    Demand,
+    MembersOf,
+    Signatures,
+    sensitive_column,
+)
 from anonspark.sharing.pairs.original import _LookUp
-from anonspark.sharing.recipients import preparation
+from anonspark.sharing.recipients import strategy
 from anonspark.sharing.recipients.joint_check import requires_check
 from anonspark.sharing.recipients.nested import _DivideAtoms
 from anonspark.staged.records import Rows
@@ -185,9 +186,9 @@ def rest_of_a_recipient(left: int, *, withheld: int = 7) -> str | None:
         rows_requested=left + withheld, rows_withheld=withheld, open_input=None, described=None
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(preparation, "prepare", lambda *_: None)
+        patch.setattr(strategy, "prepare", lambda *_: None)
         return refused(
-            lambda: preparation.prepare_source(None, configuration("privacy.k=5"), "", making)  # type: ignore[arg-type]
+            lambda: strategy.prepare_source(None, configuration("privacy.k=5"), "", making)  # type: ignore[arg-type]
         )
 
 
@@ -226,7 +227,7 @@ def coalitions(recipients: int, size: int) -> int | None:
     """Return the number of coalitions where six are too many, None if that many are refused."""
     names = [f"r{n}" for n in range(recipients)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("anonspark.sharing.ledger.coalitions.MOST_COALITIONS", 5)
+        patch.setattr("anonspark.sharing.ledger.check.MOST_COALITIONS", 5)
         try:
             return len(list_coalitions(names, public=[], together=[], size=size, of_plan=names))
         except AnonsparkError:

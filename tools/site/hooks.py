@@ -28,7 +28,13 @@ NOTEBOOKS = REPOSITORY / "build" / "notebooks"
 STYLE = Path(__file__).with_name("site.css")
 
 EXAMPLES = REPOSITORY / "build" / "gallery"
-"""Reports that the gallery links to; make site makes them."""
+"""Reports that pages link to; make site makes them."""
+
+RESEARCH = (
+    *("algorithms", "architecture", "extending", "inference", "measured", "models"),
+    *("performance", "reproduction", "rules"),
+)
+"""Pages of the tab Research, which the search shows after those for users."""
 
 SEARCH: dict[str, dict[str, Any]] = {
     "api.md": {"boost": 3},
@@ -36,12 +42,11 @@ SEARCH: dict[str, dict[str, Any]] = {
     "first-release.md": {"boost": 3},
     "install.md": {"boost": 4},
     "operations.md": {"boost": 6},
-    "performance.md": {"exclude": True},
     "report.md": {"boost": 12},
-    "reproduction.md": {"exclude": True},
     "roles-and-criteria.md": {"boost": 12},
+    **{f"{page}.md": {"boost": 0.3} for page in RESEARCH},
 }
-"""What the search is to find first, and the pages of measurements, which it leaves out."""
+"""How much the search prefers a page. Others have 1."""
 
 _LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)#\s]+)")
 

@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from anonspark.cli.command import CONFIGURED, Call, command, loads, of_configuration
-from anonspark.cli.options import ConfigurationPath, Overrides
+from anonspark.cli.command import (
+    CONFIGURED,
+    Call,
+    ConfigurationPath,
+    Overrides,
+    command,
+    loads,
+    of_configuration,
+)
 
 if TYPE_CHECKING:
     from anonspark.config import Configuration
@@ -72,5 +79,5 @@ def arrange(  # noqa: PLR0913 - each parameter is an option of the command
             return configuration.execution.engine, Work((selection,))
         return of_configuration(configuration)
 
-    found = call.load(config, loads(config, overrides), learn, describe, stage="arrange")
-    call.show(found, arrangement_blocks)
+    arrangement = call.load(config, loads(config, overrides), learn, describe, stage="arrange")
+    call.show(arrangement, arrangement_blocks)

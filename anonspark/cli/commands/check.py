@@ -7,14 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.command import CONFIGURED, Call, command, loads, of_configuration
-from anonspark.cli.options import ConfigurationPath, Overrides
+from anonspark.cli.command import (
+    CONFIGURED,
+    Call,
+    ConfigurationPath,
+    Overrides,
+    command,
+    loads,
+    of_configuration,
+)
 
 if TYPE_CHECKING:
     from anonspark.config import Configuration
     from anonspark.engine.choice import Choice, EngineName, Work
     from anonspark.engine.protocol import Engine
-    from anonspark.layers.partition.lattice.search import LookedAt
+    from anonspark.layers.partition.lattice.search import NodePreview
     from anonspark.pipeline.plan import Checked, Plan
 
 _NODES = (
@@ -56,20 +63,9 @@ def check(
         "rows_to_drop": checked.rows_dropped,
         "missing": checked.missing,
         "coding": coding and {"name": coding.name, "fingerprint": coding.fingerprint},
-        "warnings": [one.as_dict() for one in checked.warnings],
+        "warnings": [warning.as_dict() for warning in checked.warnings],
     }
     call.show(document, lambda _: checked_blocks(config, checked))
-
-
-@command(*CONFIGURED)
-def plan(
-    call: Call,
-    config: ConfigurationPath,
-    overrides: Overrides = None,
-    nodes: Annotated[bool, typer.Option("--nodes", help=_NODES)] = False,
-) -> None:
-    """Show what a run would do, as check --plan does."""
-    _show_plan(call, config, overrides, nodes=nodes)
 
 
 def _show_plan(call: Call, config: ConfigurationPath, overrides: Overrides, *, nodes: bool) -> None:
@@ -78,25 +74,25 @@ def _show_plan(call: Call, config: ConfigurationPath, overrides: Overrides, *, n
 
     def look_ahead(
         engine: Engine, configuration: Configuration
-    ) -> tuple[Plan, list[LookedAt] | None]:
-        from anonspark.pipeline.plan import look_at_nodes, plan_run, require_lattice
+    ) -> tuple[Plan, list[NodePreview] | None]:
+        from anonspark.pipeline.plan import plan_run, preview_nodes, require_lattice
 
         if nodes:
             require_lattice(configuration)
         planned = plan_run(engine, configuration, call.progress)
-        return planned, look_at_nodes(engine, configuration, call.progress) if nodes else None
+        return planned, preview_nodes(engine, configuration, call.progress) if nodes else None
 
     def describe(configuration: Configuration) -> tuple[EngineName, Work]:
         # Before any engine starts, which would be a reason by itself.
-        wanted = of_configuration(configuration)
-        chosen.append(choose_engine(*wanted, call.master))
-        return wanted
+        work = of_configuration(configuration)
+        chosen.append(choose_engine(*work, call.master))
+        return work
 
     chosen: list[Choice] = []
     planned, looked_at = call.load(config, loads(config, overrides), look_ahead, describe)
     engines = [{"name": choice.name, "reason": choice.reason} for choice in chosen]
     more: dict[str, object] = {"engine": engines[0] if engines else None}
     if looked_at is not None:
-        more["best_nodes"] = [asdict(one) for one in looked_at]
+        more["best_nodes"] = [asdict(node) for node in looked_at]
     engine = "".join(f"{choice.name}, because {choice.reason}" for choice in chosen)
     call.show(planned, lambda _: plan_blocks(planned, looked_at, engine), **more)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.command import CONFIGURED, Call, command, of_configuration
-from anonspark.cli.options import Overrides
+from anonspark.cli.command import CONFIGURED, Call, Overrides, command, of_configuration
 
 if TYPE_CHECKING:
     from anonspark.comparison.grid import Grid
@@ -47,12 +46,12 @@ def compare(
     """
     from anonspark.comparison.grid import load_comparison
 
-    def run_cells(engine: Engine, wanted: Grid) -> tuple[Grid, Comparison]:
+    def run_cells(engine: Engine, grid: Grid) -> tuple[Grid, Comparison]:
         from anonspark.comparison.runner import compare as run_grid
 
-        return wanted, run_grid(engine, wanted, call.progress)
+        return grid, run_grid(engine, grid, call.progress)
 
-    wanted, comparison = call.load(
+    chosen, comparison = call.load(
         grid, lambda read: load_comparison(grid, overrides or (), read), run_cells, _of_grid
     )
     document: dict[str, object] = {
@@ -60,9 +59,9 @@ def compare(
         "cells": comparison.rows,
         "notes": comparison.notes,
     }
-    if wanted.trial is not None and comparison.advice is not None:
-        document |= {"refused": wanted.trial.refused, "advice": comparison.advice.as_dict()}
-    call.show(document, lambda _: _blocks(wanted, comparison))
+    if chosen.trial is not None and comparison.advice is not None:
+        document |= {"refused": chosen.trial.refused, "advice": comparison.advice.as_dict()}
+    call.show(document, lambda _: _blocks(chosen, comparison))
 
 
 def _blocks(grid: Grid, comparison: Comparison) -> Iterator[Block]:

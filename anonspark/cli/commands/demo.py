@@ -1,4 +1,4 @@
-"""The commands ``anonspark demo`` and ``generate``."""
+"""The command ``anonspark demo``."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anonspark.cli.command import Call, command
-from anonspark.cli.engine_runner import work_with_spark
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from anonspark.engine.protocol import Engine
-    from anonspark.engine.spark.engine import SparkEngine
     from anonspark.pipeline.context import Release
     from anonspark.presentation.terminal import Block
 
@@ -37,7 +35,7 @@ def demo(
     def generate_and_anonymize(engine: Engine) -> tuple[Path, Release, Shown | None]:
         import pyarrow.parquet as pq
 
-        from anonspark.demo.demo import find_class, prepare_demo
+        from anonspark.demo.people import find_class, prepare_demo
         from anonspark.pipeline.run import run as run_pipeline
         from anonspark.release.manifest import read_manifest
         from anonspark.release.regions import published_attributes
@@ -79,24 +77,3 @@ def demo(
 
     document = {"configuration": str(path), "path": release.path, "summary": release.summary}
     call.show(document, blocks)
-
-
-@command("master", "as_json", "quiet")
-def generate(
-    call: Call,
-    rows: Annotated[int, typer.Option(help="People to generate.")],
-    out: Annotated[str, typer.Option(help="Directory to write to. Must not exist.")],
-    seed: Annotated[int, typer.Option(help="Another seed makes other people.")] = 0,
-    format: Annotated[str, typer.Option(help="parquet, csv, orc or json.")] = "parquet",
-) -> None:
-    """Write a table of invented people, of any size, in parallel."""
-
-    def write(engine: SparkEngine) -> None:
-        from anonspark.demo.people import write_people
-
-        with call.progress.stage("generate people", rows=rows):
-            write_people(engine.session, rows, out, seed, format)
-
-    work_with_spark(call.master, write)
-    document = {"rows": rows, "path": out, "format": format}
-    call.say(document, f"{rows:,} people at {out}")

@@ -37,7 +37,7 @@ def doctor(call: Call) -> None:
         "processors": str(len(os.sched_getaffinity(0))),
         "memory": f"{available_memory() / 2**30:.1f} GiB",
     }
-    call.say(dict(table), *(f"{name:<11} {found}" for name, found in table.items()))
+    call.say(dict(table), *(f"{name:<11} {value}" for name, value in table.items()))
     if problems:
         raise EnvironmentProblem(". ".join(problems))
 

@@ -50,7 +50,7 @@ SampleRows = Annotated[
 SampleSeed = Annotated[int, typer.Option("--seed", help="Draw another sample.")]
 
 
-def parsed_options(given: Sequence[str] | None, option: str = "--option") -> dict[str, str]:
+def parsed_options(words: Sequence[str] | None, option: str = "--option") -> dict[str, str]:
     """Return options by their names.
 
     Raises
@@ -58,13 +58,13 @@ def parsed_options(given: Sequence[str] | None, option: str = "--option") -> dic
     ConfigurationError
         If one has no value.
     """
-    found = {}
-    for one in given or ():
-        name, equals, value = one.partition("=")
+    options = {}
+    for word in words or ():
+        name, equals, value = word.partition("=")
         if not equals or not name:
-            raise ConfigurationError(f"{option}: found {one!r}. Expected NAME=VALUE. Correct it")
-        found[name] = value
-    return found
+            raise ConfigurationError(f"{option}: found {word!r}. Expected NAME=VALUE. Correct it")
+        options[name] = value
+    return options
 
 
 @command(*WITH_ENGINE)
@@ -94,21 +94,21 @@ def profile(  # noqa: PLR0913 - each parameter is an option of the command
         from anonspark.profiling.page import write_page
         from anonspark.profiling.profile import profile_table
 
-        found = profile_table(
+        result = profile_table(
             engine, source, call.progress, k=k, sample=sample, seed=seed, show_values=show_values
         )
         if html is not None:
-            write_page(engine.files, html, found)
-        return found
+            write_page(engine.files, html, result)
+        return result
 
     found = call.work(look, work=source.work)
 
-    def blocks(found: Profile) -> Iterator[Block]:
+    def blocks(seen: Profile) -> Iterator[Block]:
         from anonspark.presentation.blocks import Text
-        from anonspark.profiling.card import profile_card
+        from anonspark.profiling.page import profile_card
 
-        yield profile_card(found.source.path, found)
-        yield Text(f"Next: anonspark init {shlex.quote(found.source.path)}")
+        yield profile_card(seen.source.path, seen)
+        yield Text(f"Next: anonspark init {shlex.quote(seen.source.path)}")
         if html is not None:
             yield Text(f"Page: {html}")
 
@@ -149,14 +149,15 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
         )
     with call.progress.stage("look at the data"):
         from anonspark.pipeline.repeats import key_texts
-        from anonspark.profiling.draft import Answers, draft_configuration
-        from anonspark.profiling.source import find_source
-        from anonspark.profiling.writing import (
+        from anonspark.profiling.draft import (
+            Answers,
             default_output,
             default_path,
+            draft_configuration,
             require_new,
             write_draft,
         )
+        from anonspark.profiling.source import find_source
 
         path = out or default_path(data)
         require_new(path)

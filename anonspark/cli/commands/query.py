@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.command import WITH_ENGINE, Call, command
-from anonspark.cli.options import hierarchy_files
-from anonspark.cli.printing import print_csv, print_json
+from anonspark.cli.command import WITH_ENGINE, Call, command, hierarchy_files, print_csv, print_json
 
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
@@ -34,7 +32,7 @@ def query(
 ) -> None:
     """Count records that meet a condition, with certain bounds."""
     from anonspark.cli.display import answer_blocks
-    from anonspark.reading.hierarchies import OPTION
+    from anonspark.reading.attributes import OPTION
     from anonspark.reading.published import open_published
     from anonspark.reading.questions import UnquotedNameError, parse_assignments, parse_question
 

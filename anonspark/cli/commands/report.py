@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.command import WITH_ENGINE, Call, command
-from anonspark.cli.options import Holdout, Sign
+from anonspark.cli.command import WITH_ENGINE, Call, Holdout, Sign, command
 
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
@@ -56,9 +55,9 @@ def report_release(
         learned = {"target": target, "holdout": holdout}
         return write(engine, output, original, out, decision=decision, key=sign, **learned)
 
-    made = call.work(make, output, original, holdout, stage="report")
-    call.say({"report": made.path, "holds": made.holds}, f"Report: {made.path}")
-    if not made.holds:
+    path = call.work(make, output, original, holdout, stage="report")
+    call.say({"report": path.path, "holds": path.holds}, f"Report: {path.path}")
+    if not path.holds:
         logging.getLogger("anonspark").warning(
             "%s: the guarantee does not hold. Expected a release that keeps what was required. "
             "The report shows what failed, and anonspark verify lists all of it. Do not use the "
@@ -79,8 +78,7 @@ def history(
     """Show the trend of all runs."""
 
     def read(engine: Engine) -> list[Night]:
-        from anonspark.reporting.history_page import write_history
-        from anonspark.reporting.nights import read_nights
+        from anonspark.reporting.nights import read_nights, write_history
 
         nights = read_nights(engine, directory)
         if html is not None:
@@ -97,7 +95,7 @@ def history(
         if html is not None:
             yield Text(f"Page: {html}")
 
-    call.show([one.as_dict() for one in nights], blocks)
+    call.show([night.as_dict() for night in nights], blocks)
 
 
 @command(*WITH_ENGINE)
@@ -124,4 +122,4 @@ def evaluate(
         return measure_utility(engine, release, original, target, holdout)
 
     utility = call.work(measure, release, original, holdout, stage="evaluate")
-    call.show(utility, lambda found: [utility_card("", found)])
+    call.show(utility, lambda measured: [utility_card("", measured)])

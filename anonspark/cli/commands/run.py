@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.command import CONFIGURED, Call, command, loads
+from anonspark.cli.command import (
+    CONFIGURED,
+    Call,
+    ConfigurationPath,
+    Overrides,
+    Resume,
+    RunId,
+    Sign,
+    command,
+    loads,
+    with_key,
+)
 from anonspark.cli.engine_runner import EndedError
-from anonspark.cli.options import ConfigurationPath, Overrides, Resume, RunId, Sign, with_key
 from anonspark.errors import AnonsparkError
 
 if TYPE_CHECKING:
@@ -113,6 +123,6 @@ def _show_run(call: Call, release: Release, *, details: bool, has_report: bool =
         "privacy": release.privacy,
         "seconds": release.seconds,
         "unpublished": release.unpublished,
-        "warnings": [one.as_dict() for one in release.warnings],
+        "warnings": [warning.as_dict() for warning in release.warnings],
     }
     call.show(document, blocks)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from anonspark.cli.printing import print_json
+from anonspark.cli.command import print_json
 
 
 def schema(

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.command import WITH_ENGINE, Call, command
-from anonspark.cli.options import Details
-from anonspark.cli.printing import print_text
+from anonspark.cli.command import WITH_ENGINE, Call, Details, command, print_text
 
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
@@ -42,9 +40,9 @@ def show(
         manifest = read_manifest(engine.files, release)
         return manifest, None if yaml else audit_release(engine, release)
 
-    manifest, found = call.work(read, release, stage="show")
+    manifest, proof = call.work(read, release, stage="show")
     text = configuration_text(manifest)
-    if found is None:
+    if proof is None:
         print_text(text)
         return
     path = release.rstrip("/")
@@ -56,16 +54,16 @@ def show(
         ]
     more = {"configuration": manifest.configuration, "again": again}
     lines = [*text.splitlines(), "", *again]
-    call.show(found, lambda one: _blocks(one, manifest, lines, details=details), **more)
-    found.require()
+    call.show(proof, lambda shown: _blocks(shown, manifest, lines, details=details), **more)
+    proof.require()
 
 
 def _blocks(
-    found: Verification, manifest: Manifest, lines: list[str], *, details: bool
+    proof: Verification, manifest: Manifest, lines: list[str], *, details: bool
 ) -> Iterator[Block]:
     from anonspark.presentation.blocks import Text
     from anonspark.presentation.verification import verification_card
 
-    yield verification_card(f"{found.release} ({manifest.run_id})", found, details=details)
+    yield verification_card(f"{proof.release} ({manifest.run_id})", proof, details=details)
     yield Text("Configuration, and how to make the release again if you can", "strong")
     yield from map(Text, lines)

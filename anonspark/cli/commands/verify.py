@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.command import WITH_ENGINE, Call, command, loads
-from anonspark.cli.options import Details
+from anonspark.cli.command import WITH_ENGINE, Call, Details, command, loads
 from anonspark.errors import ConfigurationError
 
 if TYPE_CHECKING:

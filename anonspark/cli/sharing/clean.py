@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.command import CONFIGURED, Call, command, loads, of_configuration
-from anonspark.cli.options import ConfigurationPath, Overrides
+from anonspark.cli.command import (
+    CONFIGURED,
+    Call,
+    ConfigurationPath,
+    Overrides,
+    command,
+    loads,
+    of_configuration,
+)
 
 if TYPE_CHECKING:
     from anonspark.config import Configuration
@@ -54,16 +61,16 @@ def clean(
         staging_path = loaded.execution.staging_path
         places = find_stagings(files, loaded.output.path, staging_path)
         return loaded.output.path, [
-            (place.private, remove_staging(files, place))
-            for place in places
-            if only in (None, place.run_id)
+            (staging.private, remove_staging(files, staging))
+            for staging in places
+            if only in (None, staging.run_id)
         ]
 
     stage = "remove what was left"
-    output, found = call.load(config, load, remove, describe, stage=stage)
-    folders = [{"path": path, "removed": removed} for path, removed in found]
-    kept = "kept: a process of this machine is at work on it:"
-    lines = [f"{'removed' if removed else kept} {path}" for path, removed in found]
+    output, freed = call.load(config, load, remove, describe, stage=stage)
+    folders = [{"path": path, "removed": removed} for path, removed in freed]
+    in_use = "kept: a process of this machine is at work on it:"
+    lines = [f"{'removed' if removed else in_use} {path}" for path, removed in freed]
     call.say(
         {"output": output, "found": folders}, *(lines or [f"No run left anything next to {output}"])
     )

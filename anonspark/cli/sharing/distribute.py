@@ -6,14 +6,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.command import CONFIGURED, WITH_ENGINE, Call, command
-from anonspark.cli.options import Overrides, Resume, RunId, Sign, with_key
+from anonspark.cli.command import (
+    CONFIGURED,
+    WITH_ENGINE,
+    Call,
+    Overrides,
+    Resume,
+    RunId,
+    Sign,
+    command,
+    with_key,
+)
 
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
     from anonspark.sharing.holders.union import Union
+    from anonspark.sharing.recipients.card import PlanPreview
     from anonspark.sharing.recipients.distribute import Distribution
-    from anonspark.sharing.recipients.dry_run import PlanLook
     from anonspark.sharing.recipients.plan import Plan as RecipientsPlan
 
 
@@ -47,22 +56,22 @@ def distribute(  # noqa: PLR0913 - each parameter is an option of the command
     progress = call.progress
     signed = with_key(overrides, sign, 'set."output.signing_key"')
 
-    def carry_out(engine: Engine, wanted: RecipientsPlan) -> PlanLook | Distribution:
+    def carry_out(engine: Engine, read: RecipientsPlan) -> PlanPreview | Distribution:
+        from anonspark.sharing.recipients.card import preview_plan
         from anonspark.sharing.recipients.distribute import distribute as carry
-        from anonspark.sharing.recipients.dry_run import look_at_plan
 
         if look:
-            return look_at_plan(engine, wanted, progress=progress)
-        given = carry(engine, wanted, run_id=run_id, resume=resume, progress=progress)
+            return preview_plan(engine, read, progress=progress)
+        done = carry(engine, read, run_id=run_id, resume=resume, progress=progress)
         if report:
             from anonspark.reporting.build_report import report_run
 
-            for one in wanted.recipients:
-                with progress.stage(f"report of {one.name}"):
-                    report_run(engine, one.configuration, given.releases[one.name].verified)
-        return given
+            for asked in read.recipients:
+                with progress.stage(f"report of {asked.name}"):
+                    report_run(engine, asked.configuration, done.releases[asked.name].verified)
+        return done
 
-    found = call.load(
+    result = call.load(
         plan,
         lambda read: load_plan(plan, signed, only or (), read),
         carry_out,
@@ -70,7 +79,7 @@ def distribute(  # noqa: PLR0913 - each parameter is an option of the command
     )
     from anonspark.sharing.recipients.card import distribution_blocks
 
-    call.show(found, distribution_blocks)
+    call.show(result, distribution_blocks)
 
 
 @command(*WITH_ENGINE)
@@ -112,7 +121,7 @@ def union(
             key=sign,
         )
 
-    made = call.work(make, *releases, written=(out,))
+    result = call.work(make, *releases, written=(out,))
     from anonspark.sharing.holders.card import union_blocks
 
-    call.show(made, union_blocks)
+    call.show(result, union_blocks)

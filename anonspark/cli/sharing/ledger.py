@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anonspark.cli.command import Call, Common, command
-from anonspark.cli.usage import help_without_command
+from anonspark.cli.command import Call, Common, command, help_without_command
 from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.foreign_text import visible
 
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
     from anonspark.presentation.terminal import Block
     from anonspark.sharing.ledger.budget import Budget
     from anonspark.sharing.ledger.check import LedgerCheck
+    from anonspark.sharing.ledger.events import LedgerRelease
     from anonspark.sharing.ledger.ledger import Ledger
-    from anonspark.sharing.ledger.releases import LedgerRelease
 
 ledger = typer.Typer(
     name="ledger",
@@ -77,20 +76,20 @@ def init(
     """Make a ledger in an empty directory."""
     from pathlib import Path as LocalPath
 
-    from anonspark.sharing.ledger.key import make_key, read_key
+    from anonspark.sharing.ledger.chain import make_key, read_key
     from anonspark.sharing.ledger.ledger import init_ledger
 
     columns = _names("--subject", subject)
     records = _names("--record", record) if record else []
-    made = not LocalPath(key_file).exists()
-    key = make_key(key_file) if made else read_key(key_file, "--key-file")
+    is_new = not LocalPath(key_file).exists()
+    key = make_key(key_file) if is_new else read_key(key_file, "--key-file")
 
     def make(engine: Engine) -> Ledger:
         return init_ledger(engine.files, path, key, columns, records)
 
     ledger_made = call.work(make, written=(path,))
     lines = [f"Ledger: {ledger_made.layout.path}. Key {key.fingerprint}"]
-    if made:
+    if is_new:
         lines.append(
             f"A new key is in {key_file}: keep a copy in another place, because without it "
             f"nothing can be added"
@@ -115,8 +114,8 @@ def show(
         budgets = _budgets(engine, path, dataset) if recipient is None else []
         if budgets:
             return budgets, []
-        found = open_ledger(engine.files, path).releases.values()
-        return [], [one for one in found if recipient in (None, one.recipient)]
+        listed = open_ledger(engine.files, path).releases.values()
+        return [], [item for item in listed if recipient in (None, item.recipient)]
 
     budgets, releases = call.work(read, written=(path,))
     if budgets:
@@ -137,22 +136,22 @@ def _budgets(engine: Engine, path: str, dataset: str | None) -> list[Budget]:
             "--dataset: found what is no name of a data set. Expected letters, digits, dots, "
             "hyphens and underscores. Correct it"
         )
-    place = engine.files.qualified(path).rstrip("/")
-    places = [f"{place}/{dataset}"] if dataset is not None else budgets_below(engine.files, place)
-    found = [one for own in places if (one := read_budget(engine.files, own)) is not None]
-    if dataset is not None and not found:
+    root = engine.files.qualified(path).rstrip("/")
+    places = [f"{root}/{dataset}"] if dataset is not None else budgets_below(engine.files, root)
+    spent = [item for file in places if (item := read_budget(engine.files, file)) is not None]
+    if dataset is not None and not spent:
         raise ConfigurationError(
             f"--dataset: found no ledger at {places[0]}. Expected one that anonspark select or run "
             "made. Check path and name"
         )
-    return found
+    return spent
 
 
 def _blocks(budgets: list[Budget], releases: list[LedgerRelease]) -> Iterator[Block]:
     from anonspark.sharing.ledger.card import budget_blocks, release_blocks
 
-    for one in budgets:
-        yield from budget_blocks(one)
+    for item in budgets:
+        yield from budget_blocks(item)
     if not budgets:
         yield from release_blocks(releases, datetime.now(UTC).date())
 
@@ -220,18 +219,18 @@ def check(  # noqa: PLR0913 - each parameter is an option of the command
                 opened.events.remember(older=True)
         return checked
 
-    found = call.work(look, written=(path,))
-    if isinstance(found, list):
+    sets = call.work(look, written=(path,))
+    if isinstance(sets, list):
         # Whatever is wrong with one has been raised when it was read.
-        result = {"holds": True, "datasets": [one.name for one in found]}
+        result = {"holds": True, "datasets": [item.name for item in sets]}
         entries = "{0.name}: {1:,} entries, which follow from one another"
-        call.say(result, *(entries.format(one, len(one.entries)) for one in found))
+        call.say(result, *(entries.format(item, len(item.entries)) for item in sets))
         return
 
     names = ("holds", "problems", "releases", "coalitions")
-    call.show({name: getattr(found, name) for name in names}, lambda _: check_blocks(found))
-    if not found.holds:
-        raise GuaranteeError("\n".join(found.problems))
+    call.show({name: getattr(sets, name) for name in names}, lambda _: check_blocks(sets))
+    if not sets.holds:
+        raise GuaranteeError("\n".join(sets.problems))
 
 
 @ledger.command(
@@ -277,15 +276,15 @@ def unlock(
         opened = open_ledger(engine.files, path)
         return opened.layout.lock, read_lock(engine.files, opened.layout)
 
-    place, found = call.work(held, written=(path,))
-    if found is None:
-        call.say({}, f"No process holds {place}")
+    at, owner = call.work(held, written=(path,))
+    if owner is None:
+        call.say({}, f"No process holds {at}")
         return
     holder = (
-        f"run {found.get('run_id', 'of an unknown id')} on host {found.get('host', 'unknown')}, "
-        f"since {found.get('time', 'an unknown time')}"
+        f"run {owner.get('run_id', 'of an unknown id')} on host {owner.get('host', 'unknown')}, "
+        f"since {owner.get('time', 'an unknown time')}"
     )
-    if not yes and not typer.confirm(visible(f"{place} is held by {holder}. Is it dead for sure?")):
+    if not yes and not typer.confirm(visible(f"{at} is held by {holder}. Is it dead for sure?")):
         return
-    call.work(lambda engine: engine.files.delete(place), written=(path,))
-    call.say({}, f"Removed {place}")
+    call.work(lambda engine: engine.files.delete(at), written=(path,))
+    call.say({}, f"Removed {at}")

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.command import CONFIGURED, Call, command, of_configuration
-from anonspark.cli.options import ConfigurationPath, Overrides, RunId
+from anonspark.cli.command import (
+    CONFIGURED,
+    Call,
+    ConfigurationPath,
+    Overrides,
+    RunId,
+    command,
+    of_configuration,
+)
 
 if TYPE_CHECKING:
     from anonspark.engine.choice import EngineName, Work
@@ -45,7 +52,7 @@ def select_attributes(
 
         return look_ahead(engine, settings) if dry_run else select(engine, settings, run_id=run_id)
 
-    found = call.load(
+    selection = call.load(
         config,
         lambda read: load_selection(config, overrides or (), read),
         choose,
@@ -54,4 +61,4 @@ def select_attributes(
     )
     from anonspark.sharing.selection.card import selection_card
 
-    call.show(found, lambda found: [selection_card(found)])
+    call.show(selection, lambda selection: [selection_card(selection)])

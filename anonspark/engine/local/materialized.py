@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anonspark.engine.local.running import Runner, Source
-from anonspark.engine.local.spill import Memory, Shelf, Waiting
+from anonspark.engine.local.spill import Memory, SpillStore, StoredBatch
 from anonspark.engine.tasks import Batches
 
 Owners = Callable[[pa.RecordBatch], npt.NDArray[np.integer]]
@@ -49,8 +49,8 @@ class Stage:
         self._owners = owners
         self._tasks = tasks
         self._together = together
-        self._shelf = Shelf(memory)
-        self._waiting: list[list[Waiting]] | None = None
+        self._store = SpillStore(memory)
+        self._waiting: list[list[StoredBatch]] | None = None
         self._rows: list[int] = []
         self._is_one = False
         self._turn = RLock()
@@ -62,7 +62,7 @@ class Stage:
                 return
             sources = self._upstream()
             tasks = len(sources) if self._tasks is None else self._tasks
-            waiting: list[list[Waiting]] = [[] for _ in range(tasks)]
+            waiting: list[list[StoredBatch]] = [[] for _ in range(tasks)]
             rows = [0] * tasks
             # In the order of the tasks that made them, whichever was done first.
             put = self._put if len(sources) > 1 or not self._together else self._put_together
@@ -74,21 +74,21 @@ class Stage:
             self._waiting, self._rows = waiting, rows
             self._is_one = list(map(len, outputs)) == [1]
 
-    def _put(self, number: int, batches: Batches) -> list[tuple[int, int, Waiting]]:
+    def _put(self, number: int, batches: Batches) -> list[tuple[int, int, StoredBatch]]:
         if self._owners is None:
-            return [(number, len(batch), self._shelf.put(batch)) for batch in batches if len(batch)]
+            return [(number, len(batch), self._store.put(batch)) for batch in batches if len(batch)]
         return [
-            (owner, len(rows), self._shelf.put(rows))
+            (owner, len(rows), self._store.put(rows))
             for batch in batches
             for owner, rows in divided(batch, self._owners(batch))
         ]
 
-    def _put_together(self, number: int, batches: Batches) -> list[tuple[int, int, Waiting]]:
+    def _put_together(self, number: int, batches: Batches) -> list[tuple[int, int, StoredBatch]]:
         received = list(batches)
         if self._owners is None or len(received) != 1 or not 0 < len(received[0]) <= self._together:
             return self._put(number, iter(received))
         ordered = received[0].take(pa.array(np.argsort(self._owners(received[0]), kind="stable")))
-        return [(0, len(ordered), self._shelf.put(ordered))]
+        return [(0, len(ordered), self._store.put(ordered))]
 
     @property
     def rows(self) -> list[int]:
@@ -122,7 +122,7 @@ class Stage:
         """Free the rows. Who asks for them afterwards has them made anew."""
         with self._turn:
             self._waiting = None
-            self._shelf.clear()
+            self._store.clear()
 
 
 def divided(

@@ -10,7 +10,7 @@ from typing import IO
 
 import pyarrow as pa
 
-Waiting = Callable[[], pa.RecordBatch]
+StoredBatch = Callable[[], pa.RecordBatch]
 """Returns a batch that was put somewhere."""
 
 
@@ -40,7 +40,7 @@ class Memory:
             self._free += size
 
 
-class Shelf:
+class SpillStore:
     """A place for batches, of any thread.
 
     On disk they are in a file without a name, in the folder for temporary files (``TMPDIR``): its
@@ -57,7 +57,7 @@ class Shelf:
         self._file: IO[bytes] | None = None
         self._turn = threading.Lock()
 
-    def put(self, batch: pa.RecordBatch) -> Waiting:
+    def put(self, batch: pa.RecordBatch) -> StoredBatch:
         """Put a batch here, and return who brings it back."""
         size = batch.nbytes
         if self._memory.take(size):

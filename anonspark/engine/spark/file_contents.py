@@ -8,7 +8,7 @@ with its own file systems and credentials, and tasks come about as with every ot
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -19,7 +19,14 @@ from pyarrow import parquet
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from anonspark.engine.data_files import DataFile, DataFiles, FileSchemas, listed_files
+from anonspark.engine.data_files import (
+    DataFile,
+    DataFiles,
+    FileSchemas,
+    folders_of,
+    listed_files,
+    typed_folders,
+)
 from anonspark.engine.files import Files, FilesError, literal
 from anonspark.engine.local.columnar_files import open_orc, reads_of
 from anonspark.engine.parquet_encoding import nullable
@@ -32,10 +39,14 @@ from anonspark.engine.spark.settings import parquet_settings, sizes_of_tasks
 from anonspark.engine.struct_fields import struct_fields
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.file_types import is_read_as
-from anonspark.engine.values.whole_files import decode_file
+from anonspark.engine.values.whole_files import Share, decode_file
 
 LARGEST_FILE = 128 * 2**20
-"""Bytes of a file. A task holds it about four times: in Java, on the way, and in Python."""
+"""Bytes of a file that one task takes as a whole.
+
+It holds it about four times: in Java, on the way, and in Python. Of larger files on a disk that all
+tasks reach a task reads row groups, a buffer of each column at a time.
+"""
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -68,6 +79,8 @@ class SourceFiles:
     paths : sequence of str
     options : mapping of str to str
         Of the format.
+    markers : sequence of str
+        Texts that mean missing.
     level : int
         Of the log's line that says why rows are handed over. The reason may be sizes, which
         ``select`` shows only to those who debug.
@@ -76,6 +89,7 @@ class SourceFiles:
     files: FileSchemas | None = None
     paths: Sequence[str] = ()
     options: Mapping[str, str] = field(default_factory=dict)
+    markers: Sequence[str] = ()
     level: int = logging.DEBUG
 
     def select(self, frame: DataFrame, columns: Mapping[str, str]) -> PythonStage | None:
@@ -90,27 +104,85 @@ class SourceFiles:
         """
         schema = arrow_schema(frame.schema)
         chosen = pa.schema(map(schema.field, dict.fromkeys(columns.values())))
-        session = frame.sparkSession
-        reason = find_reason_for_rows(session, self.files, self.options, chosen)
-        if reason is None and self._are_as_they_were(session):
-            files = session.read.format("binaryFile").options(**self.options).load(list(self.paths))
-            decode = DecodeParquet(chosen)
-            contents = files.select("content", "path")
-            return PythonStage(contents, decode, chosen, decode.select, lambda: frame).select(
-                columns
-            )
-        # Spark says so of those that it listed.
-        reason = reason or "files that changed since the table was opened"
-        _LOGGER.log(self.level, "the input is handed over row by row, because of %s", reason)
-        return None
+        session, names = frame.sparkSession, self.files.folders if self.files else ()
+        stored = pa.schema([column for column in chosen if column.name not in names])
+        reason = find_reason_for_rows(session, self.files, self.options, stored)
+        listed = [] if reason else listed_files(files_of(session), self.paths)
+        if reason is None and not self._are_as_they_were(listed):
+            # Spark says so of those that it listed.
+            reason = "files that changed since the table was opened"
+        missing = dict.fromkeys(names, frozenset[str]())
+        for name in missing.keys() & set(schema.names) if reason is None else ():
+            texts = {file.folders.get(name) for file in listed}
+            data_type, missing[name] = typed_folders(texts, self.markers)
+            if schema.field(name).type != data_type:
+                reason = "columns that are names of folders"
+        if names and any(list(file.folders) != list(names) for file in listed):
+            reason = reason or "columns that are names of folders"
+        if reason is not None:
+            _LOGGER.log(self.level, "the input is handed over row by row, because of %s", reason)
+            return None
 
-    def _are_as_they_were(self, session: SparkSession) -> bool:
+        def contents() -> DataFrame:
+            files = session.read.format("binaryFile").options(**self.options)
+            return files.load(list(self.paths))
+
+        decode = DecodeParquet(chosen, folders=missing)
+        return decoded(session, listed, contents, decode, lambda: frame).select(columns)
+
+    def _are_as_they_were(self, listed: Sequence[DataFile]) -> bool:
         """Return whether the files are there in their sizes, for Spark lists them again."""
         if not isinstance(self.files, ParquetFooters):
             return False
-        listed = {file.address: file.bytes for file in listed_files(files_of(session), self.paths)}
+        bytes_of_file = {file.address: file.bytes for file in listed}
         sizes = zip(self.files.files, self.files.sizes, strict=True)
-        return all(listed.get(file) == size for file, size in sizes)
+        return all(bytes_of_file.get(file) == size for file, size in sizes)
+
+
+def decoded(
+    session: SparkSession,
+    files: Sequence[DataFile],
+    contents: Callable[[], DataFrame],
+    decode: DecodeParquet,
+    rows: Callable[[], DataFrame],
+) -> PythonStage:
+    """Return what Parquet files hold: each as a whole in one task, or some row groups in each.
+
+    Parameters
+    ----------
+    session : SparkSession
+    files : sequence of DataFile
+    contents : callable
+        Returns them as Spark's source ``binaryFile`` reads them.
+    decode : DecodeParquet
+    rows : callable
+        Returns them as Spark reads them.
+    """
+    sizes = [file.bytes for file in files]
+    if max(sizes, default=0) <= largest_whole_file(session, sizes):
+        source = contents().select("content", "path")
+    else:
+        decode = replace(decode, shares=_shares(files, *sizes_of_tasks(session)))
+        tasks = len(decode.shares)
+        source = session.range(0, tasks, 1, tasks).toDF("task")
+    return PythonStage(source, decode, decode.schema, decode.select, rows)
+
+
+def _shares(files: Sequence[DataFile], opening: int, most: int, tasks: int) -> list[list[Share]]:
+    """Return what each task reads, as much as Spark would give it."""
+    total = sum(file.bytes + opening for file in files)
+    of_task = min(most, max(opening, total // tasks))
+    shares: list[list[Share]] = []
+    taken = of_task
+    for file in files:
+        parts = max(round(file.bytes / of_task), 1)
+        for part in range(parts):
+            taken += file.bytes // parts + opening
+            if taken > of_task:
+                shares.append([])
+                taken = file.bytes // parts + opening
+            shares[-1].append(Share(file.address, file.bytes, part, parts))
+    return shares
 
 
 def find_reason_for_rows(
@@ -135,11 +207,11 @@ def find_reason_for_rows(
         return "a table of another kind than Parquet files"
     if odd := sorted(name for name in options if name.lower() not in _HARMLESS):
         return f"input.options.{odd[0]}"
-    if files.folders:
-        return "columns that are names of folders"
     if files.old_calendar and any(pa.types.is_temporal(column.type) for column in columns):
         return "days or times that may be those of an old calendar"
-    if (reason := find_odd_setting(session)) or (reason := find_odd_size(session, files.sizes)):
+    if (reason := find_odd_setting(session)) or (
+        reason := find_odd_size(session, files.sizes, files.files)
+    ):
         return reason
     try:
         # One of each kind, and the one that takes longest.
@@ -161,13 +233,17 @@ def find_odd_setting(session: SparkSession) -> str | None:
     return most if int(session.conf.get(most, None) or LARGEST_FILE) < LARGEST_FILE else None
 
 
-def find_odd_size(session: SparkSession, sizes: Sequence[int]) -> str | None:
-    """Return what of the files' sizes is against reading them as a whole.
+def find_odd_size(
+    session: SparkSession, sizes: Sequence[int], addresses: Sequence[str]
+) -> str | None:
+    """Return what of the files' sizes is against decoding them in tasks of ours.
 
-    A file is read by one task then. See :func:`largest_whole_file`.
+    A file that is not on a disk is read by one task. See :func:`largest_whole_file`.
     """
     if not any(sizes):
         return "a table without files"
+    if all(address.startswith("file:") for address in addresses):
+        return None
     if max(sizes) > LARGEST_FILE:
         return f"a file of more than {LARGEST_FILE // 2**20} MiB"
     if max(sizes) > largest_whole_file(session, sizes):
@@ -264,21 +340,25 @@ def open_own_parquet(spark: SparkSession, path: str) -> PythonStage | None:
         }
         if any("/" in name for name in sizes):
             return None
-        if find_odd_size(spark, [*sizes.values()]) or find_odd_setting(spark):
+        root = files.qualified(path)
+        listed = [DataFile(f"{root}/{name}", size) for name, size in sizes.items()]
+        addresses = [file.address for file in listed]
+        if find_odd_size(spark, [*sizes.values()], addresses) or find_odd_setting(spark):
             return None
         first = min(sizes)
         schema = _own_schema(read_footer(files, f"{path}/{first}", sizes[first]))
-        contents = spark.read.format("binaryFile").load(literal(path)).select("content", "path")
+        if schema is None:
+            return None
+
+        def contents() -> DataFrame:
+            return spark.read.format("binaryFile").load(literal(path))
+
+        def rows() -> DataFrame:
+            return spark.read.schema(spark_schema(schema)).parquet(literal(path))
+
+        return decoded(spark, listed, contents, DecodeParquet(schema, published=True), rows)
     except _FAILURES:
         return None
-    if schema is None:
-        return None
-    decode = DecodeParquet(schema, published=True)
-
-    def rows() -> DataFrame:
-        return spark.read.schema(spark_schema(schema)).parquet(literal(path))
-
-    return PythonStage(contents, decode, schema, decode.select, rows)
 
 
 def _own_schema(footer: parquet.FileMetaData) -> pa.Schema | None:
@@ -346,25 +426,43 @@ class DecodeParquet:
     published : bool
         Whether files are ours: all texts become dictionaries, and what a file lacks is null. Files
         without a byte Spark's reader passes over then, too.
+    folders : mapping of str to frozenset of str
+        The columns that a file's innermost folders name, and the texts that mean missing there.
+    shares : sequence of sequence of Share
+        What each task reads, where values are the numbers of tasks.
     """
 
     schema: pa.Schema
     published: bool = False
+    folders: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    shares: Sequence[Sequence[Share]] = ()
 
     def select(self, names: Sequence[str]) -> DecodeParquet:
         """Return what decodes some of the columns."""
-        return DecodeParquet(pa.schema(map(self.schema.field, names)), self.published)
+        return replace(self, schema=pa.schema(map(self.schema.field, names)))
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield the rows of the files."""
         for batch in batches:
+            if self.shares:
+                for task in batch.column(0).to_pylist():
+                    for share in self.shares[task]:
+                        yield from self._rows(share, share.address)
+                continue
             for content, name in zip(*batch.columns, strict=True):
-                if self.published and not len(content.as_buffer()):
-                    continue
-                yield from decode_file(
-                    content.as_buffer(),
-                    self.schema,
-                    dictionaries=self.published,
-                    complete=not self.published,
-                    name=str(name),
-                )
+                yield from self._rows(content.as_buffer(), str(name))
+
+    def _rows(self, source: pa.Buffer | Share, name: str) -> Batches:
+        if self.published and not (source.bytes if isinstance(source, Share) else source.size):
+            return
+        texts = folders_of(name.split("/")[-1 - len(self.folders) : -1]) or {}
+        types = [self.schema.field(name) for name in self.folders if name in self.schema.names]
+        values = {n: None if text in self.folders[n] else text for n, text in texts.items()}
+        yield from decode_file(
+            source,
+            self.schema,
+            dictionaries=self.published,
+            complete=not self.published,
+            constants=DataFiles((), pa.schema(types)).constants(values),
+            name=name,
+        )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import chain
 from typing import Any
 from urllib.parse import unquote
 
@@ -28,7 +29,13 @@ from anonspark.engine.spark.connect import (
     schema_of_file,
     words_of_footer,
 )
-from anonspark.engine.spark.java_objects import elements_of, java_class
+from anonspark.engine.spark.filesystem import paths_and_sizes
+from anonspark.engine.spark.java_objects import (
+    elements_of_scala,
+    java_class,
+    sequence_of,
+    texts_of,
+)
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.settings import is_of_connect
 from anonspark.engine.values.file_types import FIRST_DAY, FIRST_TIME
@@ -142,10 +149,11 @@ def read_file_schemas(
     if relation is None:
         return None
     kind = _kind(relation)
-    statuses = list(_elements(relation.location().allFiles()))
+    statuses = relation.location().allFiles()
+    listed = paths_and_sizes(statuses)
     if kind == _PARQUET:
-        return _of_parquet(spark, relation, sorted(statuses, key=_path_of))
-    files = [_path_of(status) for status in statuses]
+        return _of_parquet(spark, relation, statuses, listed)
+    files = [file for file, _ in listed]
     of_format: Mapping[str, Callable[[], list[str]]] = {
         _ORC: lambda: _of_orc(spark, relation, statuses),
         _AVRO: lambda: [
@@ -187,10 +195,6 @@ def _relation(table: DataFrame) -> Any:
     return relation if relation.getClass().getSimpleName() == "HadoopFsRelation" else None
 
 
-def _path_of(status: Any) -> str:
-    return str(status.getPath().toString())
-
-
 def _kind(relation: Any) -> str:
     return str(relation.fileFormat().getClass().getSimpleName())
 
@@ -201,13 +205,6 @@ def _schema_of(described: str) -> pa.Schema:
 
 def _folders_of(relation: Any) -> list[str]:
     return list(relation.partitionSchema().fieldNames())
-
-
-def _elements(sequence: Any) -> Iterator[Any]:
-    """Yield the elements of a sequence of Scala."""
-    iterator = sequence.iterator()
-    while iterator.hasNext():
-        yield iterator.next()
 
 
 def _by_connect(table: DataFrame, data_format: str, folders: Sequence[str]) -> FileSchemas | None:
@@ -227,65 +224,59 @@ def _by_connect(table: DataFrame, data_format: str, folders: Sequence[str]) -> F
         _described(schema_of_file(spark, data_format, files[places.index(number)]).json(), words)
         for words, number in different.items()
     ]
-    old = (
-        _is_old({key.decode(): value.decode() for key, value in (footer.metadata or {}).items()})
-        for footer in footers
-    )
+    entries = chain.from_iterable((footer.metadata or {}).items() for footer in footers)
+    old = (_OLD.search(f"{key.decode()}={value.decode()}") for key, value in entries)
     sizes = list(map(MountedFiles(spark).size, files))
     return _footers(files, sizes, places, texts, folders, old_calendar=any(old))
 
 
 # What a footer says of days and times that are counted as Spark 2 did.
-_OLD_CALENDAR = ("org.apache.spark.legacyDateTime", "org.apache.spark.legacyINT96")
-_VERSION = "org.apache.spark.version"
+_OLD = re.compile(r"org\.apache\.spark\.(version=[12]\.|legacyDateTime=|legacyINT96=)")
 
 
-def _of_parquet(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> ParquetFooters:
+# What a footer prints: its columns and, of every writer, entries that may differ in each file.
+_PRINTED = re.compile(r"schema: (.*?\n\}\n), metadata: \{(.*)", re.DOTALL)
+# Footers that print into one answer of Java's, for entries may be long.
+_FOOTERS = 1_000
+
+
+def _of_parquet(
+    spark: SparkSession, relation: Any, statuses: Any, listed: Sequence[tuple[str, int]]
+) -> ParquetFooters:
     """Read the footers of Parquet files."""
     state = spark._jsparkSession.sessionState()
     hadoop = state.newHadoopConfWithOptions(relation.options())
     hadoop.setInt("parquet.metadata.read.parallelism", _READERS)
-    status_list = java_class(spark, "java.util.ArrayList")()
-    for status in statuses:
-        status_list.add(status)
     reader = java_class(spark, "org.apache.parquet.hadoop.ParquetFileReader")
-    footers = reader.readAllFootersInParallel(hadoop, status_list, True)
-    # Each different one comes over to Python once.
-    different = java_class(spark, "java.util.HashMap")()
-    old_calendar = False
+    converters = java_class(spark, "scala.collection.JavaConverters")
+    footers = reader.readAllFootersInParallel(hadoop, converters.seqAsJavaList(statuses), True)
+    different: dict[str, int] = {}
     messages: list[Any] = []
-    place_of_file: dict[str, int] = {}
-    for footer in elements_of(footers):
-        metadata = footer.getParquetMetadata().getFileMetaData()
-        columns = metadata.getSchema()
-        number = different.putIfAbsent(columns, len(messages))
-        if number is None:
-            number = len(messages)
-            messages.append(columns)
-        place_of_file[str(footer.getFile().toString())] = number
-        entries = metadata.getKeyValueMetaData()
-        old_calendar |= _is_old({key: entries.get(key) for key in (_VERSION, *_OLD_CALENDAR)})
+    old_calendar = False
+    number_of_file: dict[str, int] = {}
+    for start in range(0, len(listed), _FOOTERS):
+        part = footers.subList(start, min(start + _FOOTERS, len(listed)))
+        for index, text in enumerate(texts_of(sequence_of(spark, part.toArray()))):
+            printed = _PRINTED.search(text)
+            columns, entries = printed.groups() if printed else (text, text)
+            if columns not in different:
+                different[columns] = len(messages)
+                metadata = part.get(index).getParquetMetadata().getFileMetaData()
+                messages.append(metadata.getSchema())
+            number_of_file[listed[start + index][0]] = different[columns]
+            old_calendar |= _OLD.search(entries) is not None
     converter = java_class(
         spark,
         "org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter",
     )(state.conf())
-    files = [_path_of(status) for status in statuses]
     texts = [
         _described(str(converter.convert(columns).json()), str(columns.toString()))
         for columns in messages
     ]
-    sizes = [int(status.getLen()) for status in statuses]
-    places = [place_of_file[file] for file in files]
+    files, sizes = zip(*sorted(listed), strict=True) if listed else ((), ())
+    places = [number_of_file[file] for file in files]
     folders = _folders_of(relation)
     return _footers(files, sizes, places, texts, folders, old_calendar=old_calendar)
-
-
-def _is_old(entries: Mapping[str, str | None]) -> bool:
-    """Return whether a footer says that days and times are counted as Spark 2 did."""
-    version = entries.get(_VERSION) or ""
-    return version.startswith(("1.", "2.")) or any(
-        entries.get(key) is not None for key in _OLD_CALENDAR
-    )
 
 
 def _described(schema: str, words: str) -> str:
@@ -350,19 +341,19 @@ def _with_types(schema: pa.Schema, stored: Mapping[str, Sequence[str]]) -> pa.Sc
     return schema
 
 
-def _of_orc(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> list[str]:
+def _of_orc(spark: SparkSession, relation: Any, statuses: Any) -> list[str]:
     """Read the footers of ORC files. Return the columns of each, in Spark's JSON."""
     hadoop = spark._jsparkSession.sessionState().newHadoopConfWithOptions(relation.options())
     utilities = java_class(spark, "org.apache.spark.sql.execution.datasources.orc.OrcUtils")
     # No file may be corrupt, and from Spark 4.3 on none may be missing, which is a parameter more.
     flags = [False, *[False] * ("readSchema$default$4" in dir(utilities))]
-    schemas = utilities.readOrcSchemasInParallel(relation.location().allFiles(), hadoop, *flags)
-    if schemas.size() == len(statuses):
-        return [str(element.json()) for element in _elements(schemas)]
+    schemas = utilities.readOrcSchemasInParallel(statuses, hadoop, *flags)
+    if schemas.size() == statuses.size():
+        return [str(element.json()) for element in elements_of_scala(schemas)]
     # Files without any column, as Hive leaves for tasks without records, are not among them.
     nothing = StructType().json()
     texts = []
-    for status in statuses:
+    for status in elements_of_scala(statuses):
         schema = utilities.readSchema(status.getPath(), hadoop, *flags)
         texts.append(
             str(utilities.toCatalystSchema(schema.get()).json()) if schema.isDefined() else nothing

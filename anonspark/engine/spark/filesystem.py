@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -27,7 +28,12 @@ from anonspark.engine.files import (
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.spark.connect import MountedFiles
 from anonspark.engine.spark.errors import environment_problem, java_class_name
-from anonspark.engine.spark.java_objects import java_class
+from anonspark.engine.spark.java_objects import (
+    elements_of_scala,
+    java_class,
+    sequence_of,
+    texts_of,
+)
 from anonspark.engine.spark.settings import is_of_connect
 from anonspark.errors import ConfigurationError, EnvironmentProblem
 from anonspark.ownership import LINK, Access, fault_at, fault_of, make_private
@@ -41,6 +47,9 @@ _CONDITIONAL = "fs.option.create.conditional.overwrite"
 # What Hadoop throws because of a file, and not of a disk or a connection; and of a permission.
 _OF_FILES = {"FileNotFoundException": errno.ENOENT, "ChecksumException": errno.EBADMSG}
 _OF_PERMISSIONS = ("AccessDeniedException", "AccessControlException")
+
+# What a file's status prints, whatever else it adds.
+_PRINTED = re.compile(r"\{path=([\w.+-]+:/.+); isDirectory=false; length=(\d+); ", re.DOTALL)
 
 # Hadoop has no question for it. Of others than these (abfs: is one) a rename may be one step.
 _OBJECT_STORES = frozenset({"s3", "s3a", "gs"})
@@ -131,7 +140,7 @@ class FileSystem(Files):
 
     def resolved(self, path: str) -> str:
         """Return the absolute address of a path, with local symbolic links followed."""
-        address = self.qualified(path)
+        address = path if path.startswith("file:/") else self.qualified(path)
         if address.startswith("file:"):
             return "file:" + os.path.realpath(address.removeprefix("file:"))
         return address
@@ -205,8 +214,7 @@ class FileSystem(Files):
         with _reaching(pattern):
             if literal(pattern) != pattern and file_system.exists(java_path):
                 return [str(file_system.makeQualified(java_path).toString())]
-            statuses = file_system.globStatus(java_path)
-        return sorted(str(status.getPath().toString()) for status in statuses or ())
+            return self._paths(file_system.globStatus(java_path))
 
     def parent(self, path: str) -> str:
         """Return the address of the directory that holds a path."""
@@ -248,20 +256,31 @@ class FileSystem(Files):
         with _reaching(path):
             if not file_system.exists(java_path):
                 return []
-            statuses = file_system.listStatus(java_path)
-        return sorted(str(status.getPath().toString()) for status in statuses)
+            return self._paths(file_system.listStatus(java_path))
+
+    def _paths(self, statuses: Any | None) -> list[str]:
+        """Return the sorted paths of statuses, None of which is there if there is no array."""
+        if statuses is None:
+            return []
+        utilities = java_class(self.spark, "org.apache.hadoop.fs.FileUtil")
+        return sorted(texts_of(sequence_of(self.spark, utilities.stat2Paths(statuses))))
 
     def files_below(self, path: str) -> list[tuple[str, int]]:
         """Return every file of a directory at any depth, sorted: relative path, and bytes."""
         file_system, java_path = self._open(path)
-        start = len(str(file_system.makeQualified(java_path).toString()).rstrip("/")) + 1
-        files = []
         with _reaching(path):
-            statuses = file_system.listFiles(java_path, True)
-            while statuses.hasNext():
-                status = statuses.next()
-                files.append((str(status.getPath().toString())[start:], int(status.getLen())))
-        return sorted(files)
+            # What viewfs prints of a file leaves out its path.
+            root = file_system.resolvePath(java_path)
+            address = str(root.toString())
+            if address.startswith("file:"):
+                # Hadoop would start a program for each file, to ask for owner and permissions.
+                return LocalFiles().files_below(address)
+            iterators = java_class(self.spark, "org.apache.hadoop.util.functional.RemoteIterators")
+            configuration = self.spark._jsc.hadoopConfiguration()
+            iterator = root.getFileSystem(configuration).listFiles(root, True)
+            listed = paths_and_sizes(sequence_of(self.spark, iterators.toList(iterator).toArray()))
+        start = len(address.rstrip("/")) + 1
+        return sorted((file[start:], size) for file, size in listed)
 
     def sha256(self, path: str) -> str:
         """Return the SHA-256 of a file in hexadecimal digits. It is read in Java, by the driver."""
@@ -407,6 +426,19 @@ class FileSystem(Files):
         """Return the bytes of a file."""
         file_system, java_path = self._open(path)
         return int(file_system.getFileStatus(java_path).getLen())
+
+
+def paths_and_sizes(statuses: Any) -> list[tuple[str, int]]:
+    """Return the paths and bytes of files, of a sequence of Scala's of Hadoop's statuses.
+
+    Notes
+    -----
+    Taken from what statuses print, and if they print something else, asked for one by one.
+    """
+    printed = [_PRINTED.search(text) for text in texts_of(statuses)]
+    if all(printed):
+        return [(match[1], int(match[2])) for match in printed if match is not None]
+    return [(str(s.getPath().toString()), int(s.getLen())) for s in elements_of_scala(statuses)]
 
 
 def files_of(spark: SparkSession) -> FileSystem | MountedFiles:

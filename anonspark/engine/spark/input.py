@@ -14,13 +14,17 @@ from pyspark.sql.types import StructType
 from anonspark.config import Configuration
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.files import Files
-from anonspark.engine.protocol import Engine
+from anonspark.engine.protocol import Engine, OnBatches, Staged
 from anonspark.engine.spark.arrow import arrow_schema
 from anonspark.engine.spark.fields import with_fields
 from anonspark.engine.spark.file_contents import SourceFiles
 from anonspark.engine.spark.python_stage import PythonStage
 from anonspark.engine.spark.reading import select_attributes
-from anonspark.engine.spark.settings import batches_of_rows, one_row_at_a_time
+from anonspark.engine.spark.settings import (
+    batches_of_rows,
+    one_row_at_a_time,
+    warn_of_little_memory,
+)
 from anonspark.engine.spark.table import SparkTable
 from anonspark.engine.struct_fields import whole_columns
 from anonspark.engine.values.column_plans import PlannedColumn, plan_columns, require_types
@@ -93,6 +97,14 @@ class SparkInput(RecordInput):
         """Return some columns of the records. Lazy."""
         # Row by row: who works with them may take them in batches of many files.
         return replace(self.table, source=None).select(names)
+
+    def stage(self, path: str, pack: OnBatches, schema: pa.Schema, seed: int) -> Staged:
+        """Write the records that are kept, and warn of a driver that is too small for them."""
+        staged = super().stage(path, pack, schema, seed)
+        content = self.table.content
+        frame = content.source if isinstance(content, PythonStage) else content
+        warn_of_little_memory(frame.sparkSession, staged.found["kept"])
+        return staged
 
     @contextmanager
     def one_pass(self, names: Sequence[str]) -> Iterator[SparkTable]:

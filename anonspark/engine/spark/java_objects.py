@@ -35,3 +35,22 @@ def elements_of(collection: Any) -> list[Any]:
         A ``java.util.Collection``.
     """
     return list(collection.toArray())
+
+
+def sequence_of(session: SparkSession, array: Any) -> Any:
+    """Return an array of Java's as a sequence of Scala's."""
+    return java_class(session, "scala.Predef").genericWrapArray(array)
+
+
+def elements_of_scala(sequence: Any) -> list[Any]:
+    """Return the elements of a sequence of Scala's."""
+    return [sequence.apply(index) for index in range(sequence.size())]
+
+
+def texts_of(sequence: Any) -> list[str]:
+    """Return what the elements of a sequence of Scala's print, in one answer of Java's.
+
+    A question for each element takes a millisecond, and tables have 100,000 files. No path has the
+    character that parts them.
+    """
+    return str(sequence.mkString("\0")).split("\0") if sequence.nonEmpty() else []

@@ -152,11 +152,14 @@ def take_over_files(
             "again"
         )
     files.make_directory(f"{release}/{directory}")
-    published = []
-    for number, part in enumerate(sorted(sizes)):
-        about = described[part]
-        name = f"{directory}/part-{number:05d}.parquet"
-        files.rename(f"{content}/{sizes[part][0]}", f"{release}/{name}")
-        published.append(PublishedFile(name, about["bytes"], about["rows"], about["sha256"]))
+    names = {
+        part: f"{directory}/part-{number:05d}.parquet" for number, part in enumerate(sorted(sizes))
+    }
+    files.rename_each(
+        {f"{content}/{sizes[part][0]}": f"{release}/{name}" for part, name in names.items()}
+    )
     files.delete(path)
-    return published
+    return [
+        PublishedFile(name, about["bytes"], about["rows"], about["sha256"])
+        for name, about in ((name, described[part]) for part, name in names.items())
+    ]

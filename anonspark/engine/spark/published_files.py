@@ -72,6 +72,10 @@ def _take_over(files: Files, aside: str, path: str, data_format: str) -> None:
     # As Spark names them: part-00000-...
     names.sort(key=lambda name: (int(name.split("-")[1]), name))
     files.make_directory(path)
-    for number, name in enumerate(names):
-        files.rename(f"{aside}/{name}", f"{path}/part-{number:05d}.{data_format}")
+    files.rename_each(
+        {
+            f"{aside}/{name}": f"{path}/part-{number:05d}.{data_format}"
+            for number, name in enumerate(names)
+        }
+    )
     files.delete(aside)

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from anonspark.engine.memory import available_memory, cluster_sizes
 from anonspark.engine.spark.java_objects import elements_of
 from anonspark.errors import ConfigurationError
 
@@ -163,6 +164,32 @@ def sizes_of_tasks(session: SparkSession) -> tuple[int, int, int]:
     state = session._jsparkSession.sessionState().conf()
     tasks = max(session.sparkContext.defaultParallelism, 1)
     return int(state.filesOpenCostInBytes()), int(state.filesMaxPartitionBytes()), tasks
+
+
+_DEPLOY_MODE = "spark.submit.deployMode"
+# Up to so many rows the driver takes what a process takes.
+_FEW_ROWS = 1_000_000
+
+
+def warn_of_little_memory(session: SparkSession, rows: int) -> None:
+    """Warn before the work if the driver's Python can have too little memory for so many rows."""
+    limit = available_memory() // 2**20
+    if not is_of_connect(session) and session.conf.get(_DEPLOY_MODE, None) == "cluster":
+        settings: Any = session.sparkContext._conf._jconf
+        heap = int(settings.getSizeAsMb("spark.driver.memory", "1g"))
+        usual = f"{max(384, heap // 10)}m"
+        limit = min(limit, int(settings.getSizeAsMb("spark.driver.memoryOverhead", usual)))
+    needed = cluster_sizes(rows, 1).driver_overhead
+    # Half of it is what was measured.
+    if rows > _FEW_ROWS and limit < needed // 2:
+        logger.warning(
+            "the driver's Python can have %d MiB, and may need %d MiB for %s rows. Set "
+            "spark.driver.memoryOverhead=%dm, or give the machine more memory",
+            limit,
+            needed // 2,
+            f"{rows:,}",
+            needed,
+        )
 
 
 def _bytes_in(session: SparkSession, key: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import BinaryIO
 from urllib.parse import unquote
 
@@ -28,7 +29,12 @@ from anonspark.engine.local.columnar_files import open_columnar
 from anonspark.engine.local.opening import table_of_columnar
 from anonspark.engine.managed_tables import require_plain_files
 from anonspark.engine.raw_columns import UnreadType, WantedColumns
-from anonspark.engine.reading_errors import TableAddress, nothing_there, type_not_read
+from anonspark.engine.reading_errors import (
+    TableAddress,
+    not_of_the_format,
+    nothing_there,
+    type_not_read,
+)
 from anonspark.engine.spark.arrow import arrow_schema, spark_type
 from anonspark.engine.spark.errors import opening_table
 from anonspark.engine.spark.fields import with_fields, with_lacking
@@ -40,9 +46,10 @@ from anonspark.engine.spark.file_schemas import (
     require_known_calendar,
 )
 from anonspark.engine.spark.filesystem import files_of, path_for
+from anonspark.engine.spark.java_objects import sequence_of, texts_of
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.python_stage import PythonStage
-from anonspark.engine.spark.settings import folder_names_as_texts
+from anonspark.engine.spark.settings import folder_names_as_texts, is_of_connect
 from anonspark.engine.spark.stored_columns import read_stored_columns
 from anonspark.engine.spark.table_versions import open_catalog_table
 from anonspark.engine.spark.text_files import open_text_files
@@ -54,6 +61,8 @@ _LOGGER = logging.getLogger("anonspark")
 
 # Of a footer, that are read at a time.
 _FOOTER_BYTES = 1 << 16
+
+_NAMING_COLUMNS = ("parquet", "orc", "avro")
 
 # Of other sources a path is no pattern.
 _OF_FILES = ("parquet", "csv", "json", "orc", "text", "avro")
@@ -117,12 +126,18 @@ def open_table(
     files = files_of(spark)
     is_text = data_format.lower() in TEXT_FORMATS
     # The files of text formats are listed, which says so too.
-    problems = [
-        nothing_there(path, path_key) for path in paths if not (is_text or files.matches(path))
-    ]
+    roots = {} if is_text else {path: files.matches(path) for path in paths}
+    problems = [nothing_there(path, path_key) for path, hits in roots.items() if not hits]
     if problems:
         raise DataError(*problems)
     require_plain_files(files, paths, data_format, path_key)
+    if data_format.lower() in _NAMING_COLUMNS and all(
+        child.rpartition("/")[2].startswith((".", "_"))
+        for root in chain.from_iterable(roots.values())
+        for child in files.children(root)
+    ):
+        # Spark says the same, and prints an error of its listener besides.
+        raise not_of_the_format(paths, data_format, path_key, section, "no file has columns")
     if is_text:
         with opening_table(paths, data_format, path_key, section):
             return OpenedTable(
@@ -170,9 +185,9 @@ def open_table(
             if "orc" in data_format.lower():
                 where = f"{path_key}: {', '.join(paths)}"
                 require_known_calendar(with_fields(table), selection, where)
-        source = SourceFiles(listed, addresses, options)
         folders = folder_columns(table, data_format, addresses, options)
         markers = () if selection is None else selection.markers
+        source = SourceFiles(listed, addresses, options, markers)
         if listed is not None and (len(listed.schemas) > 1 or any(getattr(listed, "stored", ()))):
 
             def load(schema: StructType, files: Sequence[str] | None) -> DataFrame:
@@ -235,9 +250,11 @@ def with_typed_folders(
     """
     if not folders:
         return table
-    directories = {
-        tuple(unquote(uri).split("/")[:-1][-len(folders) :]) for uri in table.inputFiles()
-    }
+    if is_of_connect(table.sparkSession):
+        uris = table.inputFiles()
+    else:
+        uris = texts_of(sequence_of(table.sparkSession, table._jdf.inputFiles()))
+    directories = {tuple(unquote(uri).split("/")[:-1][-len(folders) :]) for uri in uris}
     columns = {name: sf.col(quoted(name)) for name in table.columns}
     for index, name in enumerate(folders):
         texts = {directory[index].partition("=")[2] for directory in directories}

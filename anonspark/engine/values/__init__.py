@@ -1,1 +1,1 @@
-"""Values of Arrow's columns as every engine reads, judges and hashes them."""
+"""Values of Arrow's columns as every engine reads, validates and hashes them."""

@@ -12,7 +12,7 @@ from anonspark.config import Attribute, Configuration, HierarchyRule
 from anonspark.config.problems import did_you_mean
 from anonspark.core.hierarchies.files import BLANKS
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.core.kinds import Kind
+from anonspark.core.labels import Kind
 from anonspark.engine.protocol import InputColumn
 from anonspark.engine.raw_columns import (
     INDEX_NAMES,

@@ -1,4 +1,4 @@
-"""Records of the input, batch by batch: judged, hashed and counted."""
+"""Records of the input, batch by batch: validated, hashed and counted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from anonspark.engine.tasks import Batches
 from anonspark.engine.values.column_plans import PlannedColumn
 from anonspark.engine.values.hashing import content_hash
 from anonspark.engine.values.value_texts import blank_rows, read_values
-from anonspark.engine.values.value_validation import Findings, Judged, judge
+from anonspark.engine.values.value_validation import Findings, Validated, validate
 
 
 @dataclass(frozen=True)
@@ -136,9 +136,9 @@ class ReadRecords:
         if not whole:
             return self
         carried = {name: old for name, old in self.carried.items() if name in names}
-        judged = any(quasi_identifier_column(index) in names for index in range(len(self.plans)))
+        validated = any(quasi_identifier_column(index) in names for index in range(len(self.plans)))
         unit = self.unit if UNIT in names else ()
-        plans = self.plans if judged else ()
+        plans = self.plans if validated else ()
         return replace(self, plans=plans, carried=carried, drops=False, unit=unit, listed=())
 
     def records(self, batches: Batches, findings: Findings | None = None) -> Batches:
@@ -156,14 +156,14 @@ class ReadRecords:
             if findings is not None:
                 findings.count("blank_rows", int(blank.sum()))
             batch = rows.filter(pa.array(~blank)) if blank.any() else rows
-            judged = [
-                judge(plan, batch.column(plan.column.name), self.markers) for plan in self.plans
+            validated = [
+                validate(plan, batch.column(plan.column.name), self.markers) for plan in self.plans
             ]
-            keep = self._staying(judged, len(batch))
+            keep = self._staying(validated, len(batch))
             if findings is not None:
-                findings.add(self.plans, judged, keep)
+                findings.add(self.plans, validated, keep)
             columns: dict[str, object] = {
-                quasi_identifier_column(i): column.values for i, column in enumerate(judged)
+                quasi_identifier_column(i): column.values for i, column in enumerate(validated)
             }
             columns |= {name: batch.column(old) for name, old in self.carried.items()}
             added = self._units(batch)
@@ -179,9 +179,9 @@ class ReadRecords:
                 records = records.append_column(name, array)
             yield records
 
-    def _staying(self, judged: Sequence[Judged], rows: int) -> np.ndarray:
+    def _staying(self, validated: Sequence[Validated], rows: int) -> np.ndarray:
         keep = np.ones(rows, bool)
-        for column in judged if self.drops else ():
+        for column in validated if self.drops else ():
             keep &= ~column.missing
         return keep
 

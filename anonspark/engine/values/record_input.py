@@ -1,4 +1,4 @@
-"""The input of a run: the one pass that judges, hashes, counts and stages, on every engine."""
+"""The input of a run: the one pass that validates, hashes, counts and stages, on every engine."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from anonspark.engine.values.record_tasks import (
     PART,
     InspectRecords,
     KeptRecords,
+    MergeFindings,
     PrepareRecords,
 )
 from anonspark.engine.values.value_validation import Findings
@@ -107,7 +108,11 @@ class RecordInput(ABC):
         with self.one_pass(prepare.reader.columns) as rows:
             rows.map_batches(prepare, prepare.schema).stage_parts(path, PART, (BATCHES, FOUND), ())
         of_found = pa.schema([(FOUND_TEXT, pa.string())])
-        total = self._total_of(self.engine.staged([f"{path}/{PART}={FOUND}"], of_found).collect())
+        reports = self.engine.staged([f"{path}/{PART}={FOUND}"], of_found)
+        # Of each text column a task reports 64 kB, which the driver need not hold of thousands.
+        total = self._total_of(
+            reports.map_batches(MergeFindings(self.most_distinct), of_found).collect()
+        )
         return Staged(
             f"{path}/{PART}={BATCHES}",
             prepare.reader.schema(self.given),
@@ -117,7 +122,4 @@ class RecordInput(ABC):
 
     def _total_of(self, reports: pa.Table) -> Findings:
         """Return what was found in all records, from the texts of the tasks. Nulls say nothing."""
-        total = Findings(most_distinct=self.most_distinct)
-        for text in reports[FOUND_TEXT].drop_null().to_pylist():
-            total.merge(Findings.of_text(text))
-        return total
+        return MergeFindings(self.most_distinct).total(reports.to_batches())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -105,3 +106,28 @@ class PrepareRecords:
         nothing = [pa.nulls(1, field.type) for field in self.packed]
         added = [pa.array([findings.to_text()]), pa.array([FOUND])]
         yield pa.RecordBatch.from_arrays([*nothing, *added], schema=self.schema)
+
+
+@dataclass(frozen=True)
+class MergeFindings:
+    """Adds up what tasks have found, given as texts.
+
+    Parameters
+    ----------
+    most_distinct : int
+        As of :class:`Findings`.
+    """
+
+    most_distinct: int
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Yield the text of the sum."""
+        yield pa.RecordBatch.from_pydict({FOUND_TEXT: [self.total(batches).to_text()]})
+
+    def total(self, batches: Iterable[pa.RecordBatch]) -> Findings:
+        """Return the sum. Nulls say nothing."""
+        total = Findings(most_distinct=self.most_distinct)
+        for batch in batches:
+            for text in batch.column(FOUND_TEXT).drop_null():
+                total.merge(Findings.of_text(text.as_py()))
+        return total

@@ -23,7 +23,7 @@ MOST_DISTINCT = 2**20
 
 
 @dataclass(frozen=True)
-class Judged:
+class Validated:
     """The values of one quasi-identifier in a batch of n records.
 
     Parameters
@@ -42,7 +42,7 @@ class Judged:
     numeric: np.ndarray
 
 
-def judge(plan: PlannedColumn, column: pa.Array, markers: Sequence[str]) -> Judged:
+def validate(plan: PlannedColumn, column: pa.Array, markers: Sequence[str]) -> Validated:
     """Read the values of a quasi-identifier, and report the errors in them.
 
     Parameters
@@ -54,7 +54,7 @@ def judge(plan: PlannedColumn, column: pa.Array, markers: Sequence[str]) -> Judg
         Texts that mean missing.
     """
     if isinstance(column, pa.DictionaryArray) and len(column.dictionary) < len(column):
-        return _judge_coded(plan, column, markers)
+        return _validate_codes(plan, column, markers)
     raw = plain(column)
     name = plan.column.name
     reading = Reading(name, name, plan.read_as, tuple(markers))
@@ -74,13 +74,15 @@ def judge(plan: PlannedColumn, column: pa.Array, markers: Sequence[str]) -> Judg
         numeric = ~missing & flags(pc.is_valid(parse(raw, pa.float64())))
     if plan.in_text is not None:
         values = convert(values, pa.string(), plan.in_text)
-    return Judged(values, missing, invalid, infinite, numeric)
+    return Validated(values, missing, invalid, infinite, numeric)
 
 
-def _judge_coded(plan: PlannedColumn, column: pa.DictionaryArray, markers: Sequence[str]) -> Judged:
-    """Judge the different values, and last a null, for all that are equal to them."""
+def _validate_codes(
+    plan: PlannedColumn, column: pa.DictionaryArray, markers: Sequence[str]
+) -> Validated:
+    """Validate the different values, and last a null, for all that are equal to them."""
     values = column.dictionary
-    by_code = judge(plan, pa.concat_arrays([values, pa.nulls(1, values.type)]), markers)
+    by_code = validate(plan, pa.concat_arrays([values, pa.nulls(1, values.type)]), markers)
     codes = pc.fill_null(column.indices, len(values))
     places = codes.to_numpy()
     if is_text(by_code.values.type):
@@ -90,7 +92,7 @@ def _judge_coded(plan: PlannedColumn, column: pa.DictionaryArray, markers: Seque
     else:
         of_rows = by_code.values.take(codes)
     flags = (by_code.missing, by_code.invalid, by_code.infinite, by_code.numeric)
-    return Judged(of_rows, *(each[places] for each in flags))
+    return Validated(of_rows, *(each[places] for each in flags))
 
 
 @dataclass
@@ -124,13 +126,13 @@ class Findings:
     most_distinct: int = MOST_DISTINCT
 
     def add(
-        self, plans: Sequence[PlannedColumn], judged: Sequence[Judged], keep: np.ndarray
+        self, plans: Sequence[PlannedColumn], validated: Sequence[Validated], keep: np.ndarray
     ) -> None:
         """Count the records of a batch."""
         self.rows += len(keep)
         self.kept += int(keep.sum())
         mask = None if keep.all() else pa.array(keep)
-        for index, (plan, column) in enumerate(zip(plans, judged, strict=True)):
+        for index, (plan, column) in enumerate(zip(plans, validated, strict=True)):
             for name in ("missing", "invalid", "infinite"):
                 self.count(f"{name}_{index}", int(getattr(column, name).sum()))
             values = column.values if mask is None else column.values.filter(mask)

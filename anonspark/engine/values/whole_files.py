@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -21,20 +23,46 @@ _TEXTS = pa.dictionary(pa.int32(), pa.string())
 # With its length alone, a text would take more.
 _BYTES_OF_A_CODE = 2
 
+# Of a column chunk in a file on a disk, that are read at a time.
+_BUFFER = 1 << 20
+
+
+class Share(NamedTuple):
+    """One of several equal parts of a file on a disk, of so many bytes in all."""
+
+    address: str
+    bytes: int
+    part: int
+    parts: int
+
+    def groups(self, metadata: parquet.FileMetaData) -> list[int]:
+        """Return the row groups whose middle lies in the part."""
+        groups = []
+        for number in range(metadata.num_row_groups):
+            group = metadata.row_group(number)
+            chunks = [group.column(index) for index in range(group.num_columns)]
+            start = chunks[0].dictionary_page_offset or chunks[0].data_page_offset
+            middle = start + sum(chunk.total_compressed_size for chunk in chunks) // 2
+            if min(middle * self.parts // self.bytes, self.parts - 1) == self.part:
+                groups.append(number)
+        return groups
+
 
 def decode_file(
-    content: pa.Buffer,
+    source: pa.Buffer | Share,
     columns: pa.Schema,
     *,
     dictionaries: bool = False,
     complete: bool = True,
+    constants: Mapping[str, pa.Scalar] = MappingProxyType({}),
     name: str = "a Parquet file",
 ) -> Batches:
     """Decode columns of a Parquet file.
 
     Parameters
     ----------
-    content : pyarrow.Buffer
+    source : pyarrow.Buffer or Share
+        The file, or what is read of it.
     columns : pyarrow.Schema
         Their names in any case of letters, and the types that they are read as.
     dictionaries : bool
@@ -42,6 +70,8 @@ def decode_file(
         in the file: to read them so takes a fraction of the time.
     complete : bool
         Whether the file has to have all columns, else one that it lacks is missing in every row.
+    constants : mapping of str to pyarrow.Scalar
+        Values of columns that are not in the file.
     name : str
         Of the file, for messages.
 
@@ -51,7 +81,7 @@ def decode_file(
         If the file is damaged, lacks a column, or has one of another type.
     """
     try:
-        yield from _decoded(content, columns, dictionaries, complete)
+        yield from _decoded(source, columns, dictionaries, complete, constants)
     except MemoryError:
         raise
     except (pa.ArrowException, KeyError, OSError, _OtherTypeError):
@@ -67,32 +97,49 @@ class _OtherTypeError(Exception):
     """A column has another type than when the table was opened."""
 
 
-def _decoded(content: pa.Buffer, columns: pa.Schema, dictionaries: bool, complete: bool) -> Batches:
-    metadata = parquet.read_metadata(pa.BufferReader(content))
+def _decoded(
+    source: pa.Buffer | Share,
+    columns: pa.Schema,
+    dictionaries: bool,
+    complete: bool,
+    constants: Mapping[str, pa.Scalar],
+) -> Batches:
+    if isinstance(source, Share):
+        opened: pa.NativeFile = pa.OSFile(source.address.removeprefix("file:"))
+        if opened.size() != source.bytes:
+            raise _OtherTypeError
+    else:
+        opened = pa.BufferReader(source)
+    metadata = parquet.read_metadata(opened)
+    groups, buffer = (source.groups(metadata), _BUFFER) if isinstance(source, Share) else (None, 0)
     stored_names = {name.lower(): name for name in metadata.schema.to_arrow_schema().names}
-    names = [stored_names.get(field.name.lower()) for field in columns]
-    if complete and None in names:
+    stored = [field for field in columns if field.name not in constants]
+    names = {field.name: stored_names.get(field.name.lower()) for field in stored}
+    present = [name for name in names.values() if name is not None]
+    if complete and len(present) < len(stored):
         raise KeyError("a column")
     texts = [
-        name
-        for name, field in zip(names, columns, strict=True)
-        if name is not None and is_text(field.type)
+        name for field in stored if is_text(field.type) and (name := names[field.name]) is not None
     ]
     if not dictionaries:
         texts = coded_columns(metadata, texts, _BYTES_OF_A_CODE)
     with parquet.ParquetFile(
-        pa.BufferReader(content), metadata=metadata, read_dictionary=texts, pre_buffer=False
+        opened, metadata=metadata, read_dictionary=texts, pre_buffer=False, buffer_size=buffer
     ) as file:
-        present = [name for name in names if name is not None]
         # One column at least tells how many rows there are.
         for batch in file.iter_batches(
-            BATCH_ROWS, columns=present or list(stored_names.values())[:1], use_threads=False
+            BATCH_ROWS,
+            groups,
+            columns=present or list(stored_names.values())[:1],
+            use_threads=False,
         ):
             values = [
-                pa.nulls(len(batch), field.type)
-                if name is None
+                pa.repeat(constants[field.name], len(batch))
+                if field.name in constants
+                else pa.nulls(len(batch), field.type)
+                if (name := names[field.name]) is None
                 else _as_read(batch.column(name), field.type)
-                for name, field in zip(names, columns, strict=True)
+                for field in columns
             ]
             if dictionaries:
                 values = [

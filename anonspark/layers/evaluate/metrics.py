@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from anonspark.core.columns import ROUND, SIZE, is_published
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.core.levels import levels_text
+from anonspark.core.labels import levels_text
 from anonspark.engine.tasks import Batches
 from anonspark.layers.generalize.figures import exact_sums
 from anonspark.layers.generalize.full_domain import recode

@@ -195,7 +195,10 @@ class CountedForest:
         packed = result["records"].filter(pa.array(~counted)).to_pylist()
         columns, owners = keys.unpack_records(packed)
         order = np.argsort(owners, kind="stable")
-        self._columns = np.ascontiguousarray(columns[:, order])
+        for column in columns:
+            # One after the other, so that the driver never holds all of them twice.
+            column[:] = column[order]
+        self._columns = columns
         self._starts = np.searchsorted(owners[order], np.arange(len(forest) + draws + 1))
         self._certain = self._add_up(counts, minima, maxima)
 

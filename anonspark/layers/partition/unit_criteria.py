@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from anonspark.core.arrays import Flags, Integers
 from anonspark.core.columns import UNIT
-from anonspark.core.criteria import Counts, PeopleOfGroup
-from anonspark.core.matching import enough_pairs, matched_of_attributes
+from anonspark.core.criteria import Counts, PeopleOfGroup, enough_pairs, matched_of_attributes
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.layers.partition.brackets import goes_left, with_distances

@@ -10,18 +10,17 @@ from typing import Any
 import numpy as np
 
 from anonspark.config import Configuration, HierarchyRule
-from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.core.hierarchies.rules import (
+from anonspark.core.grids import day_of, day_text
+from anonspark.core.hierarchies.hierarchy import (
     MASK,
     TOP,
+    Hierarchy,
     beginning_hierarchy,
     calendar_hierarchy,
     interval_hierarchy,
     prefix_hierarchy,
 )
-from anonspark.core.kinds import Kind
-from anonspark.core.labels import open_marks
-from anonspark.core.ranges import day_of, day_text
+from anonspark.core.labels import Kind, open_marks
 from anonspark.engine.files import Files
 from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import InputColumn

@@ -14,14 +14,16 @@ import pyarrow as pa
 
 from anonspark.config import Configuration
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.core.grids import UnfitGridError, default_grid, read_grid
-from anonspark.core.ranges import (
+from anonspark.core.grids import (
     Bound,
+    UnfitGridError,
     UnfitRangeError,
     day_of,
     decimal_places,
+    default_grid,
     number_of,
     places_of_range,
+    read_grid,
 )
 from anonspark.engine.protocol import InputColumn
 from anonspark.errors import ConfigurationError, DataError

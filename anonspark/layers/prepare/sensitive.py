@@ -10,10 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from anonspark.config.privacy import PrivacyOptions
-from anonspark.core.criteria import Counts, Criteria
+from anonspark.core.criteria import Counts, Criteria, SensitiveAttribute, comparable
 from anonspark.core.criterion import Criterion
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.core.sensitive import SensitiveAttribute, comparable
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.value_texts import plain
 from anonspark.errors import DataError, GuaranteeError

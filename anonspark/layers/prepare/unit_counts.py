@@ -11,8 +11,13 @@ import pyarrow as pa
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.arrays import Integers
 from anonspark.core.columns import UNIT
-from anonspark.core.criteria import Criteria, PeopleOfGroup, Units
-from anonspark.core.matching import enough_pairs, matched_of_attributes
+from anonspark.core.criteria import (
+    Criteria,
+    PeopleOfGroup,
+    Units,
+    enough_pairs,
+    matched_of_attributes,
+)
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError, GuaranteeError
 from anonspark.staged.records import Records, Rows

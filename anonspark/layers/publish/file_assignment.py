@@ -30,6 +30,11 @@ Codes = npt.NDArray[np.int64]
 _FILE_BYTES = 64 * 2**20
 _FILE_ROWS = 250_000
 
+# Of a release of more than so many files each file has up to this many times as much. A task then
+# takes 2 GiB, and a store lists a quarter of the files.
+_MANY_FILES = 1_000
+_LARGER = 4
+
 # A class that has more than this part of the records of a file is shared out.
 _LARGE_CLASS = 8
 
@@ -144,6 +149,7 @@ def divide(
     size: int,
     largest: int,
     suppressed: list[int],
+    file_rows: int | None = None,
 ) -> Division:
     """Decide on the files of a release.
 
@@ -161,6 +167,8 @@ def divide(
         Records of the largest class, that of suppressed records among them.
     suppressed : list of int
         Name of that class, if there is one. It is not among the classes.
+    file_rows : int or None
+        Records of a file, about. None for a number that follows from rows and size.
 
     Returns
     -------
@@ -173,7 +181,7 @@ def divide(
     the records, with a shuffle of the different records of such classes. One more where too many of
     these are equal.
     """
-    files, most = files_for(rows, size)
+    files, most = files_for(rows, size, file_rows)
     if files == 1 or largest <= most:
         return Division(files, most, (), {})
     large = pa.schema([(CLASS_ID, pa.int64())])
@@ -182,7 +190,7 @@ def divide(
     return Division(files, most, names, _equal_records(finished, names, most))
 
 
-def files_for(rows: int, size: int) -> tuple[int, int]:
+def files_for(rows: int, size: int, file_rows: int | None = None) -> tuple[int, int]:
     """Return the number of files, and how many records of a class stay together in one.
 
     Parameters
@@ -191,8 +199,14 @@ def files_for(rows: int, size: int) -> tuple[int, int]:
         Of the release.
     size : int
         Bytes that the records take before they are compressed, about.
+    file_rows : int or None
+        As of :func:`divide`.
     """
-    files = max(-(-rows // _FILE_ROWS), -(-size // _FILE_BYTES), 1)
+    if file_rows is None:
+        usual = max(-(-rows // _FILE_ROWS), -(-size // _FILE_BYTES), 1)
+        files = min(usual, max(_MANY_FILES, -(-usual // _LARGER)))
+    else:
+        files = max(-(-rows // file_rows), 1)
     return files, max(rows // files // _LARGE_CLASS, 1)
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.config import Configuration
+from anonspark.core.association import Dependency, dense_codes, find_dependencies, joined_codes
 from anonspark.core.columns import RECORD_HASH, payload_column, quasi_identifier_column
-from anonspark.core.dependencies import Dependency, dense_codes, find_dependencies, joined_codes
-from anonspark.core.rounded_shares import rounded_share
+from anonspark.core.figure_text import rounded_share
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_number, is_plain, is_time
 from anonspark.engine.tasks import Batches
@@ -94,7 +94,7 @@ def sample_of(
     """
     staged = comparable_columns(table, configuration)
     types = [table.schema.field(column).type for column in staged.values()]
-    narrow = _Narrow(tuple(is_number(one) or is_time(one) for one in types))
+    narrow = _Narrow(tuple(is_number(kind) or is_time(kind) for kind in types))
     if not staged or not records:
         return RecordSample(staged, records, narrow.schema.empty_table())
     # Hashes and numbers have 8 bytes each.
@@ -117,33 +117,42 @@ def dependency_warnings(sample: RecordSample, configuration: Configuration) -> l
         One for each such column, and one for pairs of columns of which neither does it alone. Its
         shares are rounded to multiples of k records.
     """
-    staged = sample.columns
-    published = [name for name in configuration.published_as_is if name in staged]
-    determined = [name for name in configuration.quasi_identifiers if name in staged]
-    if not published or not determined or not len(sample.drawn):
-        return []
-    drawn = {name: sample.drawn[name].to_numpy() for name in sample.drawn.column_names}
-    codes = {name: dense_codes(drawn[f"code_{i}"])[0] for i, name in enumerate(staged)}
-    numbers = {
-        name: drawn[f"number_{i}"] for i, name in enumerate(staged) if f"number_{i}" in drawn
-    }
+    published = [name for name in configuration.published_as_is if name in sample.columns]
     pairs = {
         f"{first} and {second}": (first, second)
         for first, second in combinations(published[:_PAIRED], 2)
     }
-    codes |= {name: joined_codes(codes[one], codes[two]) for name, (one, two) in pairs.items()}
-    found: dict[str, list[Dependency]] = {}
-    for one in find_dependencies(
-        list(codes), list(codes.values()), [*published, *pairs], determined, numbers
-    ):
-        alone = [each for name in pairs.get(one.column, ()) for each in found.get(name, ())]
-        if one.determines not in [each.determines for each in alone]:
-            found.setdefault(one.column, []).append(one)
+    by_name: dict[str, list[Dependency]] = {}
+    for dependency in _find(sample, published, pairs, configuration.quasi_identifiers):
+        alone = chain(*(by_name.get(name, ()) for name in pairs.get(dependency.column, ())))
+        if dependency.determines not in [other.determines for other in alone]:
+            by_name.setdefault(dependency.column, []).append(dependency)
     exact = len(sample.drawn) == sample.records
     return [
-        _warning(pairs.get(name, (name,)), own, configuration, exact=exact)
-        for name, own in found.items()
+        _warning(pairs.get(name, (name,)), shown, configuration, exact=exact)
+        for name, shown in by_name.items()
     ]
+
+
+def _find(
+    sample: RecordSample,
+    published: Sequence[str],
+    pairs: Mapping[str, tuple[str, str]],
+    identifiers: Sequence[str],
+) -> Iterable[Dependency]:
+    """Find what columns and pairs of them determine in a sample."""
+    determined = [name for name in identifiers if name in sample.columns]
+    if not published or not determined or not len(sample.drawn):
+        return ()
+    drawn = {name: sample.drawn[name].to_numpy() for name in sample.drawn.column_names}
+    codes, numbers = {}, {}
+    for index, name in enumerate(sample.columns):
+        codes[name] = dense_codes(drawn[f"code_{index}"])[0]
+        if f"number_{index}" in drawn:
+            numbers[name] = drawn[f"number_{index}"]
+    codes |= {name: joined_codes(codes[a], codes[b]) for name, (a, b) in pairs.items()}
+    columns = [*published, *pairs]
+    return find_dependencies(list(codes), list(codes.values()), columns, determined, numbers)
 
 
 def comparable_columns(table: Table, configuration: Configuration) -> dict[str, str]:
@@ -235,7 +244,7 @@ class _Narrow:
     @property
     def schema(self) -> pa.Schema:
         codes = [(f"code_{index}", pa.int64()) for index in range(len(self.measured))]
-        numbers = [(f"number_{i}", pa.float64()) for i, own in enumerate(self.measured) if own]
+        numbers = [(f"number_{i}", pa.float64()) for i, flag in enumerate(self.measured) if flag]
         return pa.schema([*codes, *numbers])
 
     def __call__(self, batches: Batches) -> Batches:

@@ -45,7 +45,7 @@ def plain_spelling(text: str) -> str:
 
 
 def sensitive_value_warnings(
-    kept: Table,
+    rows: Table,
     configuration: Configuration,
     sensitive: Sequence[SensitiveValues],
     sizes: Mapping[str, ValueSizes],
@@ -54,7 +54,7 @@ def sensitive_value_warnings(
 
     Parameters
     ----------
-    kept : Table
+    rows : Table
         The sensitive attributes of the records that are kept, under the names of staged columns.
     configuration : Configuration
     sensitive : sequence of SensitiveValues
@@ -66,16 +66,16 @@ def sensitive_value_warnings(
     -----
     One small job for each other sensitive attribute with texts, of at most 50,000 different values.
     """
-    required = {one.name for one in sensitive}
+    required = {item.name for item in sensitive}
     attributes = list(sensitive)
     for index, name in enumerate(configuration.published_as_is):
         column = payload_column(index)
         if (
             name in configuration.sensitive
             and name not in required
-            and is_text(kept.schema.field(column).type)
+            and is_text(rows.schema.field(column).type)
             and sizes[name].values <= MOST_VALUES
-            and (described := describe_values(kept, column)) is not None
+            and (described := describe_values(rows, column)) is not None
         ):
             attributes.append(replace(described, name=name))
     markers = {"", *map(plain_spelling, configuration.input.missing_markers)}
@@ -122,10 +122,10 @@ def warn_of_sensitive_values(
     """
     criteria = configuration.privacy.criteria
     counting = {criterion.attribute for criterion in criteria if criterion.type.counts_values}
-    forbidden = {criterion.attribute for criterion in criteria if criterion.forbids_one_value}
-    for name in configuration.sensitive:
-        if name in counting and (missing := published.missing.get(name)):
+    for name in filter(counting.__contains__, configuration.sensitive):
+        if missing := published.missing.get(name):
             yield ReleaseWarning("missing_values", MISSING_VALUES, name, {"records": missing})
+    forbidden = {criterion.attribute for criterion in criteria if criterion.forbids_one_value}
     measured = {
         name: _homogeneity(
             sizes[name],
@@ -162,19 +162,19 @@ def _homogeneity(
 
 
 def privacy_warnings_of_input(
-    kept: Table, configuration: Configuration, sizes: Mapping[str, ValueSizes]
+    rows: Table, configuration: Configuration, sizes: Mapping[str, ValueSizes]
 ) -> Iterator[ReleaseWarning]:
     """Warn of what privacy does not demand, before there are classes.
 
     Parameters
     ----------
-    kept : Table
+    rows : Table
         The sensitive attributes of the records that are kept, under the names of staged columns.
     configuration : Configuration
     sizes : mapping of str to ValueSizes
         Of all attributes that are published as they are.
     """
-    schema = kept.schema
+    schema = rows.schema
     measured = {
         name: _homogeneity(
             sizes[name], comparable=is_plain(schema.field(payload_column(index)).type)
@@ -194,8 +194,10 @@ def _privacy_warnings(
             "compare with this release, and publish one with a larger k"
         )
         yield ReleaseWarning("no_protection", text)
+    is_only = len(configuration.sensitive) == 1
     for name in filter(measured.__contains__, configuration.sensitive):
-        own = measured[name]
-        more = own.warning(name, configuration.privacy, is_only=len(configuration.sensitive) == 1)
-        if more is not None:
-            yield ReleaseWarning(*more, name, {"homogeneous_records": own.homogeneous})
+        warning = measured[name].warning(name, configuration.privacy, is_only=is_only)
+        if warning is not None:
+            yield ReleaseWarning(
+                *warning, name, {"homogeneous_records": measured[name].homogeneous}
+            )

@@ -71,7 +71,7 @@ class ValueSizes:
 
     def records_below(self, size: int) -> int:
         """Return the records whose value fewer than some records have, themselves included."""
-        below = sum(own * values for own, values in self.sizes.items() if own < size)
+        below = sum(records * values for records, values in self.sizes.items() if records < size)
         return min(self.records, below)
 
     def size_of_many(self, many: int) -> int | None:
@@ -82,10 +82,10 @@ class ValueSizes:
         many : int
             How many values: the figure is about none of them alone.
         """
-        found = 0
+        values = 0
         for size in sorted(self.sizes, reverse=True):
-            found += self.sizes[size]
-            if found >= many:
+            values += self.sizes[size]
+            if values >= many:
                 return size
         return None
 
@@ -127,23 +127,23 @@ def count_value_sizes(
     if not columns or not records:
         return {name: ValueSizes(records, {}) for name in columns}
     divisor = draw_divisor(records, exact_rows)
-    found = dict(drawn or _sizes(table, columns, divisor))
+    counts = dict(drawn or _sizes(table, columns, divisor))
     divisors = dict.fromkeys(columns, divisor)
     few = {
         name: column
         for name, column in columns.items()
-        if divisor > 1 and sum(found[name].values()) < exact_rows // _FEW
+        if divisor > 1 and sum(counts[name].values()) < exact_rows // _FEW
     }
     if few:
         divisors |= dict.fromkeys(few, 1)
-        found |= _sizes(table, few, 1)
+        counts |= _sizes(table, few, 1)
     return {
         name: ValueSizes(
             records,
             {size: values * divisors[name] for size, values in sizes.items()},
             is_exact=divisors[name] == 1,
         )
-        for name, sizes in found.items()
+        for name, sizes in counts.items()
     }
 
 
@@ -158,7 +158,7 @@ def _sizes(
         for number, column in enumerate(columns.values())
         if column.missing is not None
     }
-    found: list[dict[int, int]] = [{} for _ in named]
+    counts: list[dict[int, int]] = [{} for _ in named]
     for row in (
         table.select({**named, **missing})
         .map_batches(_CountValues(len(named), divisor), _SIZES)
@@ -167,8 +167,8 @@ def _sizes(
         .collect()
         .to_pylist()
     ):
-        found[row["column"]][row["size"]] = row["values"]
-    return dict(zip(columns, found, strict=True))
+        counts[row["column"]][row["size"]] = row["values"]
+    return dict(zip(columns, counts, strict=True))
 
 
 def _value(number: int) -> str:
@@ -194,7 +194,7 @@ class _CountValues:
                 missing = None
                 if _flag(number) in batch.schema.names:
                     missing = flags(batch.column(_flag(number)))
-                found = HashedValues.of(batch.column(_value(number))).sizes(self.divisor, missing)
-                columns = np.full(found.shape[1], number, np.int32)
-                arrays = [pa.array(column) for column in (columns, *found)]
+                sizes = HashedValues.of(batch.column(_value(number))).sizes(self.divisor, missing)
+                columns = np.full(sizes.shape[1], number, np.int32)
+                arrays = [pa.array(column) for column in (columns, *sizes)]
                 yield pa.RecordBatch.from_arrays(arrays, schema=_SIZES)

@@ -11,7 +11,7 @@ from importlib import resources
 import pyarrow as pa
 from jinja2 import Environment, StrictUndefined, Template
 
-from anonspark.core.utility_score import columns_text
+from anonspark.core.model_scores import columns_text
 from anonspark.engine.files import Files, PublishedFile
 from anonspark.foreign_text import code_span
 from anonspark.release.copies import COPIES

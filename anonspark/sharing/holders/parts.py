@@ -1,21 +1,24 @@
-"""The parts of a union: releases of one coding that fit together."""
+"""The parts of a union: releases of one coding that fit together, and the union's form."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import pyarrow as pa
+from pydantic import ValidationError
 
+from anonspark.config import Attribute
+from anonspark.config.gates import EvaluateOptions
 from anonspark.config.privacy import PrivacyOptions
+from anonspark.config.problems import key_path
 from anonspark.engine.files import Files
 from anonspark.engine.raw_columns import type_name
 from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
-from anonspark.sharing.coding.agreement import coding_privacy
-from anonspark.sharing.coding.comparing import is_at_least, not_as_coded
+from anonspark.sharing.coding.agreement import coding_privacy, is_at_least, not_as_coded
 from anonspark.sharing.pairs.relation import People, relation_of
 from anonspark.verification.opening import OpenedRelease
 
@@ -124,20 +127,20 @@ def _require_one_coding(parts: Sequence[Part]) -> None:
             )
 
 
-def _require_different(one: Part, other: Part) -> None:
-    mine, others = one.manifest, other.manifest
+def _require_different(first: Part, other: Part) -> None:
+    mine, others = first.manifest, other.manifest
     if mine.run_id == others.run_id or mine.fingerprint == others.fingerprint:
         raise ConfigurationError(
-            f"union: {one.path} and {other.path} are one release (the same run or the same "
+            f"union: {first.path} and {other.path} are one release (the same run or the same "
             "records). Name each release once, else its people count twice"
         )
-    people = [People(part.manifest, part.rows) for part in (one, other)]
-    tables = [own.document["fingerprints"].get("input") for own in (mine, others)]
+    people = [People(part.manifest, part.rows) for part in (first, other)]
+    tables = [side.document["fingerprints"].get("input") for side in (mine, others)]
     # Equal tables of two places may be two by chance; a union rather takes none of them.
     one_table = bool(tables[0]) and tables[0] == tables[1]
     if one_table or relation_of(people[0], people[1], None) != "unknown":
         raise ConfigurationError(
-            f"union: {one.path} and {other.path} are about the same people, as their manifests "
+            f"union: {first.path} and {other.path} are about the same people, as their manifests "
             "show. Holders of a union have different people. Otherwise a person counts twice in k"
         )
 
@@ -151,14 +154,14 @@ def _require_as_coded(part: Part) -> None:
     """
     manifest = part.manifest
     configured, document = manifest.configuration, manifest.coding["document"]
-    found = not_as_coded(configured, document)
+    wrong = not_as_coded(configured, document)
     privacy = PrivacyOptions.model_validate(configured["privacy"])
     if not is_at_least(privacy, coding_privacy(document)):
-        found.append("privacy")
-    if found:
+        wrong.append("privacy")
+    if wrong:
         raise GuaranteeError(
             f"{part.path}/{MANIFEST}: its configuration is not that of its coding "
-            f"({', '.join(found)}). Restore the release or publish it again"
+            f"({', '.join(wrong)}). Restore the release or publish it again"
         )
 
 
@@ -179,12 +182,12 @@ def _require_same_columns(first: Part, part: Part) -> None:
 
 def _type_of(described: Mapping[str, Any]) -> str:
     """Return the type of an attribute, as far as labels show it: integers of any width."""
-    kind, found = str(described["kind"]), str(described.get("type", ""))
-    return "integer" if kind == "integer" and found.startswith(_INTEGERS) else found
+    kind, typed = str(described["kind"]), str(described.get("type", ""))
+    return "integer" if kind == "integer" and typed.startswith(_INTEGERS) else typed
 
 
 def _other_types(name: str, parts: Sequence[Part], types: Sequence[str]) -> str:
-    text = " and ".join(f"{found} in {part.path}" for part, found in zip(parts, types, strict=True))
+    text = " and ".join(f"{kind} in {part.path}" for part, kind in zip(parts, types, strict=True))
     return (
         f"union: attributes.{name}: found {text}. Expected one type. Let the coding say 'type' of "
         "the attribute, or store the column in the same type, and publish again"
@@ -207,11 +210,196 @@ def require_same_types(parts: Sequence[Part], opened: Sequence[OpenedRelease]) -
     """
     columns = parts[0].manifest.published["columns"]
     first = opened[0].data.schema
-    for part, one in zip(parts[1:], opened[1:], strict=True):
-        schema = one.data.schema
+    for part, item in zip(parts[1:], opened[1:], strict=True):
+        schema = item.data.schema
         for name in columns:
-            types = [own.field(name).type for own in (first, schema)]
+            types = [side.field(name).type for side in (first, schema)]
             if types[0] != types[1]:
-                type_names = [type_name(found) for found in types]
+                type_names = [type_name(kind) for kind in types]
                 raise ConfigurationError(_other_types(name, (parts[0], part), type_names))
     return pa.schema([first.field(name) for name in columns])
+
+
+def form_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Find a column of holders that is no quasi-identifier, and parts that promise nothing."""
+    holder = manifest["holder_column"]
+    if holder is not None and (
+        holder not in manifest["configuration"]["attributes"]
+        or holder not in manifest["published"]["quasi_identifier_columns"]
+    ):
+        yield "holder_column: expected a quasi-identifier of the union"
+    for index, part in enumerate(manifest["parts"]):
+        try:
+            _privacy_of(part)
+        except ValidationError:
+            yield f"{key_path(('parts', index, 'privacy'))}: expected what anonspark writes there"
+
+
+def _privacy_of(part: Mapping[str, Any]) -> PrivacyOptions:
+    # Of the population of a holder a union tells nothing, so that there is none to check.
+    return PrivacyOptions.model_validate(part["privacy"] | {"delta_presence": None})
+
+
+# As Parquet is written on every engine.
+_FORMAT = "parquet"
+
+
+@dataclass(frozen=True)
+class Form:
+    """The form of a union, which is known before anything is counted in it.
+
+    Parameters
+    ----------
+    description : dict
+        The keys of the manifest that reading the union takes.
+    privacy : PrivacyOptions
+        Those of the coding.
+    holder_column : str or None
+    holders : tuple of str
+        What stands in that column for each part. Empty without it.
+    """
+
+    description: dict[str, Any]
+    privacy: PrivacyOptions
+    holder_column: str | None
+    holders: tuple[str, ...]
+
+    @property
+    def manifest(self) -> Manifest:
+        """As who reads the union knows it, without figures and files."""
+        return Manifest(self.description)
+
+    @property
+    def columns(self) -> list[str]:
+        """All published columns."""
+        return list(self.description["published"]["columns"])
+
+
+def form_of(parts: Sequence[Part], holder_column: str | None) -> Form:
+    """Return how the union of parts is published.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        Of :func:`anonspark.sharing.holders.parts.read_parts`.
+    holder_column : str or None
+        Name of the column with the holder of each record. None publishes no holders.
+
+    Raises
+    ------
+    ConfigurationError
+        If the column cannot have this name, or two parts the same one, or the coding asks for what
+        a union cannot promise.
+    """
+    first = parts[0].manifest
+    privacy = coding_privacy(first.coding["document"])
+    _require_countable(privacy)
+    attributes = {
+        name: dict(attribute)
+        for name, attribute in first.attributes.items()
+        if attribute["role"] != "identifier"
+    }
+    columns = list(first.published["columns"])
+    quasi_identifier_columns = first.quasi_identifier_columns
+    quasi_identifiers = [dict(identifier) for identifier in first.quasi_identifiers]
+    for position, identifier in enumerate(quasi_identifiers):
+        if len({part.manifest.quasi_identifiers[position]["type"] for part in parts}) > 1:
+            # Only integers may differ, in their width, which no label shows.
+            identifier["type"] = "int64"
+    holders: tuple[str, ...] = ()
+    if holder_column is not None:
+        holders = _holders(parts, holder_column, columns, attributes)
+        attributes[holder_column] = _described_holder()
+        columns.append(holder_column)
+        quasi_identifier_columns.append(holder_column)
+        quasi_identifiers.append({"name": holder_column, "kind": "category", "type": "string"})
+    markers = sorted({marker for part in parts for marker in part.manifest.missing_markers})
+    configuration = {
+        "input": {"missing_markers": markers},
+        "attributes": attributes,
+        "missing": first.configuration.get("missing", "drop"),
+        "evaluate": EvaluateOptions().model_dump(mode="json", include={"risk"}),
+        "privacy": privacy.model_dump(mode="json"),
+        "output": {"style": first.style, "format": _FORMAT},
+    }
+    description = {
+        "configuration": configuration,
+        "coding": dict(first.coding),
+        "holder_column": holder_column,
+        "parts": [
+            {
+                "run_id": part.manifest.run_id,
+                "output_fingerprint": part.manifest.fingerprint,
+                "rows": part.rows,
+                "privacy": _guarantees_of(part.manifest.configuration["privacy"]),
+                "holder": holders[index] if holders else None,
+            }
+            for index, part in enumerate(parts)
+        ],
+        "published": {
+            "columns": columns,
+            "quasi_identifier_columns": quasi_identifier_columns,
+            "quasi_identifiers": quasi_identifiers,
+        },
+    }
+    return Form(description, privacy, holder_column, holders)
+
+
+def _guarantees_of(privacy: Mapping[str, Any]) -> dict[str, object]:
+    """Return what a part guarantees, without the place of its holder's population."""
+    presence = privacy.get("delta_presence")
+    bounds = None if presence is None else {key: presence[key] for key in ("min", "max")}
+    return {**privacy, "delta_presence": bounds}
+
+
+def _require_countable(privacy: PrivacyOptions) -> None:
+    """Check that the files of a union can show whatever its coding asks for."""
+    for key, asked, why in (
+        (
+            "delta_presence",
+            privacy.delta_presence is not None,
+            "which is about one population. The union has another one",
+        ),
+        (
+            "unit",
+            bool(privacy.unit),
+            "which identifies people. The people of two holders cannot be compared",
+        ),
+    ):
+        if asked:
+            raise ConfigurationError(
+                f"union: the coding asks for privacy.{key}, {why}. Agree on a coding without it"
+            )
+
+
+def _described_holder() -> dict[str, Any]:
+    described = Attribute(role="quasi_identifier", type="text").model_dump(mode="json")
+    del described["order"]
+    return described
+
+
+def _holders(
+    parts: Sequence[Part], column: str, columns: Sequence[str], attributes: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Return what the column of holders says of each part: the names of their directories."""
+    taken = {name.lower() for name in (*columns, *attributes)}
+    taken |= {name.lower() for part in parts for name in part.manifest.attributes}
+    if not column.strip() or column.lower() in taken:
+        raise ConfigurationError(
+            f"--holder-column: found {column!r}. Expected a name that no column of the parts has. "
+            "Choose another"
+        )
+    names = [part.name for part in parts]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ConfigurationError(
+            f"--holder-column: {names.count(twice[0])} releases lie in directories called "
+            f"{twice[0]!r}, so the column could not distinguish them. Expected different names. "
+            "Rename the directories"
+        )
+    if any(name in (".", "..") for name in names):
+        raise ConfigurationError(
+            "--holder-column: found a release that is called '.' or '..', which names no holder. "
+            "Expected the name of its directory. Give the path from another place"
+        )
+    return tuple(names)

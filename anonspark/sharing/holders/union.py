@@ -32,8 +32,7 @@ from anonspark.release.derived_manifest import sections_of_summary
 from anonspark.release.manifest import NOT_PROTECTED, listing, versions, write_manifest
 from anonspark.release.sidecar_files.contents import write_sidecar_files
 from anonspark.release.signatures import key_name
-from anonspark.sharing.holders.form import Form, form_of
-from anonspark.sharing.holders.parts import Part, read_parts, require_same_types
+from anonspark.sharing.holders.parts import Form, Part, form_of, read_parts, require_same_types
 from anonspark.sharing.holders.writing import Extent, write_union
 from anonspark.verification.audit import audit_opened, audit_table
 from anonspark.verification.claims.claim import claim_of_description
@@ -75,10 +74,10 @@ def figures_of(form: Form, proof: Verification, run_id: str, started: datetime) 
     started : datetime
         In UTC.
     """
-    own, published = {"run_id": run_id}, proof.published
+    run, published = {"run_id": run_id}, proof.published
     summary: Row = {
         **{figure.name: None for figure in SUMMARY},
-        **own,
+        **run,
         "k": form.privacy.k,
         "rows_published": published.rows,
         "published_classes": published.classes,
@@ -88,18 +87,18 @@ def figures_of(form: Form, proof: Verification, run_id: str, started: datetime) 
         "started": started,
         "seconds": (datetime.now(UTC) - started).total_seconds(),
     }
-    figures = {one.criterion: one.measured for one in proof.criteria}
-    distances = {one.criterion.attribute for one in proof.criteria if one.criterion.is_distance}
+    figures = {case.criterion: case.measured for case in proof.criteria}
+    distances = {case.criterion.attribute for case in proof.criteria if case.criterion.is_distance}
     return Figures(
         summary,
         privacy=[
-            own | row for row in privacy_rows(form.privacy, published.smallest, None, figures, None)
+            run | row for row in privacy_rows(form.privacy, published.smallest, None, figures, None)
         ],
-        risk=[own | row for row in proof.risk],
+        risk=[run | row for row in proof.risk],
         different={
-            one.attribute: one.values
-            for one in proof.sensitive
-            if one.attribute in distances and one.values is not None
+            case.attribute: case.values
+            for case in proof.sensitive
+            if case.attribute in distances and case.values is not None
         },
     )
 
@@ -145,7 +144,7 @@ def stage_figures(
     manifest = {
         "run_id": sections["run_id"],
         "started": sections["started"],
-        "seconds": {name: round(own, 3) for name, own in progress.seconds.items()},
+        "seconds": {name: round(time, 3) for name, time in progress.seconds.items()},
         "versions": versions(engine.versions, description["configuration"]),
         **description,
         "published": {
@@ -209,8 +208,8 @@ def prove_parts(
         If one does not keep its promise.
     """
     proofs = []
-    for part, one in zip(parts, opened, strict=True):
-        proof = audit_opened(engine, one)
+    for part, item in zip(parts, opened, strict=True):
+        proof = audit_opened(engine, item)
         if proof.failures:
             raise _broken_part(part.path)
         proofs.append(proof)
@@ -220,9 +219,9 @@ def prove_parts(
 def fingerprint_of(proofs: Sequence[PublishedClasses]) -> str:
     """Return the fingerprint of the records of several releases together. No job."""
     return table_fingerprint(
-        sum(one.rows for one in proofs),
-        sum(one.hash_sum for one in proofs),
-        reduce(xor, (one.hash_xor for one in proofs)),
+        sum(proof.rows for proof in proofs),
+        sum(proof.hash_sum for proof in proofs),
+        reduce(xor, (proof.hash_xor for proof in proofs)),
     )
 
 
@@ -269,7 +268,7 @@ def prove_union(engine: Engine, staged: Table, form: Form, expected: str, out: s
             "part was published with a smaller k. Nothing was published. Let its holder publish "
             "again by the coding"
         )
-    advice = [text for one in proof.criteria if (text := _advice(one, form)) is not None]
+    advice = [text for case in proof.criteria if (text := _advice(case, form)) is not None]
     if proof.failures:
         raise GuaranteeError("\n".join([*proof.failures, *advice]))
     return proof
@@ -350,6 +349,35 @@ class _WithHolder:
             yield pa.RecordBatch.from_arrays([*batch.columns, held], schema=self.schema)
 
 
+def _write_parts(
+    engine: Engine,
+    staging: Staging,
+    parts: Sequence[Part],
+    form: Form,
+    order_key: int,
+    progress: Progress,
+) -> tuple[list[PublishedFile], str]:
+    """Prove the parts and stage their records. Also return the fingerprint that these must have."""
+    with progress.stage("verify parts"):
+        opened = [open_part(engine, part.path) for part in parts]
+        schema = require_same_types(parts, opened)
+        proofs = [proof.published for proof in prove_parts(engine, parts, opened)]
+    tables = _published(opened, form, schema)
+    extent = Extent(
+        sum(proof.rows for proof in proofs),
+        sum(part.stored for part in parts),
+        sum(proof.largest for proof in proofs),
+    )
+    expected = fingerprint_of(proofs)
+    classes = form.manifest.quasi_identifier_columns
+    begin(engine.files, staging)
+    with progress.stage("publish", rows=extent.rows):
+        if form.holder_column is not None:
+            whole = reduce(lambda table, other: table.union(other), tables)
+            expected = count_published_classes(whole, classes).fingerprint
+        return write_union(tables, classes, extent, order_key, staging), expected
+
+
 def unite(
     engine: Engine,
     releases: Sequence[str],
@@ -410,8 +438,8 @@ def unite(
         key_name(key)
     paths = [path.rstrip("/") for path in releases]
     # A union has no configuration that clean could be called with, and is never resumed.
-    for place in find_stagings(engine.files, out, None):
-        remove_staging(engine.files, place)
+    for path_left in find_stagings(engine.files, out, None):
+        remove_staging(engine.files, path_left)
     _require_places(engine.files, paths, out)
     parts = read_parts(engine.files, paths)
     form = form_of(parts, holder_column)
@@ -419,24 +447,7 @@ def unite(
         open_staging(engine.files, out, run_id, key="--out") as staging,
         engine.running(run_id, progress),
     ):
-        with progress.stage("verify parts"):
-            opened = [open_part(engine, part.path) for part in parts]
-            schema = require_same_types(parts, opened)
-            proofs = [one.published for one in prove_parts(engine, parts, opened)]
-        tables = _published(opened, form, schema)
-        extent = Extent(
-            sum(one.rows for one in proofs),
-            sum(part.stored for part in parts),
-            sum(one.largest for one in proofs),
-        )
-        expected = fingerprint_of(proofs)
-        classes = form.manifest.quasi_identifier_columns
-        begin(engine.files, staging)
-        with progress.stage("publish", rows=extent.rows):
-            if form.holder_column is not None:
-                whole = reduce(lambda one, other: one.union(other), tables)
-                expected = count_published_classes(whole, classes).fingerprint
-            written = write_union(tables, classes, extent, order_key, staging)
+        written, expected = _write_parts(engine, staging, parts, form, order_key, progress)
         with progress.stage("verify"):
             staged = engine.published(f"{staging.release}/data", form.manifest.data_format)
             proof = prove_union(engine, staged, form, expected, out)
@@ -487,7 +498,7 @@ def _require_places(files: Files, releases: Sequence[str], out: str) -> None:
 
 def _published(opened: Sequence[OpenedRelease], form: Form, schema: pa.Schema) -> list[Table]:
     """Return the records of each part, as the union has them. Lazy."""
-    tables = [one.data.select(schema.names) for one in opened]
+    tables = [item.data.select(schema.names) for item in opened]
     if form.holder_column is not None:
         with_holder = schema.append(pa.field(form.holder_column, pa.string()))
         tables = [

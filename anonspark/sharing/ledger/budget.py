@@ -26,7 +26,7 @@ from anonspark.sharing.ledger.chain import (
     not_read,
     read_chain,
 )
-from anonspark.sharing.ledger.exclusive_files import create_whole, text_of
+from anonspark.sharing.ledger.lock import create_whole, text_of
 
 Neighbors = Literal["add_remove", "replace"]
 

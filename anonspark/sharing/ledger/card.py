@@ -11,7 +11,7 @@ from anonspark.config.budget import in_decimals
 from anonspark.presentation.blocks import Cell, Table, Text
 from anonspark.sharing.ledger.budget import Budget, in_words
 from anonspark.sharing.ledger.check import LedgerCheck
-from anonspark.sharing.ledger.releases import LedgerRelease
+from anonspark.sharing.ledger.events import LedgerRelease
 
 _WORST = 10
 

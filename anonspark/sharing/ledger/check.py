@@ -1,21 +1,183 @@
-"""Check that a ledger is unchanged: events, files, and joint classes of recipients."""
+"""Check that a ledger is unchanged: events, files, and joint classes of coalitions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
+from math import comb
+from pathlib import PurePosixPath
 from typing import Any
 
 from anonspark.core.columns import SUBJECT
 from anonspark.engine.protocol import Engine
-from anonspark.errors import ConfigurationError
+from anonspark.errors import ConfigurationError, DataError
 from anonspark.release.manifest import read_manifest
-from anonspark.sharing.ledger.coalitions import list_coalitions
-from anonspark.sharing.ledger.joint_classes import Demand, MembersOf, Signatures
+from anonspark.sharing.ledger.events import BASE, LedgerRelease
+from anonspark.sharing.ledger.joint_classes import (
+    CLASS,
+    RECORDS,
+    Demand,
+    MembersOf,
+    Signatures,
+    members_schema,
+    read_kept,
+)
 from anonspark.sharing.ledger.ledger import Ledger
-from anonspark.sharing.ledger.members import CLASS, RECORDS, members_schema, read_kept
-from anonspark.sharing.ledger.releases import LedgerRelease
-from anonspark.sharing.ledger.stored_files import wrong_files
+
+# With events that come while others are read, drafts by killed processes, and the checksums of
+# Hadoop's local file system.
+_OTHERS = re.compile(
+    r"lock|ledger\.json|events|members|classes|base|(?:.*/)?\.[^/]*\.crc|"
+    r"events/\d{8}\.json|(?:events/\.\d{8}\.json|\.lock)\.[0-9a-f]{16}|"
+    r"\.ledger\.json\.writing"
+)
+
+
+def listed_files(ledger: Ledger) -> dict[str, tuple[str, bool]]:
+    """Return the SHA-256 of all files that events list, by their path in the ledger.
+
+    With each comes whether a plan can need it: those of releases that count, of the newest base
+    partition, and of the one before it, from which a run is gone on with.
+    """
+    layout, unfinished = ledger.layout, ledger.unfinished
+    listings = [
+        (directory, release.content["files"][directory.partition("/")[0]], release.counts)
+        for release in ledger.releases.values()
+        for directory in layout.of_release(release.name)
+    ]
+    needed = ledger.generation - 1
+    listings += [
+        (layout.of_base(number), event.content["files"], number >= needed)
+        for event in ledger.events.events
+        if event.type == BASE
+        for number in (event.content["generation"],)
+    ]
+    return {
+        f"{directory}/{file['path']}": (file["sha256"], needs)
+        for directory, files, needs in listings
+        if directory not in unfinished
+        for file in files
+    }
+
+
+def wrong_files(ledger: Ledger, *, needed: bool = False) -> list[str]:
+    """Return what is wrong with the files of a ledger, each with its path and what to do.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    needed : bool
+        Whether only those that a plan can need are read. The names of all are looked at.
+
+    Notes
+    -----
+    Files are read for their hashes, on the driver.
+    """
+    files, layout = ledger.files, ledger.layout
+    listed = listed_files(ledger)
+    above = {str(parent) for path in listed for parent in PurePosixPath(path).parents}
+    unfinished = tuple(f"{directory}/" for directory in ledger.unfinished)
+    problems, present = [], set()
+    for entry in files.tree(layout.path):
+        path, address = entry.path, f"{layout.path}/{entry.path}"
+        present.add(path)
+        expected = path in above or f"{path}/".startswith(unfinished) or _OTHERS.fullmatch(path)
+        if path in listed and entry.kind == "file":
+            digest, needs = listed[path]
+            if (needs or not needed) and files.sha256(address) != digest:
+                problems.append(f"ledger: {address} was changed. Bring it back from a copy")
+        elif entry.kind not in ("file", "directory") or not expected:
+            problems.append(
+                f"ledger: {address} is of no event: it was not put there by anonspark, and you "
+                "remove it. Or an older ledger was put back, and you bring the newest one back"
+            )
+    problems += [
+        f"ledger: {layout.path}/{path} is missing. Bring it back from a copy"
+        for path in sorted(set(listed) - present)
+    ]
+    return problems
+
+
+def require_files(ledger: Ledger) -> None:
+    """Check that a ledger has the files that its events list, and no others.
+
+    What releases that no longer count left is not read: it grows with every night, and changes
+    nothing.
+
+    Raises
+    ------
+    DataError
+    """
+    problems = wrong_files(ledger, needed=True)
+    if problems:
+        raise DataError(*problems)
+
+
+MOST_COALITIONS = 1000
+"""Coalitions that one plan checks at most."""
+
+
+def list_coalitions(
+    recipients: Collection[str],
+    *,
+    public: Collection[str],
+    together: Sequence[Sequence[str]],
+    size: int | None,
+    of_plan: Collection[str],
+) -> list[tuple[str, ...]]:
+    """Return the coalitions to be checked: what holds for them holds for all smaller ones.
+
+    Parameters
+    ----------
+    recipients : collection of str
+        All who have a release that counts, or are to get one.
+    public : collection of str
+        Those whose releases everybody has: they are in every coalition.
+    together : sequence of sequence of str
+        Recipients that are always one.
+    size : int or None
+        How many recipients may collude. None for all.
+    of_plan : collection of str
+        Those who are to get a release: of others nothing changes.
+
+    Returns
+    -------
+    list of tuple of str
+        Each in the order of the names.
+
+    Raises
+    ------
+    ConfigurationError
+        If there are more than :data:`MOST_COALITIONS`.
+    """
+    everybody = {name for name in recipients if name in public}
+    one_of = {name: frozenset(group) for group in together for name in group}
+    units = sorted(
+        {
+            tuple(sorted(one_of.get(name, frozenset([name])) & set(recipients)))
+            for name in recipients
+            if name not in everybody
+        }
+    )
+    if size is None or len(units) <= size:
+        return [tuple(sorted({*everybody, *(name for unit in units for name in unit)}))]
+    # Of open data in the plan everybody gets something new.
+    asked = units if everybody & set(of_plan) else [unit for unit in units if {*unit} & {*of_plan}]
+    number = comb(len(units), size) - comb(len(units) - len(asked), size)
+    if number > MOST_COALITIONS:
+        raise ConfigurationError(
+            f"collusion.recipients: {size} of {len(units)} recipients make {number:,} coalitions. "
+            f"Expected {MOST_COALITIONS:,} at most. List those who are one in collusion.together, "
+            "or set it to all"
+        )
+    return [
+        tuple(sorted({*everybody, *(name for unit in chosen for name in unit)}))
+        for chosen in combinations(units, size)
+        if any(unit in asked for unit in chosen)
+    ]
+
 
 _COUNTED = "found"
 

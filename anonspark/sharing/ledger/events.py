@@ -1,21 +1,26 @@
-"""The events of a ledger: one signed file each, which holds the hash of the file before it."""
+"""The events of a ledger, one signed file each, and the releases that they list."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
+from anonspark.config.budget import BudgetOptions
+from anonspark.config.privacy import PrivacyOptions
 from anonspark.engine.files import Files, sync_local
 from anonspark.errors import DataError, PublishingError
+from anonspark.layers.publish.paths import require_apart_from_table
 from anonspark.ownership import fault_at, write_aside
-from anonspark.sharing.ledger.chain import Link, append_link, read_chain
-from anonspark.sharing.ledger.exclusive_files import text_of
-from anonspark.sharing.ledger.key import Key
-from anonspark.sharing.ledger.layout import Layout
+from anonspark.pipeline.context import Release, RunContext
+from anonspark.release.signatures import key_name
+from anonspark.sharing.ledger.budget import RECORD, Limit, list_release, open_budget
+from anonspark.sharing.ledger.chain import Key, Link, append_link, read_chain
+from anonspark.sharing.ledger.lock import Layout, text_of
 
 _ACCEPT = "If you are sure that the ledger is the newest, run anonspark ledger check --as-newest"
 
@@ -222,3 +227,148 @@ class Events:
         """Write down beside the key which event is the last one. See :func:`remember`."""
         if self.key is not None:
             remember(self.key, self.digests, older=older)
+
+
+# Where a population is: its path and options may say more than a ledger should.
+_PLACES = {"delta_presence": {"population", "format", "options"}}
+
+
+def require_listable(context: RunContext) -> None:
+    """Check, before any work, that a release can be written down. Make the ledger if there is none.
+
+    Raises
+    ------
+    ConfigurationError
+        If the ledger has another limit, or there is none and no limit is given, or if it lies
+        inside input or output, or one of them inside it.
+    GuaranteeError
+        If its chain is broken.
+    """
+    options = _options(context)
+    limit = _limit(options)
+    require_apart_from_table(context.files, context.configuration, "ledger.path", options.path)
+    open_budget(context.files, _path_of(context, options), limit).require_same(limit)
+
+
+def list_staged(context: RunContext, release: Release) -> None:
+    """Write down a release that is proven and is published next.
+
+    Raises
+    ------
+    ConfigurationError, GuaranteeError
+        As of :func:`require_listable`.
+    PublishingError
+        If the entry cannot be written. Nothing is published then.
+
+    Notes
+    -----
+    Before it is published, so that no release is ever missing in the ledger, whenever the process
+    is killed. Should it not come to be published, the entry stays.
+    """
+    options, configuration = _options(context), context.configuration
+    key = configuration.output.signing_key
+    content = {
+        "run_id": context.run_id,
+        "command": "run",
+        "mechanism": configuration.model.name,
+        "settings": configuration.settings_fingerprint(),
+        "release": release.summary["output_fingerprint"],
+        **({} if key is None else {"signer": key_name(key)}),
+        **_criteria(configuration.privacy),
+    }
+    list_release(context.files, _path_of(context, options), _limit(options), content)
+
+
+def _criteria(privacy: PrivacyOptions) -> dict[str, object]:
+    """Return k and what else was asked for."""
+    asked = privacy.model_dump(mode="json", exclude_defaults=True, exclude=_PLACES)
+    return {"k": asked.pop("k"), "criteria": asked}
+
+
+def _options(context: RunContext) -> BudgetOptions:
+    # Who owns a section is asked where there is one.
+    return cast("BudgetOptions", context.configuration.ledger)
+
+
+def _limit(options: BudgetOptions) -> Limit:
+    return Limit(options.most, "add_remove", RECORD)
+
+
+def _path_of(context: RunContext, options: BudgetOptions) -> str:
+    return context.files.qualified(options.place)
+
+
+State = Literal["planned", "published", "failed", "withdrawn"]
+
+_ENDS: Mapping[str, State] = {PUBLISHED: "published", FAILED: "failed", WITHDRAWN: "withdrawn"}
+
+
+@dataclass(frozen=True)
+class LedgerRelease:
+    """A release as its event describes it.
+
+    Parameters
+    ----------
+    name : str
+    recipient : str
+    number : int
+        Of the event ``planned``.
+    time : str
+        Of that event.
+    state : str
+    content : mapping
+        What the event says. See docs/algorithms.md, Events of a ledger.
+    withdrawn : mapping
+        Who withdrew it and why. Empty if it is unknown.
+    """
+
+    name: str
+    recipient: str
+    number: int
+    time: str
+    state: State
+    content: Mapping[str, Any]
+    withdrawn: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def counts(self) -> bool:
+        """Return whether its recipient has it, as far as the ledger knows."""
+        return self.state in ("planned", "published")
+
+    @property
+    def public(self) -> bool:
+        """Return whether everyone has it."""
+        return bool(self.content.get("public"))
+
+    @property
+    def sensitive(self) -> list[str]:
+        """Sensitive attributes that it publishes, in the order of the members' columns."""
+        return list(self.content["sensitive"])
+
+    def is_past(self, today: date) -> bool:
+        """Return whether the recipient should have destroyed it by now."""
+        until = self.content.get("until")
+        return until is not None and date.fromisoformat(until) < today
+
+
+def releases_of(events: Iterable[Link]) -> dict[str, LedgerRelease]:
+    """Return all releases by name, in the order of their events.
+
+    Parameters
+    ----------
+    events : iterable of Link
+        Of a chain that holds.
+    """
+    releases: dict[str, LedgerRelease] = {}
+    for event in events:
+        name = event.content.get("release")
+        if event.type == PLANNED and name is not None:
+            # One that failed may be planned again under the same run id.
+            releases.pop(name, None)
+            releases[name] = LedgerRelease(
+                name, event.content["recipient"], event.number, event.time, "planned", event.content
+            )
+        elif event.type in _ENDS and name in releases:
+            withdrawn = event.content if event.type == WITHDRAWN else {}
+            releases[name] = replace(releases[name], state=_ENDS[event.type], withdrawn=withdrawn)
+    return releases

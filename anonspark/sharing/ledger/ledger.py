@@ -11,7 +11,7 @@ from typing import Any
 
 from anonspark.engine.files import Files, require_ours
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.sharing.ledger.chain import Link, now
+from anonspark.sharing.ledger.chain import Key, Link, now, read_key
 from anonspark.sharing.ledger.events import (
     BASE,
     CREATED,
@@ -19,15 +19,13 @@ from anonspark.sharing.ledger.events import (
     PREPARED,
     WITHDRAWN,
     Events,
+    LedgerRelease,
     path_of,
+    releases_of,
     remember,
     remembered,
 )
-from anonspark.sharing.ledger.exclusive_files import digest_of, text_of
-from anonspark.sharing.ledger.key import Key, read_key
-from anonspark.sharing.ledger.layout import FORMAT, Layout
-from anonspark.sharing.ledger.lock import locked
-from anonspark.sharing.ledger.releases import LedgerRelease, releases_of
+from anonspark.sharing.ledger.lock import FORMAT, Layout, digest_of, locked, text_of
 
 
 @dataclass(frozen=True)

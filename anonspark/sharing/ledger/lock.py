@@ -1,20 +1,125 @@
-"""The lock of a ledger: one process at a time adds to it."""
+"""The files of a ledger, and its lock: one process at a time adds to it."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import socket
+import threading
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from anonspark.engine.files import Files
 from anonspark.engine.processes import process_identity
 from anonspark.errors import PublishingError
-from anonspark.sharing.ledger.exclusive_files import create_whole
-from anonspark.sharing.ledger.layout import Layout
+
+
+def create_whole(files: Files, path: str, text: str) -> None:
+    """Write a file that must not be there.
+
+    Raises
+    ------
+    FileExistsError
+        If it exists.
+    """
+    if files.rename_copies(path):
+        # What an object store writes is there at its end only.
+        files.create_text(path, text)
+        return
+    if files.exists(path):
+        raise FileExistsError(path)
+    directory, _, name = path.rpartition("/")
+    # Two writers of the same text at once need two drafts: one would empty what the other renamed.
+    writer = f"{uuid.getnode()} {os.getpid()} {threading.get_ident()} {text}"
+    draft = f"{directory}/.{name}.{digest_of(writer)[:16]}"
+    try:
+        files.write_text(draft, text)
+        files.sync(draft)
+        files.rename(draft, path)
+        files.sync_names(path)
+    except OSError as error:
+        files.delete(draft)
+        if files.exists(path):
+            raise FileExistsError(path) from error
+        raise
+
+
+def digest_of(text: str) -> str:
+    """Return the SHA-256 of a file's text, in hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def text_of(document: Mapping[str, Any]) -> str:
+    """Return the content of a file of a ledger."""
+    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+
+
+FORMAT = 1
+"""Version of the ledgers that this version writes, and the newest that it reads."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Addresses inside of a ledger.
+
+    Parameters
+    ----------
+    path : str
+        Qualified address of the ledger.
+    """
+
+    path: str
+
+    @property
+    def head(self) -> str:
+        """The facts about the whole ledger."""
+        return f"{self.path}/ledger.json"
+
+    @property
+    def events(self) -> str:
+        """Directory of the events."""
+        return f"{self.path}/events"
+
+    @property
+    def lock(self) -> str:
+        """File of the process that is at work."""
+        return f"{self.path}/lock"
+
+    def event(self, number: int) -> str:
+        """Return where an event is."""
+        return f"{self.events}/{number:08d}.json"
+
+    def members(self, release: str) -> str:
+        """Return the directory of who is in which class of a release."""
+        return f"{self.path}/{self.of_release(release)[0]}"
+
+    def classes(self, release: str) -> str:
+        """Return the directory of what is published of the classes of a release."""
+        return f"{self.path}/{self.of_release(release)[1]}"
+
+    def base(self, generation: int) -> str:
+        """Return the directory of a base partition: who is in which atom."""
+        return f"{self.path}/{self.of_base(generation)}"
+
+    @staticmethod
+    def of_release(release: str) -> tuple[str, str]:
+        """Return the directories of members and classes of a release, inside of the ledger."""
+        return f"members/{release}", f"classes/{release}"
+
+    @staticmethod
+    def of_base(generation: int) -> str:
+        """Return the directory of a base partition, inside of the ledger."""
+        return f"base/generation={generation}"
+
+
+def release_name(recipient: str, run_id: str) -> str:
+    """Return the name of a release in a ledger."""
+    return f"{recipient}-{run_id}"
 
 
 @contextmanager

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from anonspark.core.arrays import Flags, Integers
 from anonspark.errors import DataError
-from anonspark.sharing.pairs.cells import Cells, TwoReleases
-from anonspark.sharing.pairs.classes import CompatiblePairs
+from anonspark.sharing.pairs.classes import Cells, CompatiblePairs, TwoReleases
 from anonspark.sharing.pairs.relation import Relation
 
 _Indices = npt.NDArray[np.int32]

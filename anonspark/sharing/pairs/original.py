@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.arrays import Flags, Integers
-from anonspark.core.kinds import Kind
+from anonspark.core.labels import Kind
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_text
 from anonspark.engine.tasks import Batches
@@ -26,7 +26,7 @@ from anonspark.release.regions import (
     leaves_by_label,
     read_label,
 )
-from anonspark.sharing.pairs.cells import ReadRelease, TwoReleases
+from anonspark.sharing.pairs.classes import ReadRelease, TwoReleases
 from anonspark.sharing.pairs.figures import BoundedPairs
 from anonspark.verification.opening import OpenedRelease
 

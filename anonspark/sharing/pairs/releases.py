@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from anonspark.config import Configuration
-from anonspark.core.kinds import Kind
+from anonspark.core.labels import Kind
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.progress import tell
@@ -16,8 +16,7 @@ from anonspark.redaction import Redacted, redact
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.originals import open_by_suffix, open_original
 from anonspark.release.regions import published_attributes
-from anonspark.sharing.pairs.cells import ReadRelease, read_cells
-from anonspark.sharing.pairs.classes import compatible_pairs
+from anonspark.sharing.pairs.classes import ReadRelease, compatible_pairs, read_cells
 from anonspark.sharing.pairs.figures import (
     Diversity,
     PairFigures,
@@ -107,14 +106,14 @@ class JointVerification(Redacted):
     @property
     def failures(self) -> list[str]:
         """Return what does not hold, one sentence each."""
-        own = [text for one in self.releases for text in one.failures]
-        return own + [text for one in self.pairs for text in one.failures]
+        texts = [text for item in self.releases for text in item.failures]
+        return texts + [text for item in self.pairs for text in item.failures]
 
     @property
     def warnings(self) -> list[str]:
         """Return what holds, but may mean less than it seems to."""
-        own = [text for one in self.releases for text in one.warnings]
-        return own + [text for one in self.pairs for text in one.warnings]
+        texts = [text for item in self.releases for text in item.warnings]
+        return texts + [text for item in self.pairs for text in item.warnings]
 
     @property
     def holds(self) -> bool:
@@ -139,8 +138,8 @@ class JointVerification(Redacted):
             "holds": self.holds,
             "failures": list(map(redact, self.failures)),
             "warnings": list(map(redact, self.warnings)),
-            "releases": [one.as_dict() for one in self.releases],
-            "pairs": [one.as_dict() for one in self.pairs],
+            "releases": [item.as_dict() for item in self.releases],
+            "pairs": [item.as_dict() for item in self.pairs],
         }
 
 
@@ -205,7 +204,7 @@ def audit_releases(
     Notes
     -----
     The jobs of :func:`~anonspark.verification.audit.audit_release` for each release. For every two
-    those of :func:`~anonspark.sharing.pairs.cells.read_cells` and, with the original, one
+    those of :func:`~anonspark.sharing.pairs.classes.read_cells` and, with the original, one
     over its quasi-identifiers. Pairs and bounds are made by the driver, with 100 bytes a pair of
     classes and payload.
     """
@@ -218,7 +217,7 @@ def audit_releases(
     tell("reading the files")
     opened = [_open(engine, path, configuration, roles, attack.signers) for path in paths]
     _require_different(opened)
-    people = [People(one.manifest, one.rows(engine)) for one in opened]
+    people = [People(item.manifest, item.rows(engine)) for item in opened]
     relations = {
         (i, j): relation_of(people[i], people[j], attack.said)
         for i, j in combinations(range(len(opened)), 2)
@@ -227,23 +226,23 @@ def audit_releases(
     releases = [
         audit_opened(
             engine,
-            one,
-            original=None if place in partial else attack.original,
+            item,
+            original=None if index in partial else attack.original,
             population=attack.population,
         )
-        for place, one in enumerate(opened)
+        for index, item in enumerate(opened)
     ]
     pairs = []
     for (i, j), relation in relations.items():
         tell(f"attacking releases {i + 1} and {j + 1} together")
         with engine.reading((opened[i].where, opened[j].where), key=""):
-            found = _attack_pair(engine, opened[i], opened[j], relation, attack)
+            pair = _attack_pair(engine, opened[i], opened[j], relation, attack)
         whole = not partial & {i, j}
         pairs.append(
             replace(
-                found,
-                failures=_failures(found, whole=whole),
-                warnings=_warnings(found, whole=whole),
+                pair,
+                failures=_failures(pair, whole=whole),
+                warnings=_warnings(pair, whole=whole),
             )
         )
     return JointVerification(releases, pairs)
@@ -259,11 +258,11 @@ def _require_two(paths: Sequence[str]) -> None:
 
 
 def _require_different(opened: Sequence[OpenedRelease]) -> None:
-    with_manifest = [one for one in opened if one.manifest is not None]
-    for one, other in combinations(with_manifest, 2):
-        if one.manifest == other.manifest:
+    with_manifest = [item for item in opened if item.manifest is not None]
+    for item, other in combinations(with_manifest, 2):
+        if item.manifest == other.manifest:
             raise ConfigurationError(
-                f"--with: {other.path} is a copy of {one.path}. Name each release once"
+                f"--with: {other.path} is a copy of {item.path}. Name each release once"
             )
 
 
@@ -276,16 +275,16 @@ def _open(
 ) -> OpenedRelease:
     """Open a release. Of a table without a manifest the roles count that it has columns of."""
     has_manifest = engine.files.exists(f"{path.rstrip('/')}/{MANIFEST}")
-    own = None
+    chosen = None
     if not has_manifest and roles is not None:
         with engine.reading((path,), key=""):
-            found = open_by_suffix(engine, path, "release").schema.names
-        own = roles.among(found)
-        if not own.quasi_identifiers:
+            names = open_by_suffix(engine, path, "release").schema.names
+        chosen = roles.among(names)
+        if not chosen.quasi_identifiers:
             raise DataError(
                 f"{path}: has none of the quasi-identifiers that are named. Check their spelling"
             )
-    return open_release(engine, path, configuration, roles=own, matched=True, signers=signers)
+    return open_release(engine, path, configuration, roles=chosen, matched=True, signers=signers)
 
 
 def _partial(
@@ -293,13 +292,13 @@ def _partial(
 ) -> set[int]:
     """Return the releases that do not hold everybody of the original."""
     partial = {
-        place
-        for place, one in enumerate(opened)
-        if one.manifest is not None
+        index
+        for index, item in enumerate(opened)
+        if item.manifest is not None
         # Null where few are withheld.
         and (
-            one.manifest.recipient.get("where")
-            or one.manifest.recipient.get("rows_withheld", 0) != 0
+            item.manifest.recipient.get("where")
+            or item.manifest.recipient.get("rows_withheld", 0) != 0
         )
     }
     for (i, j), relation in relations.items():
@@ -311,26 +310,26 @@ def _partial(
 
 
 def _attack_pair(
-    engine: Engine, one: OpenedRelease, other: OpenedRelease, relation: Relation, attack: Attack
+    engine: Engine, first: OpenedRelease, other: OpenedRelease, relation: Relation, attack: Attack
 ) -> PairVerification:
     original = attack.original
     paths = (original,) if isinstance(original, str) else ()
     if isinstance(original, str):
-        larger = other if relation == "first inside second" else one
+        larger = other if relation == "first inside second" else first
         described = larger.manifest or Manifest({})
         with engine.reading(paths, key="--original: "):
             original = open_original(engine, original, described)
-    attributes = attributes_of_all((one, other), None if original is None else original.schema)
+    attributes = attributes_of_all((first, other), None if original is None else original.schema)
     releases = [
-        ReadRelease(each.path, each.data, each.claim, own, _raw_kinds(each.manifest))
-        for each, own in zip((one, other), attributes, strict=True)
+        ReadRelease(each.path, each.data, each.claim, rows, _raw_kinds(each.manifest))
+        for each, rows in zip((first, other), attributes, strict=True)
     ]
-    hierarchies = [leaves_of(each) for each in (one, other)]
+    hierarchies = [leaves_of(each) for each in (first, other)]
     cells = read_cells(*releases)
     compatible = compatible_pairs(releases, cells, hierarchies)
     bounded, rounds = bound_pairs(cells, compatible, relation)
-    k = _joint_k(one, other, attack.joint_k)
-    diversity = {name: _diversity(name, (one.manifest, other.manifest)) for name in cells.values}
+    k = _joint_k(first, other, attack.joint_k)
+    diversity = {name: _diversity(name, (first.manifest, other.manifest)) for name in cells.values}
     figures = figures_of_pairs(cells, compatible, bounded, rounds, k=k, diversity=diversity)
     candidates = None
     if original is not None:
@@ -342,12 +341,12 @@ def _attack_pair(
                 original,
                 hierarchies,
                 k=k,
-                required=[name for name, wanted in diversity.items() if wanted.required],
-                missing_markers=one.claim.missing_markers,
+                required=[name for name, bound in diversity.items() if bound.required],
+                missing_markers=first.claim.missing_markers,
             )
     common = [each.name for each in attributes[0] if each.name in {n.name for n in attributes[1]}]
     return PairVerification(
-        one.path, other.path, relation, k, common, list(cells.payload), figures, candidates
+        first.path, other.path, relation, k, common, list(cells.payload), figures, candidates
     )
 
 
@@ -355,12 +354,12 @@ def _raw_kinds(manifest: Manifest | None) -> dict[str, Kind]:
     """Return what the numbers were that rules of intervals made labels of."""
     if manifest is None:
         return {}
-    types = {str(one["name"]): str(one.get("type") or "") for one in manifest.quasi_identifiers}
+    types = {str(item["name"]): str(item.get("type") or "") for item in manifest.quasi_identifiers}
     return {
-        one.name: "integer" if types[one.name].startswith(("int", "uint")) else "float"
-        for one in published_attributes(manifest)
-        if one.rule == "intervals"
-        and types[one.name].startswith(("int", "uint", "float", "double", "half"))
+        item.name: "integer" if types[item.name].startswith(("int", "uint")) else "float"
+        for item in published_attributes(manifest)
+        if item.rule == "intervals"
+        and types[item.name].startswith(("int", "uint", "float", "double", "half"))
     }
 
 
@@ -368,36 +367,36 @@ def _collusion(manifest: Manifest | None) -> Mapping[str, Any]:
     return {} if manifest is None else manifest.recipient.get("collusion") or {}
 
 
-def _joint_k(one: OpenedRelease, other: OpenedRelease, said: int | None) -> int:
+def _joint_k(first: OpenedRelease, other: OpenedRelease, said: int | None) -> int:
     if said is not None:
         return said
-    promised = [_collusion(each.manifest).get("k") for each in (one, other)]
+    promised = [_collusion(each.manifest).get("k") for each in (first, other)]
     ks = [int(k) for k in promised if k is not None]
-    return min(ks or [each.claim.privacy.k for each in (one, other)])
+    return min(ks or [each.claim.privacy.k for each in (first, other)])
 
 
 def _diversity(name: str, manifests: Sequence[Manifest | None]) -> Diversity:
     """Return how many values the manifests require a pair of classes to have."""
     by_attribute = [_collusion(manifest).get("l_diversity") or {} for manifest in manifests]
-    required = [int(one[name]) for one in by_attribute if name in one]
+    required = [int(item[name]) for item in by_attribute if name in item]
     return Diversity(max(required, default=_LEAST_VALUES), bool(required))
 
 
-def _failures(found: PairVerification, *, whole: bool) -> list[str]:
+def _failures(pair: PairVerification, *, whole: bool) -> list[str]:
     """Report what no one should learn from both releases, in counts.
 
     Of original records that are not in both releases the original proves nothing: ``whole`` says
     whether both hold all of them.
     """
-    where = f"{found.first} and {found.second} together"
-    figures, original = found.figures, found.original
+    where = f"{pair.first} and {pair.second} together"
+    figures, original = pair.figures, pair.original
     failures = []
     if figures.breaches:
         absent = figures.breaches_absent
         of_them = f", {absent:,} of them by their absence from one" if absent else ""
         failures.append(
             f"{where}: {figures.breaches:,} pairs of classes{of_them} certainly hold "
-            f"{figures.persons_in_breaches:,} people among fewer than k = {found.k}. A recipient "
+            f"{figures.persons_in_breaches:,} people among fewer than k = {pair.k}. A recipient "
             "of both can single them out. Withdraw one, or make both of one plan with strategy: "
             "nested"
         )
@@ -410,7 +409,7 @@ def _failures(found: PairVerification, *, whole: bool) -> list[str]:
     if original is not None and original.persons_below_k and whole:
         failures.append(
             f"{where}: {original.persons_below_k:,} of {original.records:,} original records match "
-            f"fewer than k = {found.k} people. A recipient of both who knows their "
+            f"fewer than k = {pair.k} people. A recipient of both who knows their "
             "quasi-identifiers can single them out. Withdraw one, or make both of one plan with "
             "strategy: nested"
         )
@@ -424,25 +423,25 @@ def _failures(found: PairVerification, *, whole: bool) -> list[str]:
     return failures
 
 
-def _warnings(found: PairVerification, *, whole: bool) -> list[str]:
+def _warnings(pair: PairVerification, *, whole: bool) -> list[str]:
     """Report what is not decided. See :func:`_failures`."""
-    where = f"{found.first} and {found.second} together"
+    where = f"{pair.first} and {pair.second} together"
     warnings = []
-    if found.relation == "unknown":
+    if pair.relation == "unknown":
         warnings.append(
             f"{where}: it is unknown whether their people are the same, so that nothing is proven. "
             "Say --same-people or --inside if you know it"
         )
-    if found.figures.possible and found.original is None:
+    if pair.figures.possible and pair.original is None:
         warnings.append(
-            f"{where}: {found.figures.possible:,} pairs of classes can hold fewer than k = "
-            f"{found.k} people, if they hold any. The files do not decide it: --original or the "
+            f"{where}: {pair.figures.possible:,} pairs of classes can hold fewer than k = "
+            f"{pair.k} people, if they hold any. The files do not decide it: --original or the "
             "ledger does"
         )
-    if found.original is not None and found.original.persons_below_k and not whole:
+    if pair.original is not None and pair.original.persons_below_k and not whole:
         warnings.append(
-            f"{where}: {found.original.persons_below_k:,} of {found.original.records:,} original "
-            f"records match fewer than k = {found.k} people, if they are in both releases. One of "
+            f"{where}: {pair.original.persons_below_k:,} of {pair.original.records:,} original "
+            f"records match fewer than k = {pair.k} people, if they are in both releases. One of "
             "them holds a part of the people only, so that this does not decide it: the ledger does"
         )
     return warnings

@@ -26,7 +26,7 @@ from anonspark.pipeline.rounds import StagedRounds, run_rounds
 from anonspark.pipeline.tasks import generalizer_of, task_of
 from anonspark.progress import Progress
 from anonspark.sharing.ledger.joint_classes import PERSON, NumberPeople
-from anonspark.sharing.recipients.frozen_source import FrozenSource, OpenFrozen
+from anonspark.sharing.recipients.source import FrozenSource, OpenFrozen
 from anonspark.sharing.recipients.source_snapshot import PATTERN, column_of
 from anonspark.staged.records import BYTES, PACKED, Packer, Records, unpack_batches
 

@@ -1,22 +1,103 @@
-"""What each recipient of a plan gets, and what they know together, as blocks."""
+"""What each recipient of a plan gets, and what they know together: expected, and as blocks."""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from anonspark.engine.protocol import Engine
+from anonspark.layers.publish.staging import open_staging
 from anonspark.presentation.blocks import Cell, Chart, Table, Text
 from anonspark.presentation.card import Card
+from anonspark.progress import Progress
 from anonspark.sharing.ledger.card import coalition_tables
+from anonspark.sharing.ledger.chain import Key, read_key
+from anonspark.sharing.ledger.check import require_files
+from anonspark.sharing.ledger.ledger import open_ledger
 from anonspark.sharing.recipients.distribute import Distribution
-from anonspark.sharing.recipients.dry_run import PlanLook
+from anonspark.sharing.recipients.joint_check import coalitions_of
+from anonspark.sharing.recipients.plan import Plan
+from anonspark.sharing.recipients.source import read_source, require_places, require_rows, rows_of
+
+
+@dataclass(frozen=True)
+class PlanPreview:
+    """The expected result of a plan.
+
+    Parameters
+    ----------
+    rows : int
+        Of the source.
+    strata : int
+        Groups of records that the same recipients may have.
+    requests : list of dict
+        Of each recipient ``recipient``, ``requested``, ``withheld`` and ``k``.
+    coalitions : list of tuple of str
+        That would be checked.
+    """
+
+    rows: int
+    strata: int
+    requests: list[dict[str, Any]]
+    coalitions: list[tuple[str, ...]]
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the fields as JSON values."""
+        return vars(self) | {"coalitions": [list(coalition) for coalition in self.coalitions]}
+
+
+def preview_plan(engine: Engine, plan: Plan, *, progress: Progress | None = None) -> PlanPreview:
+    """Check a plan, its source and its ledger. Nothing is anonymized.
+
+    Raises
+    ------
+    ConfigurationError, DataError, PublishingError
+
+    Notes
+    -----
+    As :func:`anonspark.sharing.recipients.source.read_source`, and one job that counts.
+    """
+    files, progress = engine.files, progress or Progress()
+    require_places(files, plan)
+    run_id = f"check-{uuid.uuid4().hex[:12]}"
+    ledger = None
+    key = Key.random()
+    if plan.file.ledger is not None:
+        key = read_key(plan.file.ledger.key_file)
+        ledger = open_ledger(files, plan.file.ledger.path, key)
+        require_files(ledger)
+    coalitions = coalitions_of(plan, ledger.counted if ledger else [])
+    staging_path = plan.base.execution.staging_path
+    with (
+        open_staging(files, plan.output, run_id, staging_path=staging_path) as staging,
+        engine.running(run_id, progress),
+        progress.stage("freeze the source"),
+    ):
+        frozen = read_source(engine, plan, key, f"{staging.records}/frozen")
+        strata = frozen.strata()
+    rows = [rows_of(strata, bit) for bit in range(len(plan.recipients))]
+    require_rows(plan, rows)
+    requests = [
+        {
+            "recipient": recipient.name,
+            "requested": number,
+            "withheld": 0,
+            "k": recipient.configuration.privacy.k,
+        }
+        for recipient, number in zip(plan.recipients, rows, strict=True)
+    ]
+    groups = sum(pattern != 0 for pattern in strata)
+    return PlanPreview(sum(strata.values()), groups, requests, coalitions)
+
 
 _COLUMNS = ("rows", "withheld", "classes", "gcp", "gcp the other way")
 
 
-def distribution_blocks(result: Distribution | PlanLook) -> Iterator[Card | Table | Text]:
+def distribution_blocks(result: Distribution | PlanPreview) -> Iterator[Card | Table | Text]:
     """Return what each recipient gets, or would get, and what they know together."""
-    if isinstance(result, PlanLook):
+    if isinstance(result, PlanPreview):
         yield from _look_blocks(result)
         return
     summaries = {name: release.summary for name, release in result.releases.items()}
@@ -75,7 +156,7 @@ def distribution_card(
     )
 
 
-def _look_blocks(look: PlanLook) -> Iterator[Table | Text]:
+def _look_blocks(look: PlanPreview) -> Iterator[Table | Text]:
     """Return what a plan would give, as far as it is known before anything is anonymized."""
     columns = ("recipient", "requested", "withheld", "k")
     rows: list[list[Cell]] = [

@@ -30,35 +30,47 @@ from anonspark.pipeline.run import (
     forget_staging,
     staged_release,
 )
-from anonspark.pipeline.warnings.release_warning import tell_warnings
-from anonspark.pipeline.warnings.settings import seed_warnings
+from anonspark.pipeline.warnings.release_warning import seed_warnings, tell_warnings
 from anonspark.progress import InnerProgress, Progress
 from anonspark.redaction import Redacted
 from anonspark.release.conditions import told_conditions
-from anonspark.sharing.ledger.check import members_of
+from anonspark.sharing.ledger.chain import Key, read_key
+from anonspark.sharing.ledger.check import members_of, require_files
 from anonspark.sharing.ledger.events import BASE, FAILED, PLANNED, PREPARED, PUBLISHED, REFUSED
-from anonspark.sharing.ledger.joint_classes import MembersOf
-from anonspark.sharing.ledger.key import Key, read_key
-from anonspark.sharing.ledger.layout import release_name
+from anonspark.sharing.ledger.joint_classes import MembersOf, ReleaseFiles, keep, read_kept
 from anonspark.sharing.ledger.ledger import Ledger, find_ledger, open_ledger
-from anonspark.sharing.ledger.lock import locked
-from anonspark.sharing.ledger.members import ReleaseFiles, keep, read_kept
-from anonspark.sharing.ledger.stored_files import require_files
-from anonspark.sharing.recipients.crash_recovery import is_published, require_known_releases, settle
-from anonspark.sharing.recipients.frozen_source import FrozenSource, rows_of, source_fingerprint
+from anonspark.sharing.ledger.lock import locked, release_name
 from anonspark.sharing.recipients.joint_check import (
     check_jointly,
     coalitions_of,
     require_joint_classes,
     requires_check,
 )
-from anonspark.sharing.recipients.members import StagedMembers, require_presence, stage_members
+from anonspark.sharing.recipients.members import (
+    StagedMembers,
+    is_published,
+    require_known_releases,
+    require_presence,
+    settle,
+    stage_members,
+)
 from anonspark.sharing.recipients.nested import NestedMaker
 from anonspark.sharing.recipients.other_strategy import OtherStrategy
 from anonspark.sharing.recipients.plan import Plan, Recipient
-from anonspark.sharing.recipients.preparation import prepare_source
-from anonspark.sharing.recipients.source import read_source, require_places, require_rows
-from anonspark.sharing.recipients.strategy import Independent, ReleaseSource, Strategy
+from anonspark.sharing.recipients.source import (
+    FrozenSource,
+    read_source,
+    require_places,
+    require_rows,
+    rows_of,
+    source_fingerprint,
+)
+from anonspark.sharing.recipients.strategy import (
+    Independent,
+    ReleaseSource,
+    Strategy,
+    prepare_source,
+)
 
 _FROZEN = "frozen"
 
@@ -161,7 +173,7 @@ def distribute(
 
     Notes
     -----
-    The source is read once (:func:`~anonspark.sharing.recipients.frozen_source.freeze`), then each
+    The source is read once (:func:`~anonspark.sharing.recipients.source.freeze`), then each
     release costs what a run costs that reads the private copy, with a shuffle of its members. The
     joint check costs a shuffle of all members and one for each coalition.
     """
@@ -191,7 +203,7 @@ def distribute(
             open_staging(files, plan.output, run_id, staging_path=staging_path, resume=resume)
         )
         stack.enter_context(engine.running(run_id, progress))
-        carrying = _Carrying(engine, plan, run_id, resume, progress, key, ledger, staging, stack)
+        carrying = _PlanRun(engine, plan, run_id, resume, progress, key, ledger, staging, stack)
         return carrying.out(table)
 
 
@@ -230,7 +242,7 @@ def _about(recipient: Recipient) -> Iterator[None]:
 
 
 @dataclass
-class _Carrying:
+class _PlanRun:
     """A plan while it is carried out. Parameters as of :func:`distribute`."""
 
     engine: Engine

@@ -6,10 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from anonspark.errors import ConfigurationError, GuaranteeError
-from anonspark.sharing.ledger.check import describe_breach
-from anonspark.sharing.ledger.coalitions import list_coalitions
+from anonspark.sharing.ledger.check import describe_breach, list_coalitions
+from anonspark.sharing.ledger.events import LedgerRelease
 from anonspark.sharing.ledger.joint_classes import MembersOf, Signatures
-from anonspark.sharing.ledger.releases import LedgerRelease
 from anonspark.sharing.recipients.plan import Plan
 
 MOST_LISTED = 10

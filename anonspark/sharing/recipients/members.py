@@ -1,4 +1,4 @@
-"""Collect the members of a staged release's classes, for joint check and ledger."""
+"""Collect the members of a release's classes, and remove what a killed plan left."""
 
 from __future__ import annotations
 
@@ -13,21 +13,106 @@ from anonspark.core.columns import CLASS_ID, SIZE, SUBJECT, payload_column, publ
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.tasks import Batches
-from anonspark.errors import GuaranteeError
+from anonspark.errors import DataError, GuaranteeError, PublishingError
 from anonspark.layers.publish.staging import find_stagings, remove_staging
 from anonspark.pipeline.rounds import StagedRounds
 from anonspark.pipeline.run import StagedRelease
+from anonspark.release.manifest import MANIFEST, read_manifest
 from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import leaves_by_label
-from anonspark.sharing.ledger.joint_classes import MembersOf
-from anonspark.sharing.ledger.key import Key, read_key
-from anonspark.sharing.ledger.ledger import find_ledger, open_ledger
+from anonspark.sharing.ledger.chain import Key, read_key
+from anonspark.sharing.ledger.events import FAILED, PUBLISHED, LedgerRelease
+from anonspark.sharing.ledger.joint_classes import (
+    CLASS,
+    RECORDS,
+    MembersOf,
+    members_schema,
+    sensitive_column,
+)
+from anonspark.sharing.ledger.ledger import Ledger, find_ledger, open_ledger
 from anonspark.sharing.ledger.lock import locked
-from anonspark.sharing.ledger.members import CLASS, RECORDS, members_schema, sensitive_column
-from anonspark.sharing.recipients.crash_recovery import settle
-from anonspark.sharing.recipients.frozen_source import EVERYBODY, FrozenSource, OpenFrozen
 from anonspark.sharing.recipients.plan import Plan, Recipient
+from anonspark.sharing.recipients.source import EVERYBODY, FrozenSource, OpenFrozen
 from anonspark.verification.attacks.presence import Presence, measure_presence
+
+
+def settle(
+    files: Files, ledger: Ledger, staging_path: str | None, *, resumed: str | None = None
+) -> None:
+    """Write the end of every release that was planned and has none.
+
+    Parameters
+    ----------
+    files : Files
+    ledger : Ledger
+        Its lock is held.
+    staging_path : str or None
+        ``execution.staging_path`` of the plan.
+    resumed : str or None
+        Id of the run that goes on: its releases stay planned.
+
+    Raises
+    ------
+    PublishingError
+        If another run could be resumed, which a person must decide.
+    """
+    for release in ledger.releases.values():
+        if release.state != "planned":
+            continue
+        run_id = str(release.content["run_id"])
+        content = {"run_id": run_id, "recipient": release.recipient, "release": release.name}
+        if is_published(files, release):
+            ledger.events.append(PUBLISHED, content)
+        elif resumed == run_id:
+            continue
+        elif _can_go_on(files, release, staging_path):
+            raise PublishingError(
+                f"ledger.path: release {release.name!r} is planned and neither published nor "
+                f"failed. Go on with distribute --resume --run-id {run_id}, or say anonspark clean"
+            )
+        else:
+            ledger.events.append(FAILED, content | {"reason": "its process ended before"})
+
+
+def require_known_releases(files: Files, plan: Plan, ledger: Ledger) -> None:
+    """Check that the ledger knows the releases at the paths of a plan: an older one may not.
+
+    Raises
+    ------
+    DataError
+    """
+    known = {(release.recipient, release.content["run_id"]) for release in ledger.releases.values()}
+    for recipient in plan.recipients:
+        path = recipient.configuration.output.path.rstrip("/")
+        if not files.exists(f"{path}/{MANIFEST}"):
+            continue
+        manifest = read_manifest(files, path)
+        name = (manifest.document.get("recipient") or {}).get("name")
+        if name == recipient.name and (name, manifest.run_id) not in known:
+            raise DataError(
+                f"ledger: {ledger.layout.path} does not know the release of {recipient.name} at "
+                f"{path}: it is an older ledger, and you bring the newest one back. Or the release "
+                "was made without this ledger, which does not count it, and you move it elsewhere"
+            )
+
+
+def is_published(files: Files, release: LedgerRelease) -> bool:
+    """Return whether a release is at its path, complete."""
+    path = str(release.content["path"])
+    if not files.exists(f"{path}/{MANIFEST}"):
+        return False
+    try:
+        manifest = read_manifest(files, path)
+    except (DataError, GuaranteeError):
+        return False
+    expected = (release.content["run_id"], release.content["output_fingerprint"])
+    return (manifest.run_id, manifest.fingerprint) == expected
+
+
+def _can_go_on(files: Files, release: LedgerRelease, staging_path: str | None) -> bool:
+    stagings = find_stagings(files, str(release.content["path"]), staging_path)
+    return any(staging.run_id == release.content["run_id"] for staging in stagings)
+
 
 # More classes than these are brought to the records by a shuffle.
 _FEW_CLASSES = 1_000_000

@@ -36,20 +36,17 @@ from anonspark.layers.publish.staging import Staging
 from anonspark.models.atoms import MergedAtoms
 from anonspark.models.full_domain import FullDomain
 from anonspark.models.model import Model, Task
-from anonspark.pipeline.choosing import ModelMaker
-from anonspark.pipeline.tasks import generalizer_of, task_of
+from anonspark.pipeline.tasks import ModelMaker, generalizer_of, task_of
 from anonspark.progress import Progress
+from anonspark.sharing.ledger.chain import SUBJECT_BYTES, Key
 from anonspark.sharing.ledger.check import members_of
-from anonspark.sharing.ledger.joint_classes import Signatures, value_column
-from anonspark.sharing.ledger.key import SUBJECT_BYTES, Key
+from anonspark.sharing.ledger.joint_classes import Signatures, read_kept, value_column
 from anonspark.sharing.ledger.ledger import Ledger
-from anonspark.sharing.ledger.members import read_kept
 from anonspark.sharing.recipients.base_partition import ATOMS, NameAtoms, PartitionMaker, strata_of
-from anonspark.sharing.recipients.frozen_source import FrozenSource, OpenFrozen, rows_of
 from anonspark.sharing.recipients.plan import Plan
-from anonspark.sharing.recipients.preparation import too_few_left
+from anonspark.sharing.recipients.source import FrozenSource, OpenFrozen, rows_of
 from anonspark.sharing.recipients.source_snapshot import PATTERN, column_of
-from anonspark.sharing.recipients.strategy import ReleaseSource
+from anonspark.sharing.recipients.strategy import ReleaseSource, too_few_left
 from anonspark.staged.records import PACKED, PackRecords, Records
 
 _COUNTED = "counted"
@@ -215,7 +212,7 @@ class BaseLevels:
 
 
 @dataclass(frozen=True)
-class AboveBase:
+class AboveBaseMaker:
     """Makes the model of a release: the best node at or above the base's.
 
     Parameters
@@ -453,7 +450,7 @@ class NestedMaker:
         make_model: ModelMaker = MergedAtoms
         options = self.plan.base.model
         if isinstance(options, FullDomainOptions):
-            make_model = AboveBase(options, document["levels"])
+            make_model = AboveBaseMaker(options, document["levels"])
         return Nested(grouped, counts, granted, described, atoms, make_model)
 
     def _group(self, frozen: FrozenSource, maker: PartitionMaker) -> Snapshot:

@@ -15,13 +15,17 @@ from anonspark.layers.publish.staging import Staging
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.run import staged_release
 from anonspark.progress import InnerProgress, Progress
+from anonspark.sharing.ledger.chain import Key
 from anonspark.sharing.ledger.joint_classes import Demand
-from anonspark.sharing.ledger.key import Key
-from anonspark.sharing.recipients.frozen_source import FrozenSource
 from anonspark.sharing.recipients.nested import NestedMaker
 from anonspark.sharing.recipients.plan import NESTED_MODELS, Plan, Recipient
-from anonspark.sharing.recipients.preparation import prepare_source
-from anonspark.sharing.recipients.strategy import Independent, ReleaseSource, Strategy
+from anonspark.sharing.recipients.source import FrozenSource
+from anonspark.sharing.recipients.strategy import (
+    Independent,
+    ReleaseSource,
+    Strategy,
+    prepare_source,
+)
 
 
 @dataclass(frozen=True)

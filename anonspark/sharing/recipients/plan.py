@@ -13,8 +13,8 @@ from typing import Any
 
 from anonspark.config import Configuration, parse_configuration
 from anonspark.config.combinations import labels_of_records
+from anonspark.config.loading import assign, parse_overrides, written_overrides
 from anonspark.config.models import CuttingOptions
-from anonspark.config.overrides import assign, parse_overrides, written_overrides
 from anonspark.config.problems import did_you_mean, found, key_path, one_of, validated
 from anonspark.config.reading import TextReader, read_local_text, sibling
 from anonspark.config.short_forms import write_out
@@ -276,6 +276,12 @@ class _Reading:
                         "Expected identifier, because no release has it. Correct base.attributes"
                     )
         self._check_record()
+        self._check_people(base)
+        self._check_strategy(base)
+        self._check_collusion(base)
+
+    def _check_people(self, base: Configuration) -> None:
+        file = self.file
         if base.ledger is not None:
             self.problems.append(
                 "base.ledger: found the ledger of a data set, which releases of a plan are not "
@@ -297,20 +303,26 @@ class _Reading:
                 "base.privacy.delta_presence: found a population. In a plan the source is the "
                 "population of each recipient. Write recipients.<name>.presence instead"
             )
-        if file.strategy == "nested" and base.model.name not in NESTED_MODELS:
+
+    def _check_strategy(self, base: Configuration) -> None:
+        if self.file.strategy != "nested":
+            return
+        if base.model.name not in NESTED_MODELS:
             self.problems.append(
                 f"base.model.name: found {found(base.model.name)}, whose groups cannot be those of "
                 f"all releases. Expected {one_of(NESTED_MODELS)}. Set one, or use strategy: "
                 "independent"
             )
-        if file.strategy == "nested" and isinstance(base.model, CuttingOptions):
-            limit = base.model.suppression_limit
-            self.problems += [
-                f"base.model.suppression_limit: found {limit}. Expected 0 in a nested plan, "
-                "because each of its groups is part of every release. Remove it, or use strategy: "
-                "independent"
-            ] * (limit > 0)
-        for index, criterion in enumerate(file.collusion.l_diversity):
+        if isinstance(base.model, CuttingOptions) and base.model.suppression_limit > 0:
+            self.problems.append(
+                f"base.model.suppression_limit: found {base.model.suppression_limit}. Expected 0 "
+                "in a nested plan, because each of its groups is part of every release. Remove it, "
+                "or use strategy: independent"
+            )
+
+    def _check_collusion(self, base: Configuration) -> None:
+        collusion = self.file.collusion
+        for index, criterion in enumerate(collusion.l_diversity):
             if criterion.attribute not in base.sensitive:
                 self.problems.append(
                     f"collusion.l_diversity[{index}].attribute: {criterion.attribute!r} is not "
@@ -318,7 +330,7 @@ class _Reading:
                     f"{', '.join(base.sensitive) or 'none there'}. Correct it"
                 )
         seen: dict[str, int] = {}
-        for index, group in enumerate(file.collusion.together):
+        for index, group in enumerate(collusion.together):
             for name in group:
                 if name in seen:
                     self.problems.append(

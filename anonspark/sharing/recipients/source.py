@@ -1,20 +1,442 @@
-"""The source of a plan: opened, checked and frozen, and where its releases go."""
+"""The source of a plan: opened, checked, frozen, and selected for each recipient."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
+from anonspark.config import Configuration
+from anonspark.core.columns import ATOM, SUBJECT
+from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table
-from anonspark.engine.values.text_reader import reader_of_texts
+from anonspark.engine.raw_columns import is_text
+from anonspark.engine.tasks import Batches
+from anonspark.engine.values.column_plans import PlannedColumn, plan_columns, require_types
+from anonspark.engine.values.reading import ReadRecords
+from anonspark.engine.values.record_input import RecordInput
+from anonspark.engine.values.text_forms import FORMS, Forms
+from anonspark.engine.values.text_reader import Reader, reader_of_texts
 from anonspark.errors import DataError
 from anonspark.layers.prepare.hierarchies import read_hierarchies
 from anonspark.layers.prepare.inspection import require_enough_rows
 from anonspark.layers.publish.paths import require_apart, require_target
-from anonspark.sharing.ledger.key import Key
-from anonspark.sharing.recipients.frozen_source import FrozenSource, freeze, require_subjects
+from anonspark.sharing.ledger.chain import Key
 from anonspark.sharing.recipients.plan import Plan, Recipient
-from anonspark.sharing.recipients.source_snapshot import RowsOf, plan_freezing
+from anonspark.sharing.recipients.source_snapshot import (
+    PATTERN,
+    FreezeRows,
+    RowsOf,
+    column_of,
+    plan_freezing,
+    type_family,
+)
+from anonspark.staged.records import PACKED, PackRecords, Records
+
+MOST_PATTERNS = 100_000
+"""Patterns at most: they are collected."""
+
+
+@dataclass(frozen=True)
+class FrozenSource:
+    """A table that was read once for all recipients.
+
+    Parameters
+    ----------
+    records : Records
+        Columns as they came, numbered. :data:`~anonspark.core.columns.SUBJECT`,
+        :data:`PATTERN`, and :data:`~anonspark.core.columns.ATOM` where there are atoms.
+    columns : tuple of str
+        Names of the columns in the input.
+    subject_types : tuple of str
+        Families of the types of the columns that identify people, and records.
+    version : mapping of str to str
+        What was found of the input.
+    """
+
+    records: Records
+    columns: tuple[str, ...]
+    subject_types: tuple[str, ...] = ()
+    version: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def again(cls, engine: Engine, path: str, document: Mapping[str, Any]) -> FrozenSource:
+        """Return what an earlier attempt has staged, given what it stored about it."""
+        schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(document["schema"])))
+        records = Records(engine.staged([path], PACKED), schema)
+        types, version = tuple(document["subject_types"]), document["version"]
+        return cls(records, tuple(document["columns"]), types, version)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return what :meth:`again` needs, as JSON has it."""
+        schema = self.records.schema.serialize().to_pybytes().hex()
+        fields = {"columns": self.columns, "subject_types": self.subject_types}
+        return fields | {"schema": schema, "version": dict(self.version)}
+
+    @property
+    def has_atoms(self) -> bool:
+        """Return whether each record has the name of the group that no release divides."""
+        return ATOM in self.records.schema.names
+
+    def fresh(self, *names: str) -> Table:
+        """Return some columns of the records that have no atom. Lazy."""
+        if not self.has_atoms:
+            return self.records.rows(*names)
+        schema = pa.schema([self.records.schema.field(name) for name in names])
+        return self.records.rows(*names, ATOM).map_batches(_WithoutAtom(names), schema)
+
+    def strata(self, *, without_atom: bool = False) -> dict[int, int]:
+        """Return the number of records of each pattern.
+
+        Parameters
+        ----------
+        without_atom : bool
+            Whether records that have an atom are passed over.
+
+        Raises
+        ------
+        DataError
+            If there are more than :data:`MOST_PATTERNS`.
+
+        Notes
+        -----
+        One job with a shuffle of the different patterns.
+        """
+        rows = self.fresh(PATTERN) if without_atom else self.records.rows(PATTERN)
+        patterns = rows.aggregate([PATTERN], count="records")
+        counts = patterns.collect(MOST_PATTERNS + 1)
+        if len(counts) > MOST_PATTERNS:
+            raise DataError(
+                f"recipients: their conditions divide the records into more than {MOST_PATTERNS:,} "
+                "groups that different recipients may have. Expected fewer. Make plans of some "
+                "recipients each"
+            )
+        pairs = zip(counts[PATTERN].to_pylist(), counts["records"].to_pylist(), strict=True)
+        return dict(pairs)
+
+
+def rows_of(strata: Mapping[int, int], bit: int) -> int:
+    """Return how many records a recipient may have, given the strata."""
+    return sum(number for pattern, number in strata.items() if pattern >> bit & 1)
+
+
+def freeze(engine: Engine, table: Table, freezing: FreezeRows, path: str) -> FrozenSource:
+    """Write the private copy of the input that all releases are made of.
+
+    Parameters
+    ----------
+    engine : Engine
+    table : Table
+        The input.
+    freezing : FreezeRows
+    path : str
+        A new directory, private.
+
+    Notes
+    -----
+    One pass over the input that writes Parquet.
+    """
+    schema = freezing.schema(table.schema)
+    names = list(dict.fromkeys([*freezing.columns, *freezing.subject, *freezing.record]))
+    frozen = table.select(names).map_batches(freezing, schema)
+    frozen.map_batches(PackRecords(), PACKED).stage(path)
+    types = [
+        type_family(table.schema.field(name).type) for name in (*freezing.subject, *freezing.record)
+    ]
+    records = Records(engine.staged([path], PACKED), schema)
+    return FrozenSource(records, freezing.columns, tuple(types))
+
+
+def source_fingerprint(frozen: FrozenSource, subject: Sequence[str], run_id: str) -> str:
+    """Return a fingerprint, equal for two sources about the same people.
+
+    Parameters
+    ----------
+    frozen : FrozenSource
+    subject : sequence of str
+        The columns that identify people. Without any, sources of one run alone can be the same.
+    run_id : str
+
+    Notes
+    -----
+    One job.
+    """
+    text = run_id
+    if subject:
+        keys = frozen.records.map_batches(_FirstBytes(), _KEYS, [SUBJECT])
+        (row,) = keys.aggregate([], count="people", hashes="key").collect().to_pylist()
+        text = f"{row['people']} {row['key_sum']} {row['key_xor']}"
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+_KEYS = pa.schema([("key", pa.int64())])
+
+
+@dataclass(frozen=True)
+class _FirstBytes:
+    """Yields the first 64 bits of the keys of subjects."""
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            joined = b"".join(value[:8] for value in batch.column(SUBJECT).drop_null().to_pylist())
+            yield pa.RecordBatch.from_arrays([pa.array(np.frombuffer(joined, "<i8"))], schema=_KEYS)
+
+
+_COUNTS = pa.schema([("records", pa.int64()), ("subjects", pa.int64())])
+
+
+@dataclass(frozen=True)
+class _CountRepeated:
+    """Counts subjects by the number of their records. Missing ones are of 0 records."""
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            has_person = batch.column(SUBJECT).is_valid().to_numpy(zero_copy_only=False)
+            records = batch.column("records").to_numpy(zero_copy_only=False)
+            repeats = np.where(has_person, np.minimum(records, 2), 0)
+            numbers = np.where(has_person, 1, records)
+            yield pa.RecordBatch.from_arrays(
+                [pa.array(repeats, pa.int64()), pa.array(numbers, pa.int64())], schema=_COUNTS
+            )
+
+
+def require_subjects(
+    frozen: FrozenSource, subject: Sequence[str], record: Sequence[str] = ()
+) -> None:
+    """Check that every record has a person, and no person has two equal records.
+
+    Parameters
+    ----------
+    frozen : FrozenSource
+    subject : sequence of str
+        The columns that identify people.
+    record : sequence of str
+        The columns that distinguish the records of a person. Empty where each has one.
+
+    Raises
+    ------
+    DataError
+
+    Notes
+    -----
+    One shuffle of the keys.
+    """
+    counted = frozen.records.rows(SUBJECT).aggregate([SUBJECT], count="records")
+    sizes = counted.map_batches(_CountRepeated(), _COUNTS).aggregate(["records"], sums=["subjects"])
+    numbers = {row["records"]: row["subjects"] for row in sizes.collect().to_pylist()}
+    keys = ", ".join([*subject, *record])
+    if numbers.get(0):
+        raise DataError(
+            f"subject: {numbers[0]:,} records have no person because {keys} is missing. Expected "
+            "it in every record. Complete them, or leave them out of the input"
+        )
+    if numbers.get(2) and record:
+        raise DataError(
+            f"record: {numbers[2]:,} records occur several times, identified by {keys}. Expected "
+            "each once. Name the columns that distinguish the records of a person"
+        )
+    if numbers.get(2):
+        raise DataError(
+            f"subject: {numbers[2]:,} people have several records, identified by {keys}. Expected "
+            "one record a person. Name the columns that distinguish records as record, so that "
+            "people are counted, or bring the table to one record each"
+        )
+
+
+@dataclass(frozen=True)
+class _WithoutAtom:
+    """Yields columns of records that have no atom."""
+
+    names: Sequence[str]
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            rows = batch.filter(batch.column(ATOM).is_null()).select(list(self.names))
+            yield pa.RecordBatch.from_arrays(rows.columns, list(self.names))
+
+
+@dataclass(frozen=True)
+class _InferForms:
+    """Yields the forms of the values of a task."""
+
+    late: Reader
+
+    def __call__(self, batches: Batches) -> Batches:
+        forms = reduce(Forms.__or__, map(self.late.forms, batches), Forms())
+        yield pa.RecordBatch.from_arrays([pa.array([forms.to_text()])], schema=FORMS)
+
+
+EVERYBODY = -1
+"""The place of no recipient: of all records of the source."""
+
+
+@dataclass(frozen=True)
+class _Select:
+    """Yields the records of one recipient under the names of the input, and with their types."""
+
+    schema: pa.Schema
+    bit: int | None
+    becomes: Mapping[int, int] | None = None
+    late: Reader | None = None
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            patterns = batch.column(PATTERN).to_numpy(zero_copy_only=False)
+            selected = (patterns != 0) | (self.bit == EVERYBODY)
+            if self.bit not in (None, EVERYBODY):
+                selected = (patterns >> self.bit & 1).astype(bool)
+            if self.becomes is not None:
+                now = np.array(
+                    [self.becomes.get(pattern, 0) for pattern in patterns.tolist()], np.int64
+                )
+                selected &= now != 0
+                if ATOM in batch.schema.names:
+                    has_atom = batch.column(ATOM).is_valid().to_numpy(zero_copy_only=False)
+                    selected |= has_atom & (patterns != 0)
+            rows = batch if selected.all() else batch.filter(pa.array(selected))
+            columns = dict(zip(self.schema.names, rows.columns, strict=False))
+            texts = {name: column for name, column in columns.items() if is_text(column.type)}
+            if self.late is not None and texts:
+                types = pa.schema(map(self.schema.field, texts))
+                columns |= zip(texts, self.late.typed(pa.record_batch(texts), types), strict=True)
+            yield pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+
+
+@dataclass(frozen=True)
+class OpenFrozen:
+    """Opens the records of a recipient. See :data:`anonspark.engine.protocol.OpenInput`.
+
+    Parameters
+    ----------
+    frozen : FrozenSource
+    bit : int or None
+        The recipient's place. None for all records that any recipient gets.
+    with_patterns : bool
+        Whether patterns travel beside the records.
+    becomes : mapping of int to int, or None
+        What becomes of the patterns of records without an atom. 0 are withheld.
+    """
+
+    frozen: FrozenSource
+    bit: int | None
+    with_patterns: bool = False
+    becomes: Mapping[int, int] | None = None
+
+    def __call__(
+        self, configuration: Configuration, hierarchies: Mapping[str, Hierarchy]
+    ) -> FrozenInput:
+        """Open the records. Parameters as of :data:`anonspark.engine.protocol.OpenInput`."""
+        companions = {SUBJECT: SUBJECT} | ({ATOM: ATOM} if self.frozen.has_atoms else {})
+        companions |= {PATTERN: PATTERN} if self.with_patterns else {}
+        # Whatever the columns of the input are called.
+        taken = set(self.frozen.columns)
+        for staged in companions:
+            while companions[staged] in taken:
+                companions[staged] += "_"
+        schema = self.frozen.records.schema
+        fields = [
+            schema.field(column_of(index)).with_name(name)
+            for index, name in enumerate(self.frozen.columns)
+        ]
+        fields += [schema.field(column).with_name(name) for column, name in companions.items()]
+        opened = FrozenInput(
+            self.frozen, self.bit, configuration, (), pa.schema(fields), companions, self.becomes
+        )
+        late = reader_of_texts(configuration.with_input(self.frozen.version))[1]
+        if late is not None:
+            opened = self._typed(opened, late)
+        plans = tuple(plan_columns(opened.given, configuration, hierarchies))
+        return replace(opened, plans=plans)
+
+    def _typed(self, opened: FrozenInput, late: Reader) -> FrozenInput:
+        """Return the records with types by the values of those that are given, and no others.
+
+        Raises
+        ------
+        DataError
+            If a column has values of several kinds, or of one that cannot be published.
+
+        Notes
+        -----
+        One job, two where recipients share the ranges of quasi-identifiers, and so their types.
+        """
+        configuration, schema = opened.configuration, opened.given
+        names = {name for name in configuration.attributes if name in schema.names}
+        names = {name for name in names if is_text(schema.field(name).type)}
+        shared = names.intersection(
+            configuration.quasi_identifiers if self.frozen.has_atoms else ()
+        )
+        for source, columns in ((opened, names - shared), (replace(opened, bit=None), shared)):
+            if columns:
+                texts = source.rows(sorted(columns)).map_batches(_InferForms(late), FORMS).collect()
+                for column in late.schema(Forms.of_texts(texts["forms"].to_pylist())):
+                    schema = schema.set(schema.get_field_index(column.name), column)
+        require_types(schema, configuration)
+        return replace(opened, given=schema, late=late)
+
+
+@dataclass(frozen=True)
+class FrozenInput(RecordInput):
+    """The records of one recipient as an :class:`anonspark.engine.protocol.Input`.
+
+    Parameters
+    ----------
+    frozen : FrozenSource
+    bit : int or None
+    configuration : Configuration
+    plans : tuple of PlannedColumn
+        Of the quasi-identifiers.
+    given : pyarrow.Schema
+        Of the records, under the names of the input.
+    companions : mapping of str to str
+        Staged names of what travels beside the records, and the names in ``given``.
+    becomes : mapping of int to int, or None
+    late : Reader or None
+        Gives values their types. None where they have types.
+    """
+
+    frozen: FrozenSource
+    bit: int | None
+    configuration: Configuration
+    plans: tuple[PlannedColumn, ...]
+    given: pa.Schema
+    companions: Mapping[str, str]
+    becomes: Mapping[int, int] | None = None
+    late: Reader | None = None
+
+    @property
+    def engine(self) -> Engine:
+        """That froze the source."""
+        return self.frozen.records.engine
+
+    @property
+    def names(self) -> None:
+        """Return nothing: the private copy has the columns that some recipient asked for."""
+        return
+
+    def reader(self, *, identifiers: bool = False, seed: int | None = None) -> ReadRecords:
+        """Return what reads the records, with what travels beside those that are staged."""
+        reader = super().reader(identifiers=identifiers, seed=seed)
+        companions = {} if seed is None else self.companions
+        # Which rows are records was decided for all recipients alike.
+        return replace(reader, listed=(), companions=companions)
+
+    def rows(self, names: Sequence[str]) -> Table:
+        """Return some columns of the records. Lazy."""
+        staged = {name: column_of(index) for index, name in enumerate(self.frozen.columns)}
+        staged |= {name: column for column, name in self.companions.items()}
+        selected = [name for name in self.given.names if name in names]
+        schema = pa.schema(map(self.given.field, selected))
+        select = _Select(schema, self.bit, self.becomes, self.late)
+        needed = [PATTERN, *([ATOM] if self.becomes and self.frozen.has_atoms else [])]
+        columns = list(dict.fromkeys([*(staged[name] for name in selected), *needed]))
+        return self.frozen.records.map_batches(select, schema, columns)
 
 
 def read_source(

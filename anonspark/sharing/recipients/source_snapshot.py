@@ -26,10 +26,10 @@ from anonspark.engine.values.column_plans import PlannedColumn, plan_columns, re
 from anonspark.engine.values.text_forms import mean_missing
 from anonspark.engine.values.text_reader import Reader, reader_of_texts
 from anonspark.engine.values.value_texts import blank_rows, plain, read_values, write
-from anonspark.engine.values.value_validation import judge
+from anonspark.engine.values.value_validation import validate
 from anonspark.errors import DataError
 from anonspark.release.conditions import Condition, read_column
-from anonspark.sharing.ledger.key import SUBJECT_BYTES, Key
+from anonspark.sharing.ledger.chain import SUBJECT_BYTES, Key
 
 PATTERN = "pattern"
 """64-bit integer. Bit i is set where a record satisfies the i-th recipient's conditions, and has
@@ -135,7 +135,7 @@ class FreezeRows:
             for name in request.present:
                 if name not in gone:
                     column = batch.column(name)
-                    gone[name] = judge(self.plans[name], column, self.markers).missing
+                    gone[name] = validate(self.plans[name], column, self.markers).missing
                     if self.late is not None and is_text(column.type):
                         # Numbers perhaps: it is not known yet.
                         gone[name] |= flags(mean_missing(column, self.markers, numbers=True))

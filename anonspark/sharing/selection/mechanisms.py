@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from anonspark.core.arrays import Integers
-from anonspark.core.attribute_scores import (
+from anonspark.core.association import (
     WIDTH_OF_GINI,
     chi_square,
     cleaned,

@@ -18,12 +18,11 @@ from pydantic import (
 
 from anonspark.config import Configuration, parse_configuration
 from anonspark.config.budget import BudgetOptions, Number, as_fraction
-from anonspark.config.loading import SELECTION, read_configuration
-from anonspark.config.overrides import assign, parse_overrides
+from anonspark.config.loading import SELECTION, assign, parse_overrides, read_configuration
 from anonspark.config.problems import Finding, found, validated
 from anonspark.config.reading import TextReader, read_local_text
 from anonspark.config.section import NonEmptyText, Section
-from anonspark.config.source_positions import Places
+from anonspark.config.yaml_reading import Places
 from anonspark.errors import ConfigurationError, SparkNeededError
 from anonspark.sharing.ledger.budget import RECORD, Unit
 from anonspark.sharing.selection.domains import MOST_ROWS

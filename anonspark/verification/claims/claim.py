@@ -11,12 +11,12 @@ import numpy as np
 from pydantic import ValidationError
 
 from anonspark.config import Configuration
-from anonspark.config.coding import CODING
 from anonspark.config.combinations import labels_of_records
-from anonspark.config.evaluate import RiskOptions
+from anonspark.config.configuration import CODING
+from anonspark.config.gates import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
+from anonspark.core.extensions import owner_of
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.core.section_owners import owner_of
 from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import Engine
 from anonspark.errors import DataError, GuaranteeError, raise_if_limit_reached

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark._version import __version__
-from anonspark.config.evaluate import RiskOptions
+from anonspark.config.gates import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.figures import (
     ATTRIBUTES,
@@ -33,7 +33,7 @@ from anonspark.core.figures import (
     without_losses,
 )
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.core.levels import read_levels
+from anonspark.core.labels import read_levels
 from anonspark.core.pseudonyms import PSEUDONYM, PSEUDONYM_FORM
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table

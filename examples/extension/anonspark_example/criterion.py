@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from anonspark.core.criteria import GroupValues
 from anonspark.core.criterion import CriterionType, Option
-from anonspark.core.group_judges import GroupValues
 from anonspark.verification.proof.measures import ValueCounts
 
 

@@ -80,6 +80,22 @@ def test_the_example_of_the_documentation(
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.usefixtures("spark")
+def test_spark_publishes_what_pandas_does(temporary: Path) -> None:
+    page = (REPOSITORY / "docs" / "first-release.md").read_text().partition("## k = 10 in")[2]
+    # Java began in another folder than a reader's.
+    page = page.replace("people.csv", str(REPOSITORY / "data" / "people.csv"))
+    of_pandas, _, of_spark = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    names: dict[str, Any] = {}
+    fingerprints = []
+    for block in (of_pandas, of_spark):
+        exec(compile(block, "docs/first-release.md", "exec"), names)  # noqa: S102 - our own page
+        with names["release"] as release:
+            fingerprints.append(release.manifest["fingerprints"]["output"])
+    assert fingerprints[0] == fingerprints[1]
+    assert list(temporary.iterdir()) == []
+
+
 def test_the_release(
     spark: SparkSession, release: anonspark.Release[DataFrame], place: Path
 ) -> None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pytest
 from chispa import assert_df_equality
+from generated_people import generate_people
 from places import REPOSITORY
 from pyspark.sql import functions as F  # noqa: N812
 
-from anonspark.demo.people import generate_people, write_people
-from anonspark.errors import ConfigurationError
-
 if TYPE_CHECKING:
-    import pandas as pd
     from pyspark.sql import SparkSession
 
 ROWS = 10_000
@@ -64,46 +61,11 @@ def test_schema(spark: SparkSession) -> None:
     }
 
 
-def test_the_table_that_comes_with_the_project(spark: SparkSession, tmp_path: Path) -> None:
-    session_zone = spark.conf.get("spark.sql.session.timeZone")
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
-    try:
-        write_people(spark, 2000, tmp_path / "people", format="csv")
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", session_zone)
-    (part,) = (tmp_path / "people").glob("part-*.csv")
-    assert (
-        part.read_text().splitlines() == (REPOSITORY / "data/people.csv").read_text().splitlines()
-    )
-
-
-def test_written_people_are_the_generated_ones(spark: SparkSession, tmp_path: Path) -> None:
-    expected = generate_people(spark, 50, 5)
-    for format in ("parquet", "orc"):
-        path = tmp_path / format
-        write_people(spark, 50, path, 5, format=format, partitions=2)
-        assert len(list(path.glob(f"part-*.{format}"))) == 2
-        written = spark.read.format(format).load(str(path))
-        assert_df_equality(written, expected, ignore_row_order=True, ignore_nullable=True)
-
-
-def test_an_existing_path_is_left_alone(spark: SparkSession, tmp_path: Path) -> None:
-    (tmp_path / "keep").write_text("something")
-    with pytest.raises(ConfigurationError, match="exists already"):
-        write_people(spark, 10, tmp_path, 0)
-    assert [path.name for path in tmp_path.iterdir()] == ["keep"]
-
-
-def test_wrong_arguments(spark: SparkSession, tmp_path: Path) -> None:
-    path = tmp_path / "people"
-    with pytest.raises(ConfigurationError) as caught:
-        generate_people(spark, 0, partitions=-1)
-    assert len(caught.value.problems) == 2
-    with pytest.raises(ConfigurationError, match="rows: is 0"):
-        write_people(spark, 0, path, 0)
-    with pytest.raises(ConfigurationError, match="format: is 'excel'"):
-        write_people(spark, 10, path, 0, format="excel")
-    assert not path.exists()
+def test_the_table_that_comes_with_the_project(spark: SparkSession) -> None:
+    given = pd.read_csv(REPOSITORY / "data/people.csv", dtype=str, keep_default_na=False)
+    people = generate_people(spark, 2000).toPandas()
+    for name in ("person_id", "full_name", "city", "diagnosis", "postal_code", "visits"):
+        assert list(people[name].astype(str)) == list(given[name]), name
 
 
 def test_large_tables_are_described_at_once(spark: SparkSession) -> None:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 from cases import by_name
+from generated_people import generate_people
 from helpers import configuration_file, of_any_run, write_files
 
 from anonspark.config import load_configuration
-from anonspark.demo.people import EDUCATION_ORDER, generate_people
+from anonspark.demo.people import EDUCATION_ORDER
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Engine
 from anonspark.engine.spark.engine import SparkEngine

@@ -162,6 +162,34 @@ def test_all_types_and_declarations(spark: SparkSession, tmp_path: Path) -> None
     assert 0 < staged[0][0].found["kept"] <= staged[0][0].found["rows"] == 486
 
 
+@pytest.mark.parametrize("unit", ["files", "row groups"])
+def test_folders_and_row_groups(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit: str
+) -> None:
+    if unit == "row groups":
+        monkeypatch.setattr(file_contents, "sizes_of_tasks", lambda _: (1, 2000, 4))
+    # A file of one row group, larger than all others together, and many small ones.
+    for number, folder in enumerate(
+        ["day=2026-01-31/text=a%20b", "day=2026-02-01/text=%C3%A7", "day=?/text=12"]
+    ):
+        (tmp_path / "input.parquet" / folder).mkdir(parents=True)
+        for part, rows in enumerate((40, 3, 1000 * (number == 1))):
+            table = pa.table({"long": range(rows), "flag": [True] * rows})
+            file = tmp_path / "input.parquet" / folder / f"{part}.parquet"
+            pq.write_table(table, file, row_group_size=30 if part else 1000)
+    names = ["day", "long", "text", "flag"]
+    configuration = configured(tmp_path, names, missing="category")
+    opened = SparkEngine(spark).open_input(configuration, {})
+    rows = opened.table.select(opened.reader(seed=3).columns)
+    assert isinstance(rows.content, PythonStage)
+    assert rows.content.source.columns == (
+        ["task"] if unit == "row groups" else ["content", "path"]
+    )
+    staged = prepared(spark, configuration, tmp_path)
+    require_alike(staged)
+    assert staged[0][0].found["kept"] == 1129
+
+
 def test_columns_without_values_and_nanoseconds(spark: SparkSession, tmp_path: Path) -> None:
     seen = pa.array(range(0, 60_000, 1000), pa.int64())
     people = {"text": ["a", "b"] * 30, "clock": seen.cast(pa.timestamp("ns"))}
@@ -246,7 +274,8 @@ class TestWhatKeepsRows:
                 "a file without the column 'c'",
             ),
             ({"a": quasi}, {"path": notes_file}, "the bytes of columns that are not listed"),
-            ({"a": quasi}, {"path": folder}, "columns that are names of folders"),
+            ({"a": quasi, "b": quasi}, {"path": folder}, ""),
+            ({"a": quasi}, {"path": folder}, ""),
             ({"a": quasi}, {"options": {"mergeSchema": "true"}}, "input.options.mergeSchema"),
             ({"a": quasi}, {"options": {"pathGlobFilter": "0*"}}, ""),
             ({"d": quasi | {"type": "timestamp"}}, {}, ""),

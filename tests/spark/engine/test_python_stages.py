@@ -239,10 +239,8 @@ def test_no_value_is_told_of_a_file_that_cannot_be_read(
     assert "secret-value" not in "".join(capfd.readouterr())
 
 
-@pytest.mark.parametrize("kind", ["nothing", "folders", "another program's", "large", "damaged"])
-def test_what_is_left_to_spark(
-    engine: SparkEngine, release: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+@pytest.mark.parametrize("kind", ["nothing", "folders", "another program's", "damaged"])
+def test_what_is_left_to_spark(engine: SparkEngine, release: Path, kind: str) -> None:
     path = str(release)
     if kind == "nothing":
         path += "-none"
@@ -251,11 +249,21 @@ def test_what_is_left_to_spark(
         release.rename(release.parent / "day=2026-01-01")
     elif kind == "another program's":
         pq.write_table(pa.table({"a": [1]}), release / "part-00000.parquet")
-    elif kind == "large":
-        monkeypatch.setattr("anonspark.engine.spark.file_contents.LARGEST_FILE", 100)
     else:
         (release / "part-00000.parquet").write_bytes(b"no Parquet")
     assert open_own_parquet(engine.session, path) is None
+
+
+def test_large_files_are_read_by_row_groups(
+    engine: SparkEngine, release: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = engine.published(str(release), "parquet").collect().to_pylist()
+    monkeypatch.setattr("anonspark.engine.spark.file_contents.LARGEST_FILE", 100)
+    divided = open_own_parquet(engine.session, str(release))
+    assert divided is not None
+    assert divided.source.columns == ["task"]
+    rows = SparkTable(divided, engine).collect().to_pylist()
+    assert sorted(map(str, rows)) == sorted(map(str, whole))
 
 
 def test_columns_of_any_name_reach_a_task(spark: SparkSession, engine: SparkEngine) -> None:

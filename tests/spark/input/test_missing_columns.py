@@ -8,10 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from helpers import command, configuration_file, published, summary, write_table
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from anonspark.config import parse_configuration
 from anonspark.engine.spark.reading import open_input
+from anonspark.engine.spark.tables import open_table
+from anonspark.errors import DataError
 
 ATTRIBUTES = {
     "age": "quasi_identifier",
@@ -90,3 +92,15 @@ def test_no_job_and_one_footer_a_file(spark: SparkSession, tmp_path: Path) -> No
     assert len(context.statusTracker().getJobIdsForGroup("opening")) <= 1
     assert isinstance(table, DataFrame)
     assert table.filter("disease IS NULL").count() == 20
+
+
+@pytest.mark.parametrize("data_format", ["parquet", "orc"])
+def test_spark_is_not_asked_for_the_columns_of_no_file(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data_format: str
+) -> None:
+    # Its listener would print an error besides.
+    monkeypatch.setattr(DataFrameReader, "load", lambda *_, **__: pytest.fail("Spark was asked"))
+    (tmp_path / "input").mkdir()
+    (tmp_path / "input/_SUCCESS").touch()
+    with pytest.raises(DataError, match="no file has columns"):
+        open_table(spark, [str(tmp_path / "input")], data_format, {}, path_key="input.path")

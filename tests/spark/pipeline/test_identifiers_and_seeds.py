@@ -14,7 +14,7 @@ import anonspark.api.release
 from anonspark.config import load_configuration
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.identifiers import with_numbers_for_identifiers
-from anonspark.pipeline.warnings.identifiers import read_identifiers
+from anonspark.pipeline.warnings.published_values import read_identifiers
 from anonspark.pipeline.warnings.value_sizes import count_value_sizes
 
 if TYPE_CHECKING:

@@ -84,10 +84,9 @@ def test_a_job_of_two_nights(
     assert {"prepare", "round 1 of 2", "publish", "verify", "metrics"} <= {
         line["stage"] for line in lines
     }
-    assert [line["round"] for line in lines if line["message"].startswith("round 2 of 2: ")] == [
-        2,
-        2,
-    ]
+    rounds = [line["round"] for line in lines if line["message"].startswith("round 2 of 2: ")]
+    # A round that takes 2 seconds has a line where it begins, too.
+    assert set(rounds) == {2}
 
     names = descriptions(spark, "monday")
     staging = "prepare, checking and staging records"

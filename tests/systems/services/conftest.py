@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from generated_people import generate_people
 from golden_run import ROWS
 from hadoop import Hdfs
 from object_store import ObjectStore, S3Proxy, VersityGateway
 from yarn import Yarn
-
-from anonspark.demo.people import generate_people
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

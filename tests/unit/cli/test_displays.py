@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime
 
 import pytest
+import shellingham
+from helpers import command
 from rich.console import Console
 
+from anonspark.cli.command import Terminal
 from anonspark.cli.display import answer_blocks, history_blocks
-from anonspark.cli.terminal import Terminal
 from anonspark.presentation.terminal import show_blocks
 from anonspark.reading.counting import Count, Counts
 from anonspark.reading.published import Answer
@@ -83,3 +88,44 @@ def test_figures_are_whole_and_stand_below_each_other(several: bool) -> None:
     assert "12,345,678" in rows[1]
     assert ("labs" in text) is several
     assert ("visits-2026-11-04" in text) is not several
+
+
+COMPLETE = "import sys; from anonspark.cli.application import main\n"
+SLOW = ("numba", "numpy", "pyarrow", "pyspark", "pandas")
+
+
+def completed(words: str, place: int) -> tuple[list[str], list[str]]:
+    """Return what a shell is offered, and which slow packages that has imported."""
+    script = f"{COMPLETE}main([])\nprint(*sys.modules, file=sys.stderr)"
+    asked = {
+        "_ANONSPARK_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(place),
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=os.environ | asked, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split(), [name for name in SLOW if name in done.stderr.split()]
+
+
+def test_commands_and_options() -> None:
+    assert completed("anonspark ch", 1) == (["check"], [])
+    offered, slow = completed("anonspark run --", 2)
+    assert {"--set", "--details", "--resume", "--json"} <= set(offered)
+    assert slow == []
+
+
+def test_the_script_of_a_shell(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shellingham, "detect_shell", lambda: ("bash", "/bin/bash"))
+    outcome = command(capsys, "--show-completion")
+    assert outcome.code == 0, outcome.err
+    assert "complete -o default -F _anonspark_completion anonspark" in outcome.out
+
+    def unknown() -> tuple[str, str]:
+        raise shellingham.ShellDetectionFailure
+
+    monkeypatch.setattr(shellingham, "detect_shell", unknown)
+    outcome = command(capsys, "--show-completion")
+    assert outcome.code == 6
+    assert outcome.err.splitlines()[-1].startswith("error: completion: the shell was not recog")

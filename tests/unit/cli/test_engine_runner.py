@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from anonspark.cli import engine_runner
+from anonspark.cli.command import ERR
 from anonspark.cli.engine_runner import EndedError, ended_by_signals, work_in_thread
 from anonspark.cli.logs import LOG, CommandLog
-from anonspark.cli.terminal import ERR
 from anonspark.core import extensions
 from anonspark.engine.choice import Work
 from anonspark.engine.local.engine import LocalEngine

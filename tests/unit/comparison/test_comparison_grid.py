@@ -12,12 +12,10 @@ import yaml
 from cases import cases
 from places import REPOSITORY
 
-from anonspark.comparison.cells import CellResult
 from anonspark.comparison.evaluation import FIGURES
-from anonspark.comparison.grid import Grid, load_grid
-from anonspark.comparison.ranking import METRICS, Contestant, dominated, places
+from anonspark.comparison.grid import METRICS, Contestant, Grid, dominated, load_grid, places
 from anonspark.comparison.report import comparison_report
-from anonspark.comparison.table import axis_column, comparison_rows
+from anonspark.comparison.table import CellResult, axis_column, comparison_rows
 from anonspark.core.figures import SUMMARY
 from anonspark.errors import ConfigurationError
 

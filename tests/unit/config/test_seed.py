@@ -12,7 +12,7 @@ from cases import cases
 
 from anonspark.comparison.grid import load_grid
 from anonspark.config import Configuration, load_configuration, parse_configuration
-from anonspark.config.seed import SEED_VARIABLE, is_readable_by_others
+from anonspark.config.loading import SEED_VARIABLE, is_readable_by_others
 from anonspark.errors import ConfigurationError, SparkNeededError
 
 SEED = -7_316_200_459_918_273_645

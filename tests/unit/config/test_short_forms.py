@@ -11,7 +11,7 @@ from cases import cases, data_beside
 from documents import problems_of, validate_document
 
 from anonspark.config import json_schema, parse_configuration
-from anonspark.config.key_paths import places_of
+from anonspark.config.problems import places_of
 from anonspark.errors import ConfigurationError
 
 LONG: str = data_beside(__file__)["LONG"]

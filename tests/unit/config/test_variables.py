@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from anonspark.comparison.grid import load_grid
 from anonspark.config import Configuration, load_configuration
 from anonspark.config.variables import escaped, fill_in
-from anonspark.core.run_dates import RUN_DATE_VARIABLE
+from anonspark.core.run_ids import RUN_DATE_VARIABLE
 from anonspark.errors import ConfigurationError
 from anonspark.redaction import redact
 

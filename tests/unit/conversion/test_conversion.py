@@ -24,7 +24,7 @@ from workbooks import write_workbook
 
 import anonspark
 from anonspark.conversion import convert, reading
-from anonspark.conversion.columns import meaning_of
+from anonspark.conversion.reading import meaning_of
 from anonspark.errors import AnonsparkError, ConfigurationError, DataError, PublishingError
 
 # Programs that write tests' workbooks lay no styles into them.

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from anonspark.core.association import entropy
-from anonspark.core.attribute_scores import (
+from anonspark.core.association import (
     WIDTH_OF_GINI,
     chi_square,
     cleaned,
+    entropy,
     gini_score,
     information_gain,
     information_score,

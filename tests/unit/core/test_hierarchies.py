@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from places import require_data
 
 from anonspark.core.hierarchies.files import parse_hierarchy
-from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.core.hierarchies.rules import (
+from anonspark.core.hierarchies.hierarchy import (
+    Hierarchy,
     beginning_hierarchy,
     calendar_hierarchy,
     interval_hierarchy,

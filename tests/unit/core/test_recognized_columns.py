@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from cases import cases
 
-from anonspark.core.recognition.checksums import (
-    has_luhn_digit,
-    is_iban,
-    is_payment_card,
-)
 from anonspark.core.recognition.names import (
     is_key_name,
     may_tell_people_apart,
     meaning_of,
     words_of,
 )
-from anonspark.core.recognition.values import recognize_values
+from anonspark.core.recognition.values import (
+    has_luhn_digit,
+    is_iban,
+    is_payment_card,
+    recognize_values,
+)
 
 
 @pytest.mark.parametrize(

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import io
 import random
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import types as st
 
+from anonspark.engine.spark.arrow import arrow_schema, arrow_type, spark_type
 from anonspark.engine.spark.file_contents import (
     LARGEST_FILE,
     find_odd_column,
     find_odd_share,
     find_odd_size,
 )
-from anonspark.engine.values.whole_files import decode_file
+from anonspark.engine.values.batches import conform
+from anonspark.engine.values.whole_files import Share, decode_file
 from anonspark.errors import DataError
 
 _MIB = 2**20
@@ -54,7 +58,11 @@ class Session:
 )
 def test_sizes_and_tasks(sizes: list[int], tasks: int, fits: bool) -> None:
     session: Any = Session(tasks)
-    assert (find_odd_size(session, sizes) is None) == fits
+    addresses = [f"hdfs://host/{number}" for number in range(len(sizes))]
+    assert (find_odd_size(session, sizes, addresses) is None) == fits
+    # Tasks read parts of files that are on a disk.
+    on_disk = [f"file:/{number}" for number in range(len(sizes))]
+    assert (find_odd_size(session, sizes, on_disk) is None) == any(sizes)
 
 
 def footer_of(table: pa.Table) -> pq.FileMetaData:
@@ -116,6 +124,22 @@ def test_texts_that_repeat_stay_dictionaries() -> None:
     assert batch.to_pydict() == columns
 
 
+@pytest.mark.parametrize("parts", [1, 2, 3, 50])
+def test_parts_of_a_file_hold_each_row_group_once(tmp_path: Path, parts: int) -> None:
+    table = pa.table({"n": range(1000), "t": ["x" * (row % 50) for row in range(1000)]})
+    file = tmp_path / "a.parquet"
+    pq.write_table(table, file, row_group_size=90)
+    size, columns = file.stat().st_size, pa.schema([("t", pa.string()), ("n", pa.int64())])
+    shares = [Share(f"file:{file}", size, part, parts) for part in range(parts)]
+    batches = [list(decode_file(share, columns)) for share in shares]
+    rows = [row for part in batches for batch in part for row in batch.column("n").to_pylist()]
+    assert rows == list(range(1000))
+    assert parts == 1 or max(sum(map(len, part)) for part in batches) <= 1000 // parts + 180
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(DataError, match="CANNOT_READ"):
+        list(decode_file(shares[0], columns))
+
+
 @pytest.mark.parametrize("damage", ["no file", "truncated", "other column"])
 def test_files_that_cannot_be_decoded(damage: str) -> None:
     content = file_of(pa.table({"a": [1, 2]}))
@@ -126,3 +150,53 @@ def test_files_that_cannot_be_decoded(damage: str) -> None:
         list(decode_file(content, pa.schema([(name, pa.int64())])))
     # The first error's text may hold a value.
     assert caught.value.__context__ is None
+
+
+PAIRS = [
+    (st.BooleanType(), pa.bool_()),
+    (st.ByteType(), pa.int8()),
+    (st.ShortType(), pa.int16()),
+    (st.IntegerType(), pa.int32()),
+    (st.LongType(), pa.int64()),
+    (st.FloatType(), pa.float32()),
+    (st.DoubleType(), pa.float64()),
+    (st.DecimalType(38, 0), pa.decimal128(38, 0)),
+    (st.StringType(), pa.string()),
+    (st.BinaryType(), pa.binary()),
+    (st.DateType(), pa.date32()),
+    (st.TimestampType(), pa.timestamp("us", "UTC")),
+    (st.TimestampNTZType(), pa.timestamp("us")),
+    (st.ArrayType(st.TimestampType()), pa.list_(pa.timestamp("us", "UTC"))),
+]
+
+
+@pytest.mark.parametrize(("spark", "arrow"), PAIRS, ids=str)
+def test_types_there_and_back(spark: st.DataType, arrow: pa.DataType) -> None:
+    assert arrow_type(spark) == arrow
+    assert spark_type(arrow) == spark
+
+
+def test_schema() -> None:
+    schema = st.StructType().add("seen", "timestamp", False).add("name", "string")
+    assert arrow_schema(schema) == pa.schema(
+        [pa.field("seen", pa.timestamp("us", "UTC"), False), pa.field("name", pa.string())]
+    )
+
+
+SCHEMA = pa.schema([("number", pa.int64()), ("text", pa.string())])
+
+
+@pytest.mark.parametrize("dictionaries", [False, True])
+def test_values_are_the_same(dictionaries: bool) -> None:
+    batch = pa.record_batch(
+        {
+            "text": pa.array(["a", None, "a"]).dictionary_encode(),
+            "other": pa.array([1, 2, 3]),
+            "number": pa.array([4, 5, 6], pa.int32()),
+        }
+    )
+    found = conform(batch, SCHEMA, dictionaries=dictionaries)
+    assert found.schema.names == ["number", "text"]
+    assert found.column(0).equals(pa.array([4, 5, 6]))
+    assert pa.types.is_dictionary(found.column(1).type) == dictionaries
+    assert found.column(1).to_pylist() == ["a", None, "a"]

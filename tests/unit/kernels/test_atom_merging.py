@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.core.criteria import Criteria
+from anonspark.core.criteria import Criteria, SensitiveAttribute
 from anonspark.core.criterion import Criterion
-from anonspark.core.sensitive import SensitiveAttribute
 from anonspark.kernels.atom_merging import merge_atoms, merge_atoms_of_leaves
 from anonspark.kernels.separation import without_noise
 

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+import numpy.typing as npt
 import pytest
+from places import skip_or_fail
 
-from anonspark.kernels import compiling, machine_code
-from anonspark.kernels.compiling import Kernel, kernel
-from anonspark.kernels.signatures import boolean, float64, int64, types, uint64, void
+from anonspark.kernels import building, compiling, numba_patches
+from anonspark.kernels.building import build
+from anonspark.kernels.built import built, file_name, version_of_numba
+from anonspark.kernels.compiling import (
+    KERNELS,
+    Kernel,
+    check_of,
+    describe,
+    import_all_kernels,
+    kernel,
+)
+from anonspark.kernels.selection import select
+from anonspark.kernels.signatures import boolean, float64, int32, int64, types, uint8, uint64, void
 
 
 @pytest.mark.parametrize("without", ["", "compiling.built = lambda: None"])
@@ -64,10 +79,10 @@ _TWICE = Kernel(_twice, uint64(int64))
 
 @pytest.fixture
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr(machine_code.config, "CACHE_DIR", str(tmp_path))
-    machine_code.folder_to_compile_into.cache_clear()
+    monkeypatch.setattr(numba_patches.config, "CACHE_DIR", str(tmp_path))
+    numba_patches.folder_to_compile_into.cache_clear()
     yield tmp_path
-    machine_code.folder_to_compile_into.cache_clear()
+    numba_patches.folder_to_compile_into.cache_clear()
 
 
 @pytest.mark.usefixtures("own_folder")
@@ -89,3 +104,151 @@ def test_threads_that_call_first_compile_once() -> None:
     # A kernel calls another one, and a type in its body converts.
     assert four_times(np.uint64(3)) == 12
     assert four_times.__name__ == "_four_times"
+
+
+NUMBERS = np.arange(6)
+
+
+class Pair(NamedTuple):
+    count: int
+    values: npt.NDArray[np.float64]
+
+
+PAIR = types.NamedTuple((int64, float64[::1]), Pair)
+
+
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+def not_aligned() -> npt.NDArray[np.int64]:
+    return np.frombuffer(bytearray(25), np.int8)[1:].view(np.int64)
+
+
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [
+        (int64, 1),
+        (int64, np.int32(1)),
+        (int64, True),
+        (uint64, np.uint64(2**64 - 1)),
+        (boolean, np.bool_(True)),
+        (float64, 1.5),
+        (float64, np.float64(1.5)),
+        (float64, 1),
+        (int64[::1], NUMBERS),
+        (int64[::1], NUMBERS[2:]),
+        (int64[:, ::1], NUMBERS.reshape(2, 3)),
+        (float64[:, :, ::1], np.zeros((0, 2, 2))),
+        (types.Array(boolean, 1, "C", readonly=True), read_only(NUMBERS > 1)),
+        (types.Array(int64, 1, "C", readonly=True), NUMBERS),
+        (PAIR, Pair(1, np.zeros(2))),
+        (types.Tuple((int64, float64)), (1, 1.5)),
+        (types.UniTuple(int64, 2), (1, 2)),
+    ],
+)
+def test_what_fits_its_type(declared: Any, value: Any) -> None:
+    assert check_of(declared)(value)
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "told"),
+    [
+        (int64, 1.5, "float"),
+        (int64, "1", "str"),
+        (int64, NUMBERS, "int64 of 1 axes"),
+        (float64, None, "NoneType"),
+        (int64[::1], [1, 2], "list"),
+        (int64[::1], NUMBERS[::2], "int64 of 1 axes, not contiguous"),
+        (int64[::1], NUMBERS[::-1], "int64 of 1 axes, not contiguous"),
+        (int64[::1], not_aligned(), "int64 of 1 axes, not aligned"),
+        (int64[::1], NUMBERS.astype(">i8"), ">i8 of 1 axes"),
+        (int64[::1], NUMBERS.astype(np.int32), "int32 of 1 axes"),
+        (int32[::1], NUMBERS, "int64 of 1 axes"),
+        (uint8[::1], NUMBERS > 1, "bool of 1 axes"),
+        (int64[::1], NUMBERS.reshape(2, 3), "int64 of 2 axes"),
+        (int64[:, ::1], NUMBERS.reshape(2, 3).T, "int64 of 2 axes, not contiguous"),
+        (int64[::1], read_only(NUMBERS), "int64 of 1 axes, read-only"),
+        (PAIR, (1, np.zeros(2)), "tuple"),
+        (PAIR, Pair(1, np.zeros(2, np.float32)), "Pair"),
+        (types.Tuple((int64, float64)), (1, 1.5, 2), "tuple"),
+        (types.UniTuple(int64, 2), (1, 2.5), "tuple"),
+    ],
+)
+def test_what_does_not(declared: Any, value: Any, told: str) -> None:
+    assert not check_of(declared)(value)
+    assert describe(value) == told
+
+
+@pytest.fixture
+def machine_code() -> object:
+    """The extension module; without it Numba compiles, and there is nothing to test."""
+    found = built()
+    if found is None:
+        skip_or_fail("make kernels builds it")
+    return found
+
+
+def test_it_has_every_kernel(machine_code: object) -> None:
+    import_all_kernels()
+    ours = [one for one in KERNELS if one.function.__module__.startswith("anonspark.kernels.")]
+    symbols = [one.symbol for one in ours]
+    assert len(set(symbols)) == len(symbols) > 100
+    assert [symbol for symbol in symbols if not hasattr(machine_code, symbol)] == []
+
+
+@pytest.mark.usefixtures("machine_code")
+def test_a_kernel_takes_what_its_signature_says_and_nothing_else() -> None:
+    values = np.array([30, 10, 20])
+    assert select(values.copy(), start=0, stop=3, rank=2) == 30
+    with pytest.raises(
+        TypeError, match=r"selection_0 .* takes no \(int32 of 1 axes, int, int, int"
+    ):
+        select(values.astype(np.int32), 0, 3, 1)
+    with pytest.raises(TypeError, match="missing a required argument: 'rank'"):
+        select(values, 0, 3)
+
+
+def test_a_kernel_that_was_called_is_sent_to_tasks_by_its_name() -> None:
+    select(np.array([30, 10, 20]), 0, 3, 1)
+    assert pickle.loads(pickle.dumps(select)) is select  # noqa: S301
+
+
+def test_the_version_of_numba_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = SimpleNamespace(version_of_numba=lambda: (0, 61, 2))
+    monkeypatch.setattr("anonspark.kernels.built.built", lambda: other)
+    assert version_of_numba() == "0.61.2"
+
+
+def test_what_is_there_is_not_built_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(building.subprocess, "run", None)
+    (tmp_path / file_name()).write_bytes(b"")
+    assert build(tmp_path) == tmp_path / file_name()
+
+
+def test_what_was_built_from_other_sources_goes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        Path(command[-1], file_name()).write_bytes(b"new")
+        return subprocess.CompletedProcess(command, 0, "")
+
+    old = tmp_path / file_name().replace("kernels-", "kernels-0")
+    old.write_bytes(b"old")
+    monkeypatch.setattr(building.subprocess, "run", run)
+    assert build(tmp_path).read_bytes() == b"new"
+    assert [path.name for path in tmp_path.iterdir()] == [file_name()]
+
+
+def test_a_build_that_fails_leaves_nothing_and_says_why(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(command, 1, "error: command 'gcc' failed")
+
+    monkeypatch.setattr(building.subprocess, "run", run)
+    with pytest.raises(OSError, match="command 'gcc' failed"):
+        build(tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -8,9 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.core.criteria import Criteria
+from anonspark.core.criteria import Criteria, SensitiveAttribute
 from anonspark.core.criterion import Criterion
-from anonspark.core.sensitive import SensitiveAttribute
 from anonspark.kernels.merging import merge_unsatisfied, name_groups, total_penalty
 from anonspark.kernels.paths import child_path, root_path
 

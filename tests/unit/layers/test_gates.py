@@ -12,7 +12,7 @@ import anonspark
 from anonspark.config import parse_configuration
 from anonspark.config.gates import Gate
 from anonspark.core.figure_text import k_of
-from anonspark.core.utility_score import describe_utility, utility_score, utility_word
+from anonspark.core.model_scores import describe_utility, utility_score, utility_word
 from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.layers.evaluate.gates import check_gates, require_passed
 

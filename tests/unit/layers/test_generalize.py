@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.core.kinds import Kind
 from anonspark.core.labels import (
+    Kind,
     category_label,
     hierarchy_label,
     interval_labels,

@@ -9,10 +9,15 @@ from cases import cases
 
 from anonspark.config import parse_configuration
 from anonspark.core.figure_text import share_of_records
-from anonspark.pipeline.warnings.identifiers import identifier_warnings, withheld_warnings
-from anonspark.pipeline.warnings.published_values import published_value_warnings
+from anonspark.core.recognition.names import may_be_unit_name, unit_of_name, weight_of_name
+from anonspark.pipeline.repeats import Counts, looks_like_key, units_first
+from anonspark.pipeline.warnings.published_values import (
+    identifier_warnings,
+    published_value_warnings,
+    withheld_warnings,
+)
+from anonspark.pipeline.warnings.release_warning import seed_warnings
 from anonspark.pipeline.warnings.sensitive_values import plain_spelling
-from anonspark.pipeline.warnings.settings import seed_warnings
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
 
 
@@ -115,3 +120,33 @@ def test_seeds_that_can_be_guessed(seed: int, warned: int) -> None:
         # What stands in a log is no secret: a command is named, and no number.
         assert "secrets.randbits(64)" in one.advice
         assert not re.search(r"\d{5}", one.advice)
+
+
+@cases(__file__, "name", "records", "values", "most", "expected")
+def test_counts_of_keys(name: str, records: int, values: int, most: int, expected: bool) -> None:
+    assert looks_like_key(name, Counts(records, values, most), 4360) is expected
+
+
+def test_a_household_goes_before_its_people() -> None:
+    counts = {
+        "nr": Counts(100, 9, 12),
+        "id": Counts(100, 10, 12),
+        "pid": Counts(100, 50, 4),
+        "hid": Counts(100, 20, 8),
+    }
+    assert units_first(counts) == ["hid", "pid", "id"]
+
+
+@cases(__file__, "name", "unit")
+def test_names_of_units(name: str, unit: str | None) -> None:
+    assert unit_of_name(name) == unit
+
+
+@cases(__file__, "name", "expected")
+def test_names_that_are_enough_for_a_unit(name: str, expected: bool) -> None:
+    assert may_be_unit_name(name) is expected
+
+
+@cases(__file__, "name", "expected")
+def test_names_of_sampling_weights(name: str, expected: bool | None) -> None:
+    assert weight_of_name(name) is expected

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from anonspark.cli.terminal import Terminal
+from anonspark.cli.command import Terminal
 from anonspark.core.model_scores import accuracy_difference
 from anonspark.pipeline.context import Release
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning

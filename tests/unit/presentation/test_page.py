@@ -9,12 +9,10 @@ from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.presentation.bars import Bars, Series, draw_bars
 from anonspark.presentation.blocks import Chart, Code, Section, Table, Text, Verdict
+from anonspark.presentation.charts import Bars, Line, Lines, Series, draw_bars, draw_lines, ticks
 from anonspark.presentation.document import render
-from anonspark.presentation.lines import Line, Lines, draw_lines, ticks
-from anonspark.presentation.svg import WIDTH, shortened, text_width
-from anonspark.presentation.tips import Place, tips, words_of
+from anonspark.presentation.svg import WIDTH, Place, shortened, text_width, tips, words_of
 
 BARS = Bars(
     "hours",

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from anonspark.cli.terminal import Terminal
+from anonspark.cli.command import Terminal
 from anonspark.presentation.blocks import Table, Text
 from anonspark.presentation.card import Card
 from anonspark.presentation.terminal import Block, show_blocks

@@ -6,7 +6,7 @@ from typing import Any
 
 from cases import cases
 
-from anonspark.core.dependencies import Dependency
+from anonspark.core.association import Dependency
 from anonspark.core.recognition.names import meaning_of
 from anonspark.profiling.roles import Described, propose_roles, unit_of
 

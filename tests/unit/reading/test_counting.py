@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from anonspark.errors import ConfigurationError
 from anonspark.reading import counting
 from anonspark.reading.attributes import ReadAttribute
-from anonspark.reading.counting import CountedRegions, count_regions
-from anonspark.reading.query_compiler import formula_of
+from anonspark.reading.counting import CountedRegions, count_regions, formula_of
 from anonspark.reading.questions import parse_question
 
 ATTRIBUTES = {
@@ -102,23 +101,23 @@ def test_shares_are_those_of_all_combinations(
 ) -> None:
     """An overlap of conditions, and a missing value, count as they do in SQL."""
     formula = formula_of(parse_question(question).condition, ATTRIBUTES)
-    judged = CLASSES_READ.judge(formula)
+    evaluated = CLASSES_READ.evaluate(formula)
     met = f"select class, coalesce({question}, false) as met from combinations"  # noqa: S608
-    database.execute(f"create or replace temp table judged as {met}")
+    database.execute(f"create or replace temp table evaluated as {met}")
     answer = database.execute(
-        "select class, avg(met::int), bool_or(met), bool_and(met) from judged "
+        "select class, avg(met::int), bool_or(met), bool_and(met) from evaluated "
         "group by class order by class"
     )
     _, shares, possible, certain = zip(*answer.fetchall(), strict=True)
     order = _order(CLASSES_READ)
-    np.testing.assert_allclose(judged.share[order], shares, atol=1e-12)
+    np.testing.assert_allclose(evaluated.share[order], shares, atol=1e-12)
     # Of `*` it is not told where it ends: more is possible, and less is certain.
     told = [place for place, age in enumerate(CLASSES["age"].to_pylist()) if age != "*"]
     own = np.array(order)[told]
-    assert judged.possible[own].tolist() == [possible[place] for place in told]
-    assert judged.certain[own].tolist() == [certain[place] for place in told]
-    assert (judged.possible[order] >= possible).all()
-    assert (judged.certain[order] <= certain).all()
+    assert evaluated.possible[own].tolist() == [possible[place] for place in told]
+    assert evaluated.certain[own].tolist() == [certain[place] for place in told]
+    assert (evaluated.possible[order] >= possible).all()
+    assert (evaluated.certain[order] <= certain).all()
 
 
 @cache
@@ -144,7 +143,7 @@ def counter_of(
 
     def count(question: str) -> tuple[float, int, int]:
         formula = formula_of(parse_question(question).condition, attributes)
-        counted = found.judge(formula).count(found.records)
+        counted = found.evaluate(formula).count(found.records)
         return counted.estimate, counted.lower, counted.upper
 
     return count
@@ -201,7 +200,7 @@ def test_too_many_cases_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     question = "age = 3 and size = 1 or age = 4 and size = 2 or age = 5 and visits = 3"
     formula = formula_of(parse_question(question).condition, ATTRIBUTES)
     with pytest.raises(ConfigurationError, match="more than 5 cases"):
-        CLASSES_READ.judge(formula)
+        CLASSES_READ.evaluate(formula)
 
 
 def test_many_conditions_are_refused_or_quick() -> None:
@@ -213,7 +212,7 @@ def test_many_conditions_are_refused_or_quick() -> None:
     )
     formula = formula_of(parse_question(question).condition, ATTRIBUTES)
     with pytest.raises(ConfigurationError, match="ask with fewer conditions"):
-        CLASSES_READ.judge(formula)
+        CLASSES_READ.evaluate(formula)
     assert time.process_time() - start < 10
 
 
@@ -225,8 +224,8 @@ def test_infinite_numbers_are_beyond_all_that_can_be_written() -> None:
         read = count_regions(local_table(data), list(attributes.values()))
 
         def count(question: str) -> int:
-            judged = read.judge(formula_of(parse_question(question).condition, attributes))  # noqa: B023
-            return judged.count(read.records).lower  # noqa: B023
+            evaluated = read.evaluate(formula_of(parse_question(question).condition, attributes))  # noqa: B023
+            return evaluated.count(read.records).lower  # noqa: B023
 
         tests = [f"x > {beyond}", f"x = {beyond}", f"x < {beyond}", f"x > -{beyond}"]
         assert [count(one) for one in tests] == [1, 0, 2, 2]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from anonspark.errors import ConfigurationError
 from anonspark.reading.attributes import ReadAttribute
-from anonspark.reading.query_compiler import formula_of
+from anonspark.reading.counting import formula_of
 from anonspark.reading.questions import (
     All,
     Comparison,

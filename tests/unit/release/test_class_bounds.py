@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import cases
 
 from anonspark.release.class_bounds import BoundsReader, is_alike, type_of_name
 from anonspark.release.copies import csv_copy
@@ -60,29 +61,7 @@ def test_labels_are_bounds(kind: str, of_type: str, text: str, low: Any, high: A
     assert label(kind, of_type, text) == (True, low, high)
 
 
-@pytest.mark.parametrize(
-    ("kind", "of_type", "text"),
-    [
-        ("integer", "int64", "Jane Doe and 299 others"),
-        ("integer", "int64", "017"),
-        ("integer", "int64", "[ 17 - 25 ]"),
-        ("integer", "int64", "[25-17]"),
-        ("integer", "int64", "[17-17]"),
-        ("integer", "int8", "300"),
-        ("integer", "int64", "*"),
-        ("integer", "int64", None),
-        ("float", "double", "1.50"),
-        ("float", "double", "nan"),
-        ("decimal", "decimal128(10, 2)", "1.5"),
-        ("date", "date32[day]", "2021-02-30"),
-        ("category", "string", "{a}"),
-        ("category", "string", "{a, a}"),
-        ("category", "string", "{missing, a}"),
-        ("category", "string", "*"),
-        ("category", "string", ""),
-        ("boolean", "bool", "maybe"),
-    ],
-)
+@cases(__file__, "kind", "of_type", "text")
 def test_texts_that_are_no_labels(kind: str, of_type: str, text: str | None) -> None:
     assert not label(kind, of_type, text)[0]
 

@@ -18,14 +18,14 @@ from anonspark.reading.shares import regions_of
 from anonspark.release.axes import Axis
 from anonspark.release.region_axes import sets_of_codes
 from anonspark.release.regions import Leaves, PublishedAttribute, read_regions
-from anonspark.reporting.axes import (
+from anonspark.reporting.bins import Bins
+from anonspark.reporting.marginals import (
     GroupAxis,
+    Groups,
     OrderedAxis,
     numbers_axis,
     spread_present,
 )
-from anonspark.reporting.bins import Bins
-from anonspark.reporting.groups import Groups
 
 LETTERS = "abcdef"
 

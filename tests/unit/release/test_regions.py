@@ -15,8 +15,8 @@ from cases import cases
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.core.hierarchies.rules import (
+from anonspark.core.hierarchies.hierarchy import (
+    Hierarchy,
     beginning_hierarchy,
     calendar_hierarchy,
     interval_hierarchy,

@@ -19,11 +19,10 @@ from anonspark.core.model_scores import Difference
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.presentation.blocks import Chart, Items, Section, Table, Text, Tile, Tiles, Verdict
-from anonspark.presentation.glossary import Glossary, Term
+from anonspark.presentation.document import Glossary, Term
 from anonspark.release.manifest import Manifest
-from anonspark.reporting.advice import advice, stricter
-from anonspark.reporting.disclosure import Disclosure
-from anonspark.reporting.evidence import Evidence
+from anonspark.reporting.advice import advice, stricter, weakness_items, weaknesses
+from anonspark.reporting.evidence import Disclosure, Evidence
 from anonspark.reporting.figures import Figures
 from anonspark.reporting.proof_sections import guarantee
 from anonspark.reporting.risk_sections import risk, risk_curve, share_above
@@ -33,9 +32,8 @@ from anonspark.reporting.value_sections import (
     learn,
     require_many,
 )
-from anonspark.reporting.weaknesses import weakness_items, weaknesses
 from anonspark.utility.models import Learning, Measure, ModelDifference, ModelLoss, Score
-from anonspark.utility.usefulness import describe_usefulness
+from anonspark.utility.workload import describe_usefulness
 from anonspark.verification.attacks.linkage import Linkage
 from anonspark.verification.attacks.truthfulness import Truthfulness
 from anonspark.verification.proof.criteria import MeasuredCriterion

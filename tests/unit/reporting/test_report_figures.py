@@ -18,26 +18,28 @@ from anonspark.release.axes import Axis
 from anonspark.release.manifest import Manifest
 from anonspark.release.regions import PublishedAttribute, leaves_by_label, read_regions
 from anonspark.reporting import (
-    axes,
-    loss_sections,
+    marginals as marginals_module,
+)
+from anonspark.reporting import (
     proof_sections,
     risk_sections,
     value_sections,
 )
-from anonspark.reporting.axes import (
+from anonspark.reporting.bins import Bins, merge_bins, plan_bins
+from anonspark.reporting.evidence import Disclosure, Evidence
+from anonspark.reporting.figures import Figures
+from anonspark.reporting.marginals import (
     GroupAxis,
+    Marginal,
     OrderedAxis,
+    beginnings,
+    levels_of,
     numbers_axis,
+    plan_groups,
     spread_present,
 )
-from anonspark.reporting.bins import Bins, merge_bins, plan_bins
-from anonspark.reporting.class_sizes import class_sizes
-from anonspark.reporting.disclosure import Disclosure
-from anonspark.reporting.evidence import Evidence
-from anonspark.reporting.figures import Figures
-from anonspark.reporting.groups import beginnings, levels_of, plan_groups
-from anonspark.reporting.marginals import Marginal
 from anonspark.reporting.original import OriginalFigures
+from anonspark.reporting.risk_sections import class_sizes
 from anonspark.reporting.usefulness import usefulness
 from anonspark.verification.attacks.truthfulness import Truthfulness
 
@@ -254,7 +256,7 @@ def test_regions_are_summed_up_block_by_block(monkeypatch: pytest.MonkeyPatch) -
     records = np.arange(1.0, 1 + len(labels))[np.argsort(numbers)]
     expected = records @ axis.parts(regions)
     for size in (1, 2, 3, 100):
-        monkeypatch.setattr(axes, "_BLOCK", size)
+        monkeypatch.setattr(marginals_module, "_BLOCK", size)
         np.testing.assert_allclose(axis.totals(regions, records), expected)
 
 
@@ -370,7 +372,7 @@ def test_no_credentials_are_in_the_command() -> None:
 
 SECTIONS = {
     "proof_sections.gates": proof_sections.gates,
-    "loss_sections.rounds": loss_sections.rounds,
+    "value_sections.rounds": value_sections.rounds,
 }
 
 
@@ -390,7 +392,7 @@ def test_missing_values_in_the_table_of_loss(missing: list[Any], expected: list[
         {"attribute": name, "kind": "integer", "weight": 1.0, "missing_rows": count, **figures}
         for name, count in missing
     ]
-    assert [row[-1] for row in cells(loss_sections.loss(evidence(attributes=rows)))] == expected
+    assert [row[-1] for row in cells(value_sections.loss(evidence(attributes=rows)))] == expected
 
 
 def test_few_records_left_out_are_not_told_by_the_utility() -> None:

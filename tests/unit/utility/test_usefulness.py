@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.utility.models import Learning, Measure, ModelLoss, Score
-from anonspark.utility.usefulness import describe_usefulness, kept_of
-from anonspark.utility.workload import WorkloadError
+from anonspark.utility.workload import WorkloadError, describe_usefulness, kept_of
 
 WORKLOAD = WorkloadError(1000, ["age"], [], 0.05, 30.2, 0.0123, 0.02, 0.001, 0.034)
 

@@ -10,8 +10,8 @@ from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.config.evaluate import RiskOptions
-from anonspark.core.decision_rules import decide_gain
+from anonspark.config.gates import RiskOptions
+from anonspark.pipeline.figures import decide_gain
 from anonspark.release.risk import (
     attack_with_weights,
     attacks,

@@ -391,7 +391,7 @@ class WatchedProblem(Problem):
 
 
 @dataclass(frozen=True)
-class LookedAt:
+class NodePreview:
     """A node that a search looked at.
 
     Parameters
@@ -449,7 +449,7 @@ def best_of(seen: list[Scored], best: Optimum | None) -> list[Scored]:
 
 def describe_node(
     bottom: TupleTable, domain: Domain, criteria: Criteria, scored: Scored, best: Optimum | None
-) -> LookedAt:
+) -> NodePreview:
     """Report the figures of a node, and its failed requirement. One score for each requirement."""
     table = bottom.roll_up(scored.levels)
     try:
@@ -466,7 +466,7 @@ def describe_node(
     in_order = sorted(domain.attributes, key=lambda attribute: attribute.position)
     names = [attribute.quasi_identifier.name for attribute in in_order]
     most = max(alone, key=lambda name: alone[name])
-    return LookedAt(
+    return NodePreview(
         levels={name: by_name[name] for name in names},
         height=scored.height,
         classes=score.utility_classes,

@@ -22,12 +22,11 @@ from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Engine
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.progress import Progress
+from anonspark.sharing.ledger.chain import Key
 from anonspark.sharing.ledger.check import check_ledger, demand_of, required_coalitions
-from anonspark.sharing.ledger.key import Key
 from anonspark.sharing.recipients.distribute import distribute
-from anonspark.sharing.recipients.frozen_source import OpenFrozen
 from anonspark.sharing.recipients.plan import parse_plan
-from anonspark.sharing.recipients.source import read_source
+from anonspark.sharing.recipients.source import OpenFrozen, read_source
 
 ROWS = 500
 

@@ -21,7 +21,7 @@ from toy_engine import ToyEngine, ToyTable
 
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.local.running import StoppedError
-from anonspark.engine.local.spill import Memory, Shelf
+from anonspark.engine.local.spill import Memory, SpillStore
 from anonspark.engine.local.table import LocalTable
 from anonspark.engine.protocol import TASK
 from anonspark.engine.tasks import Batches, FailedTaskError, task_number
@@ -305,9 +305,9 @@ def test_few_texts_of_a_file_are_a_dictionary_for_who_takes_one(
 
 
 def test_what_waits_on_disk_does_not_wait_in_memory_too() -> None:
-    shelf = Shelf(Memory(0))
+    store = SpillStore(Memory(0))
     batch = pa.record_batch({"number": np.arange(1 << 17)})
     before = pa.total_allocated_bytes()
-    waiting = [shelf.put(batch) for _ in range(20)]
+    waiting = [store.put(batch) for _ in range(20)]
     assert pa.total_allocated_bytes() - before < 1 << 20
     assert waiting[7]().equals(batch)

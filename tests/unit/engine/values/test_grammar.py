@@ -13,6 +13,7 @@ from unittest.mock import ANY
 
 import pyarrow as pa
 import pytest
+from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -365,18 +366,7 @@ def test_refused_csv(content: str | bytes, options: dict[str, str], message: str
 
 
 @pytest.mark.parametrize("beginning", ["", "sep=,\n", "\n \n", "a,b\n"])
-@pytest.mark.parametrize(
-    ("line", "options"),
-    [
-        ("7", {}),
-        ("7,8,9", {}),
-        ("7,8,9", {"multiLine": "true"}),
-        ('7,"8', {}),
-        ('7,"8"9', {}),
-        ("7,\\", {"escape": "\\"}),
-        ("7,8,9", {"encoding": "utf-16"}),
-    ],
-)
+@cases(__file__, "line", "options")
 def test_errors_of_lines_name_file_and_line(
     beginning: str, line: str, options: dict[str, str]
 ) -> None:
@@ -400,31 +390,7 @@ def test_malformed_lines_are_passed_over_each_by_itself() -> None:
     assert rows == [(1, "x"), (4, "\ufffd"), (5, "z")]
 
 
-@pytest.mark.parametrize(
-    ("data_format", "options", "message"),
-    [
-        (
-            "csv",
-            {"mode": "PERMISSIVE"},
-            "input.path.options.mode: csv has no such option. Expected",
-        ),
-        ("json", {"sep": ","}, "json has no such option. Expected encoding, multiLine"),
-        ("csv", {"header": "yes"}, "options.header: found 'yes'. Expected true or false"),
-        ("csv", {"sep": ";;"}, "options.sep: found ';;'. Expected one ASCII letter"),
-        ("csv", {"sep": "\0"}, "options.sep: found '.x00'. Expected one ASCII letter"),
-        ("csv", {"encoding": "martian"}, "options.encoding: found 'martian'. Expected the name"),
-        (
-            "csv",
-            {"dateFormat": "dd.MM.yy"},
-            "options.dateFormat: found 'dd.MM.yy'. Expected dd or d",
-        ),
-        ("csv", {"sep": '"'}, "options.sep: found '\"', which is quote, too"),
-        ("csv", {"escape": ","}, "options.sep: found ',', which is escape, too"),
-        ("csv", {"sep": "#", "comment": "#"}, "options.sep: found '#', which is comment, too"),
-        ("csv", {"sep": ";", "delimiter": "|"}, "options.delimiter: found '|', and ';' as sep"),
-        ("csv", {"Header": "true", "header": "false"}, "found 'false', and 'true' as Header"),
-    ],
-)
+@cases(__file__, "data_format", "options", "message")
 def test_refused_options(data_format: str, options: dict[str, str], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         text_reader(TableAddress(("t",), data_format, "input.path"), options)

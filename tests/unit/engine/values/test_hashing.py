@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases import cases
 from hypothesis import given
 from hypothesis import strategies as some
 from references import xxhash64_of_bytes
@@ -189,15 +190,7 @@ def test_what_spark_has_no_type_for_is_refused() -> None:
         xxhash64([pa.array([1], pa.time64("us"))])
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", 0xEF46DB3751D8E999),
-        ("a", 0xD24EC4F1A98C6E5B),
-        ("abc", 0x44BC2CF5AD770999),
-        ("Nobody inspects the spammish repetition", 0xFBCEA83C8A378BF1),
-    ],
-)
+@cases(__file__, "text", "expected")
 def test_published_values(text: str, expected: int) -> None:
     (found,) = xxhash64([pa.array([text])], seed=0).view(np.uint64)
     assert int(found) == expected

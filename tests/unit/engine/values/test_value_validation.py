@@ -15,7 +15,7 @@ from anonspark.config import Attribute
 from anonspark.engine.values.column_plans import PlannedColumn, plan_column
 from anonspark.engine.values.distinct import Distinct
 from anonspark.engine.values.value_texts import are_missing
-from anonspark.engine.values.value_validation import Findings, judge
+from anonspark.engine.values.value_validation import Findings, validate
 
 
 def planned(data_type: pa.DataType, **declared: Any) -> PlannedColumn:
@@ -29,7 +29,7 @@ def told(plan: PlannedColumn, *batches: tuple[pa.Array, list[bool]]) -> dict[str
     total = Findings()
     for column, kept in batches:
         found = Findings()
-        found.add([plan], [judge(plan, column, ["", "?"])], np.array(kept, bool))
+        found.add([plan], [validate(plan, column, ["", "?"])], np.array(kept, bool))
         assert Findings.of_text(found.to_text()).as_dict([plan]) == found.as_dict([plan])
         total.merge(Findings.of_text(found.to_text()))
     return total.as_dict([plan])
@@ -38,7 +38,7 @@ def told(plan: PlannedColumn, *batches: tuple[pa.Array, list[bool]]) -> dict[str
 def test_texts_that_are_declared_as_numbers() -> None:
     column = pa.array([" 1.5", "?", None, "x", "1e400", "nan", "1e3"])
     plan = planned(pa.string(), type="number")
-    one = judge(plan, column, ["", "?"])
+    one = validate(plan, column, ["", "?"])
     assert one.values.to_pylist() == [1.5, None, None, None, float("inf"), None, 1000.0]
     assert one.missing.tolist() == [False, True, True, False, False, True, False]
     assert one.invalid.tolist() == [False, False, False, True, False, False, False]
@@ -81,7 +81,7 @@ def test_dictionaries_are_judged_as_their_texts(
 ) -> None:
     plan = planned(pa.string(), **declared)
     column = pa.array(texts, pa.string())
-    plain, coded = (judge(plan, one, ["", "?"]) for one in (column, column.dictionary_encode()))
+    plain, coded = (validate(plan, one, ["", "?"]) for one in (column, column.dictionary_encode()))
     # NaN is missing.
     assert coded.values.to_pylist() == plain.values.to_pylist()
     for name in ("missing", "invalid", "infinite", "numeric"):
@@ -92,7 +92,7 @@ def test_dictionaries_are_judged_as_their_texts(
 
 def test_markers_and_nan_are_missing_whatever_is_declared() -> None:
     plan = planned(pa.float64(), type="text")
-    one = judge(plan, pa.array([17.0, float("nan"), None, 999.0]), ["", "999"])
+    one = validate(plan, pa.array([17.0, float("nan"), None, 999.0]), ["", "999"])
     assert one.values.to_pylist() == ["17.0", None, None, None]
     assert one.missing.tolist() == [False, True, True, True]
 
@@ -100,7 +100,7 @@ def test_markers_and_nan_are_missing_whatever_is_declared() -> None:
 def test_markers_mean_the_numbers_that_texts_say() -> None:
     plan = planned(pa.string(), type="number")
     texts = pa.array(["017", "0999", "+999.0", "9.99e2", " NaN ", "x"])
-    one = judge(plan, texts, ["", "999"])
+    one = validate(plan, texts, ["", "999"])
     assert one.values.to_pylist() == [17.0, None, None, None, None, None]
     assert one.missing.tolist() == [False, True, True, True, True, False]
 
@@ -187,7 +187,9 @@ def test_hashes_are_told_as_they_are() -> None:
     found = Findings(most_distinct=3)
     found.add_hashes(np.array([-(2**63), 2**63 - 1, -5]))
     found.add(
-        [planned(pa.string())], [judge(planned(pa.string()), pa.array(["a"]), [])], np.ones(1, bool)
+        [planned(pa.string())],
+        [validate(planned(pa.string()), pa.array(["a"]), [])],
+        np.ones(1, bool),
     )
     told_again = Findings.of_text(found.to_text())
     assert (told_again.hash_sum, told_again.hash_xor) == (-6, found.hash_xor)

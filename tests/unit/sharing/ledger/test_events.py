@@ -10,9 +10,9 @@ import pytest
 
 from anonspark.engine.local.files import LocalFiles
 from anonspark.errors import ConfigurationError, DataError, PublishingError
-from anonspark.sharing.ledger.coalitions import list_coalitions
+from anonspark.sharing.ledger.chain import Key, make_key, read_key
+from anonspark.sharing.ledger.check import list_coalitions
 from anonspark.sharing.ledger.events import FAILED, PLANNED, PUBLISHED, WITHDRAWN, Events
-from anonspark.sharing.ledger.key import Key, make_key, read_key
 from anonspark.sharing.ledger.ledger import Ledger, init_ledger, open_ledger
 from anonspark.sharing.ledger.lock import locked
 

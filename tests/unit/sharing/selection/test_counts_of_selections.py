@@ -188,7 +188,7 @@ def test_numbers_are_declared_as_they_are_written() -> None:
 
 @given(st.permutations(range(5)), st.permutations(range(2)))
 def test_scores_depend_on_counts_only(rows: list[int], classes: list[int]) -> None:
-    from anonspark.core.attribute_scores import gini_score, information_score
+    from anonspark.core.association import gini_score, information_score
 
     counts = np.array([[3, 9], [0, 0], [7, 1], [1, 0], [20, 4]])
     other = counts[rows][:, classes]

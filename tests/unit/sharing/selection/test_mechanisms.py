@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from anonspark.core.attribute_scores import chi_square, gini_score
+from anonspark.core.association import chi_square, gini_score
 from anonspark.core.exact_noise import Below
 from anonspark.sharing.selection import mechanisms
 from anonspark.sharing.selection.domains import Domain
@@ -194,7 +194,7 @@ def law_of_cuts(counts: list[int], quantiles: int, epsilon: Fraction) -> Law:
 
 
 def reference_law(values: list[int], first: int, last: int, bins: int, rate: float) -> Law:
-    """Return the law of cuts of sorted values, by the formulas of docs/selection.md."""
+    """Return the law of cuts of sorted values, by the formulas of docs/algorithms.md."""
     if bins == 1 or first == last:
         return {(): 1.0}
     left, right = bins // 2, math.ceil(bins / 2)
