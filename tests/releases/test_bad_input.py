@@ -577,7 +577,7 @@ class TestWrongConfiguration:
         section, key = place
         sections: dict[str, Any] = {"output": OVER_RELEASE, section: {key: address}}
         path = configuration_file(tmp_path, attributes=ATTRIBUTES, **sections)
-        code = 3 if section == "input" else 2
+        code = 3 if section == "input" and not address.startswith("file:") else 2
         refused(path, code, repr(address).strip("'"), "path ", commands=("check",))
 
     @cases(__file__, "source", "target", "mode")

@@ -97,7 +97,7 @@ def test_cells_equal_single_runs_and_only_what_is_missing_is_run(
     done = command(capsys, "compare", path)
     assert done.code == 0, done.err
     assert "4 runs, none reused" in done.out
-    assert "setting 2 of 4: smondrian, k = 10 ..." in done.err
+    assert "setting 2 of 4: smondrian, k = 10: done in " in done.err
     all_of_them = ["smondrian 5", "smondrian 10", "su-mondrian 5", "su-mondrian 10"]
     assert calls == ["prepare", *all_of_them]
     assert hidden(tmp_path) == []
