@@ -32,6 +32,7 @@ SMALL = {
     "copies": "duckdb OUT/people OUT/copy.parquet",
     "defaults": "--data DATA --tables Adult --models smondrian --ks 5",
     "full_domain": "adult --data DATA",
+    "generated_people": "--rows 1000 --out OUT/generated",
     "grids": "--data DATA --tables Adult --classes 10",
     "large_blocks": "--rows 2000 --engines local",
     "learning": "--rows 1000 --warm-up 1000 --runs 1 --jobs run --directory OUT",
