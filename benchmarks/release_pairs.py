@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.sharing.pairs.releases import Attack, audit_releases
-from anonspark.verification.roles import Roles
+from anonspark.verification.claims.roles import Roles
 
 FINE, COARSE = 2_236, 89
 RANGE = 1_000_000

@@ -22,8 +22,8 @@ from anonspark.engine.choice import Work, choose_engine
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import is_plain
 from anonspark.errors import ConfigurationError, EnvironmentProblem
-from anonspark.verification.homogeneity import homogeneity_of
-from anonspark.verification.sensitive import describe_values
+from anonspark.verification.proof.homogeneity import homogeneity_of
+from anonspark.verification.proof.sensitive import describe_values
 
 
 class Adapter(Protocol):

@@ -75,7 +75,7 @@ from anonspark.sharing.selection.selecting import select as choose_attributes
 from anonspark.sharing.selection.settings import parse_selection
 from anonspark.utility.evaluation import evaluate as measure_utility
 from anonspark.verification.audit import audit_release, audit_table
-from anonspark.verification.roles import Roles, leave_out_suppressed, required_roles
+from anonspark.verification.claims.roles import Roles, leave_out_suppressed, required_roles
 
 _GRID = "the given settings"
 

@@ -35,8 +35,8 @@ from anonspark.release.originals import open_original
 from anonspark.release.regions import distinct_rows, published_attributes
 from anonspark.reporting.build_report import make_report, place_report, report_place
 from anonspark.verification.audit import audit_table
-from anonspark.verification.claims import Claim, claim_of_configuration, claim_of_manifest
-from anonspark.verification.roles import Roles, claim_of_roles
+from anonspark.verification.claims.claim import Claim, claim_of_configuration, claim_of_manifest
+from anonspark.verification.claims.roles import Roles, claim_of_roles
 
 
 def made_report(

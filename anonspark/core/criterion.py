@@ -3,8 +3,8 @@
 The configuration, the models, the terminal, the report, the manifest and the verification read
 these rows. A new criterion is a row here, a branch of the kernel that judges groups
 (:func:`anonspark.kernels.criteria.judge`), and a measure of published classes
-(:data:`anonspark.verification.measures.MEASURES`), which does not call the kernel. That of another
-package is a row with a function for each of these (docs/extending.md).
+(:data:`anonspark.verification.proof.measures.MEASURES`), which does not call the kernel. That of
+another package is a row with a function for each of these (docs/extending.md).
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class CriterionType:
         Its section of the configuration. None where :mod:`anonspark.config.privacy` writes it out,
         for it has more than one bound.
     measure : callable or None
-        Of another package its :data:`anonspark.verification.measures.Measure`.
+        Of another package its :data:`anonspark.verification.proof.measures.Measure`.
     """
 
     key: str

@@ -22,15 +22,15 @@ from anonspark.pipeline.publishable_data import Basis
 from anonspark.redaction import Redacted
 from anonspark.release.derived_figures import Row, Totals, privacy_rows, risk_rows
 from anonspark.release.risk import Floats, Sizes
-from anonspark.verification.classes import PublishedClasses
-from anonspark.verification.criteria import MeasuredCriterion
-from anonspark.verification.presence import Presence
-from anonspark.verification.unit_criteria import MeasuredUnits
+from anonspark.verification.attacks.presence import Presence
+from anonspark.verification.proof.classes import PublishedClasses
+from anonspark.verification.proof.criteria import MeasuredCriterion
+from anonspark.verification.proof.unit_criteria import MeasuredUnits
 
 if TYPE_CHECKING:
     from anonspark.utility.association import Association
-    from anonspark.verification.ends import Ends
-    from anonspark.verification.information import Information
+    from anonspark.verification.attacks.ends import Ends
+    from anonspark.verification.proof.information import Information
 
 
 @dataclass(frozen=True)

@@ -58,8 +58,8 @@ from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, c
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
 from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
-from anonspark.verification.sensitive_values import SensitiveValues
-from anonspark.verification.weights import sum_weights
+from anonspark.verification.proof.sensitive_values import SensitiveValues
+from anonspark.verification.proof.weights import sum_weights
 
 
 def warn_of_input(

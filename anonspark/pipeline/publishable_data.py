@@ -24,7 +24,7 @@ from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.pipeline.rounds import Residual, StagedRounds
 from anonspark.release.derived_figures import Totals
 from anonspark.staged.records import Records
-from anonspark.verification.measures import Uncertainty
+from anonspark.verification.proof.measures import Uncertainty
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ from anonspark.pipeline.preparing import Prepared, prepare_run
 from anonspark.pipeline.publishable_data import Basis, basis_of_figures
 from anonspark.pipeline.rounds import StagedRounds, run_rounds
 from anonspark.pipeline.tasks import ModelMaker, choose, look_for_rival
-from anonspark.pipeline.verifying import verified_by_run, verify_staged
+from anonspark.pipeline.verifying import verify_staged
 from anonspark.pipeline.warnings.dependencies import withheld_dependency_warnings
 from anonspark.pipeline.warnings.published_values import published_value_warnings, withheld_warnings
 from anonspark.pipeline.warnings.release_warning import (
@@ -75,7 +75,7 @@ from anonspark.progress import Progress
 from anonspark.release.manifest import MANIFEST
 from anonspark.release.regions import require_readable
 from anonspark.release.signatures import key_name
-from anonspark.verification.population import require_population
+from anonspark.verification.attacks.presence import require_population
 
 
 def warn_of_staged(
@@ -628,7 +628,12 @@ def _anonymize(
     figures = stage_findings(context, staging, findings, [*written, *verified.files])
     # After all that is published is written: nothing of it is in the release.
     rival = look_for_rival(context, snapshot)
-    verification = verified_by_run(configuration, form.columns, verified.measured, figures)
+    summary = figures.summary
+    verification = replace(
+        verified.proof,
+        columns_published=summary["columns_published"],
+        columns_in=summary["columns_in"],
+    )
     release = Release(
         configuration.output.path,
         *(figures.summary, figures.rounds, figures.attributes, figures.privacy, figures.risk),

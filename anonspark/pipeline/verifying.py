@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,72 +24,37 @@ from anonspark.layers.publish.tables import write_small_table
 from anonspark.models.model import Model
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.description import PublishedForm
-from anonspark.pipeline.figures import Figures, Measured
+from anonspark.pipeline.figures import Measured
 from anonspark.pipeline.publishable_data import Basis
 from anonspark.pipeline.rounds import StagedRounds
 from anonspark.pipeline.tasks import sensitive_values
 from anonspark.pipeline.warnings.value_sizes import EXACT_ROWS
 from anonspark.release.layout import LEFT_OUT
-from anonspark.release.region_matching import LabelledTable
-from anonspark.release.regions import leaves_by_label
 from anonspark.release.risk import Floats, Sizes
 from anonspark.staged.sampling import draw_divisor
-from anonspark.verification.classes import PublishedClasses, count_published_classes
-from anonspark.verification.criteria import MeasuredCriterion, asked_of, measure_criteria
-from anonspark.verification.left_out import left_out_texts
-from anonspark.verification.population import (
-    broken_presence,
-    broken_promises,
-    measure_delta_presence,
-    require_population,
-)
-from anonspark.verification.presence import Presence
+from anonspark.verification.audit import audit_table
+from anonspark.verification.claims.claim import Claim
+from anonspark.verification.claims.left_out import left_out_texts
+from anonspark.verification.proof.classes import PublishedClasses, count_published_classes
+from anonspark.verification.proof.criteria import MeasuredCriterion, asked_of, measure_criteria
+from anonspark.verification.proof.recount import broken_promises
+from anonspark.verification.proof.unit_criteria import count_sizes, measure_people
+from anonspark.verification.proof.weights import sum_weights
 from anonspark.verification.result import Verification
-from anonspark.verification.unit_criteria import (
-    MeasuredUnits,
-    count_sizes,
-    measure_people,
-    people_who_agree,
-)
-from anonspark.verification.weights import sum_weights
 
 
-def _require_people(
-    context: RunContext,
-    table: Table,
-    snapshot: Snapshot,
-    basis: Basis,
-    columns: Sequence[str],
-    published: PublishedClasses,
-) -> MeasuredUnits | None:
-    """Count the people of each class. Refuse fewer than k, and pseudonyms of people who are alone.
+def _count_people(
+    snapshot: Snapshot, basis: Basis, published: PublishedClasses
+) -> Mapping[int, int] | None:
+    """Count the people of each class, whom the files do not show. None where records count.
 
-    Notes
-    -----
-    Nothing that formed the classes is asked. One job with two shuffles, of the different pairs of a
-    class and a person and of the classes, if people have several records, and that of
-    :func:`~anonspark.verification.unit_criteria.people_who_agree` if the files show people.
+    One job with two shuffles, of the different pairs of a class and a person and of the classes, if
+    people have several records.
     """
-    if snapshot.units is None:
-        return None
-    configuration, privacy = context.configuration, context.configuration.privacy
-    numbers: Mapping[int, int] = published.sizes
-    if snapshot.units.repeat:
-        pairs = basis.rounds.finished.rows(CLASS_ID, UNIT).aggregate([CLASS_ID, UNIT])
-        numbers = count_sizes(pairs, [CLASS_ID])
-    shown = configuration.people_columns
-    agreeing = people_who_agree(table, columns, shown) if shown else None
-    units = MeasuredUnits(tuple(privacy.unit), numbers, agreeing=agreeing)
-    failures = units.broken(privacy.k)
-    if configuration.output.pseudonyms and context.warns and not privacy.allow_alone:
-        failures += [
-            f"output.pseudonyms: {text}. If no one can know several records of a person, set "
-            "privacy.allow_alone to true. Nothing was published"
-            for text in units.warnings()
-        ]
-    if failures:
-        raise GuaranteeError("\n".join(failures))
-    return units
+    if snapshot.units is None or not snapshot.units.repeat:
+        return None if snapshot.units is None else published.sizes
+    pairs = basis.rounds.finished.rows(CLASS_ID, UNIT).aggregate([CLASS_ID, UNIT])
+    return count_sizes(pairs, [CLASS_ID])
 
 
 _TUPLE = "tuple"
@@ -225,12 +190,15 @@ class VerifiedRelease:
         Its records, read from the staged files.
     measured : Measured
         Without what is measured beside the input.
+    proof : Verification
+        The same as a stranger's, without figures of attributes that no criterion is about.
     files : list of PublishedFile
         Written so that others can prove the release as well.
     """
 
     table: Table
     measured: Measured
+    proof: Verification
     files: list[PublishedFile]
 
 
@@ -242,7 +210,7 @@ def verify_staged(
     basis: Basis,
     form: PublishedForm,
 ) -> VerifiedRelease:
-    """Measure the staged release from its files, and check that it keeps its promise.
+    """Prove the staged release from its files as a stranger proves a published one.
 
     Parameters
     ----------
@@ -260,104 +228,121 @@ def verify_staged(
     GuaranteeError
         If records are missing or too many, or a promise is not kept.
     """
+    configuration = context.configuration
     with context.progress.stage("verify"):
-        data_format = context.configuration.output.format
-        table = context.engine.published(f"{staging.release}/data", data_format)
-        # Warnings need these, which come along here.
-        criteria_beyond_k = context.configuration.privacy.criteria
-        forbidden = {one.attribute for one in criteria_beyond_k if one.forbids_one_value}
-        of_interest = [
-            name
-            for name in context.configuration.sensitive
-            if context.warns and name not in forbidden and is_plain(table.schema.field(name).type)
-        ]
-        k, rows = context.configuration.privacy.k, snapshot.rows - basis.left_out
-        published = count_published_classes(
-            table,
-            form.columns,
-            of_interest,
-            counted=context.configuration.published_as_is if context.warns else (),
-            divisor=draw_divisor(rows, EXACT_ROWS),
-        )
-        if snapshot.criteria.counts_people:
-            criteria = measure_people_of_classes(basis.rounds, snapshot.criteria)
-        else:
-            asked = asked_of(snapshot.criteria.criteria, sensitive_values(snapshot.criteria))
-            criteria = measure_criteria(table, form.columns, asked)
-        kept = [one for one in criteria if model.keeps(one.criterion)]
-        _require_promises(published, k, kept, rows)
-        criteria = _with_told_distances(table, form.columns, criteria, basis)
-        units = _require_people(context, table, snapshot, basis, form.columns, published)
+        table = context.engine.published(f"{staging.release}/data", configuration.output.format)
+        published = _count_classes(context, table, snapshot.rows - basis.left_out, form)
+        claim = _claim_of_run(context, table, snapshot, basis, form, published)
+        proof = audit_table(table, claim, name=configuration.output.path, published=published)
+        _require_promises(context, proof, model)
+        shown = _with_told_distances(table, form.columns, proof.criteria, basis)
+        _warn_of_violations(shown, published)
         files = write_left_out(basis, snapshot.criteria, staging)
-        _warn_of_violations(criteria, published)
-        presence = _require_presence(context, table, snapshot, form)
+        if (units := proof.units) is not None:
+            # The run itself has counted whom the files do not show.
+            units = replace(units, not_published=())
+        proof = replace(
+            proof,
+            criteria=shown,
+            units=units,
+            failures=broken_promises(published, k=proof.k, measured=shown),
+            warnings=[],
+        )
         measured = Measured(
             published,
-            criteria,
-            presence,
+            shown,
+            proof.presence,
             units=units,
             of_people=snapshot.criteria.counts_people,
-            weights=_sum_weights(context.configuration, table, form.columns, basis.rounds),
+            weights=claim.class_weights,
         )
-    return VerifiedRelease(table, measured, files)
+    return VerifiedRelease(table, measured, proof, files)
 
 
-def verified_by_run(
-    configuration: Configuration, columns: Sequence[str], measured: Measured, figures: Figures
-) -> Verification:
-    """Return what a run has proven of its release, in the form that ``anonspark verify`` has.
-
-    Parameters
-    ----------
-    configuration : Configuration
-    columns : sequence of str
-        Published columns that form classes.
-    measured : Measured
-    figures : Figures
-        Of the run: the risk of the whole release is in them.
-
-    Returns
-    -------
-    Verification
-        Without what a run does not look at: attributes that no criterion is about, and attacks.
-    """
-    privacy = configuration.privacy
-    return Verification(
-        release=configuration.output.path,
-        k=privacy.k,
-        quasi_identifier_columns=list(columns),
-        published=measured.published,
-        criteria=list(measured.criteria),
-        sensitive=[],
-        risk=[
-            {name: value for name, value in row.items() if name != "run_id"}
-            for row in figures.risk
-            if "round" not in row
-        ],
-        units=measured.units,
-        presence=measured.presence,
-        columns_published=figures.summary["columns_published"],
-        columns_in=figures.summary["columns_in"],
-        failures=broken_promises(measured.published, k=privacy.k, measured=measured.criteria),
-    )
-
-
-def _require_promises(
-    published: PublishedClasses, k: int, measured: Sequence[MeasuredCriterion], rows: int
-) -> None:
-    """Check that the staged release holds all records and keeps its promise.
+def _count_classes(
+    context: RunContext, table: Table, rows: int, form: PublishedForm
+) -> PublishedClasses:
+    """Count the classes of the staged release, and what warnings need, which comes along here.
 
     Raises
     ------
     GuaranteeError
-        If records are missing or too many, or a class is too small or violates a criterion.
+        If there are not as many records as expected.
     """
+    configuration = context.configuration
+    forbidden = {one.attribute for one in configuration.privacy.criteria if one.forbids_one_value}
+    of_interest = [
+        name
+        for name in configuration.sensitive
+        if context.warns and name not in forbidden and is_plain(table.schema.field(name).type)
+    ]
+    published = count_published_classes(
+        table,
+        form.columns,
+        of_interest,
+        counted=configuration.published_as_is if context.warns else (),
+        divisor=draw_divisor(rows, EXACT_ROWS),
+    )
     if published.rows != rows:
         raise GuaranteeError(
             f"the staged release holds {published.rows:,} records, expected {rows:,}: records were "
             "lost or doubled on the way. Nothing was published. Please report this as a bug"
         )
-    broken = broken_promises(published, k=k, measured=measured)
+    return published
+
+
+def _claim_of_run(
+    context: RunContext,
+    table: Table,
+    snapshot: Snapshot,
+    basis: Basis,
+    form: PublishedForm,
+    published: PublishedClasses,
+) -> Claim:
+    """Return what the configuration promises, with what the run alone knows of its input."""
+    configuration, criteria = context.configuration, snapshot.criteria
+    pseudonyms = tuple(configuration.output.pseudonyms.values())
+    hides_people = not configuration.people_columns
+    counts_people = hides_people and criteria.counts_people
+    return Claim(
+        configuration.privacy,
+        form.columns,
+        tuple(configuration.quasi_identifiers),
+        hierarchies=snapshot.hierarchies,
+        risk=configuration.evaluate.risk,
+        publishable=(*form.columns, *configuration.published_as_is, *pseudonyms),
+        as_they_came=tuple(configuration.published_as_is),
+        pseudonyms=pseudonyms,
+        attributes=form.attributes,
+        missing_markers=configuration.input.missing_markers,
+        units=_count_people(snapshot, basis, published) if hides_people else None,
+        of_people=measure_people_of_classes(basis.rounds, criteria) if counts_people else None,
+        values={one.name: one for one in sensitive_values(criteria)},
+        class_weights=_sum_weights(configuration, table, form.columns, basis.rounds),
+    )
+
+
+def _require_promises(context: RunContext, proof: Verification, model: Model) -> None:
+    """Refuse a staged release that breaks what its model keeps, or shows people who are alone.
+
+    Raises
+    ------
+    GuaranteeError
+    """
+    configuration = context.configuration
+    allowed = [one for one in proof.criteria if not model.keeps(one.criterion)]
+    # Of these the model's options say that classes may violate them.
+    violated = broken_promises(
+        replace(proof.published, smallest=proof.k), k=proof.k, measured=allowed
+    )
+    broken = [text for text in proof.failures if text not in violated]
+    is_alone_allowed = configuration.privacy.allow_alone or not context.warns
+    if configuration.output.pseudonyms and not is_alone_allowed and proof.units is not None:
+        broken += [
+            f"output.pseudonyms: {text}. If no one can know several records of a person, set "
+            "privacy.allow_alone to true. Nothing was published"
+            for text in proof.units.warnings()
+        ]
     if broken:
         raise GuaranteeError("\n".join(broken))
 
@@ -390,26 +375,3 @@ def _warn_of_violations(measured: Sequence[MeasuredCriterion], published: Publis
                 one.criterion.describe(),
                 one.criterion.attribute,
             )
-
-
-def _require_presence(
-    context: RunContext, table: Table, snapshot: Snapshot, form: PublishedForm
-) -> Presence | None:
-    """Measure delta-presence, where it is asked for, and check that it holds."""
-    wanted = context.configuration.privacy.delta_presence
-    if wanted is None:
-        return None
-    presence = measure_delta_presence(
-        LabelledTable(
-            table,
-            form.attributes,
-            {name: leaves_by_label(one) for name, one in snapshot.hierarchies.items()},
-            context.configuration.input.missing_markers,
-        ),
-        require_population(context.engine, wanted, context.configuration.quasi_identifiers),
-        wanted,
-    )
-    broken = broken_presence(presence, wanted)
-    if broken:
-        raise GuaranteeError("\n".join(broken))
-    return presence

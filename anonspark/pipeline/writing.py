@@ -39,13 +39,13 @@ from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import Leaves, leaves_by_label
 from anonspark.release.sidecar_files.contents import write_sidecar_files
 from anonspark.staged.records import bytes_of
-from anonspark.verification.weights import sum_weights
+from anonspark.verification.proof.weights import sum_weights
 
 if TYPE_CHECKING:
     from anonspark.utility.association import Association
     from anonspark.utility.learning import Target
-    from anonspark.verification.ends import Ends
-    from anonspark.verification.information import Information
+    from anonspark.verification.attacks.ends import Ends
+    from anonspark.verification.proof.information import Information
 
 
 # Nothing of it may depend on the values of records left out that are withheld: then the records are
@@ -125,7 +125,7 @@ def measure_information_kept(
     """
     if not context.configuration.evaluate.information:
         return None
-    from anonspark.verification.information import measure_information
+    from anonspark.verification.proof.information import measure_information
 
     with context.progress.stage("information"):
         return measure_information(
@@ -141,7 +141,7 @@ def measure_isolating_ends(
     """Count the ends of ranges that hold one record. None without a gate on them."""
     if ENDS not in context.configuration.gates:
         return None
-    from anonspark.verification.ends import measure_ends
+    from anonspark.verification.attacks.ends import measure_ends
 
     with context.progress.stage("ends of ranges"):
         labels = _labelled(context, table, snapshot, form)

@@ -6,9 +6,10 @@ import copy
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
 
 from anonspark._version import __version__
 from anonspark.config import Configuration
@@ -360,15 +361,18 @@ def manifest_problems(manifest: object) -> list[str]:
         return [f"form: expected {FORM}"]
     is_union = "parts" in manifest
     parsed: _Manifest | _Union
+    place: Location = ()
     try:
         parsed = (_Union if is_union else _Manifest).model_validate(manifest)
+        is_ours = parsed.versions.anonspark == __version__
+        place = ("summary",)
+        _summary_form(is_ours=is_ours, is_union=is_union).model_validate(manifest["summary"])
     except ValidationError as error:
         return [
-            f"{key_path(_location(detail['loc']))}: expected "
+            f"{key_path((*place, *_location(detail['loc'])))}: expected "
             f"{_EXPECTED.get(detail['type'], 'what anonspark writes there')}"
             for detail in error.errors(include_url=False, include_input=False)
         ][:_MOST_PROBLEMS]
-    is_ours = parsed.versions.anonspark == __version__
     if isinstance(parsed, _Union):
         problems = _union_configuration_problems(manifest["configuration"])
     else:
@@ -390,7 +394,6 @@ def manifest_problems(manifest: object) -> list[str]:
         units = [number for number, _ in parsed.published.units or ()]
         if units != sorted({*units}):
             problems.append("published.units: expected each number once, the smallest first")
-    problems += _summary_problems(parsed.summary, is_ours=is_ours, is_union=is_union)
     return problems[:_MOST_PROBLEMS]
 
 
@@ -468,40 +471,26 @@ def _chosen_problems(chosen: _ChosenModel | None) -> Iterator[str]:
             yield "chosen_model: expected options of models"
 
 
-_SUMMARY = tuple(
-    figure
-    for figure in SUMMARY
-    if not figure.name.endswith("_fingerprint") and figure.name not in ("run_id", "started")
-)
 _NEVER_NULL = ("k", "rows_published", "published_classes", "published_min_class_size")
+_FIGURES: Mapping[str, Any] = {
+    "string": Annotated[str, Field(pattern=r"^[\w.+-]{1,80}$")],
+    "double": Metric,
+}
 
 
-def _summary_problems(
-    summary: Mapping[str, Any], *, is_ours: bool, is_union: bool
-) -> Iterator[str]:
-    for name in summary.keys() - {figure.name for figure in _SUMMARY}:
-        yield f"{key_path(('summary', name))}: expected no such key"
-    for figure in _SUMMARY:
-        name = figure.name
-        if name not in summary:
-            if is_ours and figure.needs is None:
-                yield f"summary.{name}: the key is missing"
+@cache
+def _summary_form(*, is_ours: bool, is_union: bool) -> type[BaseModel]:
+    """Return the form of the section ``summary``: figures under their names, most may be null."""
+    fields: dict[str, Any] = {}
+    for figure in SUMMARY:
+        if figure.name.endswith("_fingerprint") or figure.name in ("run_id", "started"):
             continue
-        value = summary[name]
-        if figure.type == "string":
-            # No model made a union.
-            sound = isinstance(value, str) and _WORD.fullmatch(value) is not None
-            sound, expected = sound or (is_union and value is None), "a name or a version"
-        else:
-            types = (int, float) if figure.type == "double" else (int,)
-            sound = isinstance(value, types) and not isinstance(value, bool)
-            sound = sound or (value is None and name not in _NEVER_NULL)
-            expected = "a number" if figure.type == "double" else "a whole number"
-        if not sound:
-            yield f"summary.{name}: expected {expected}"
-
-
-_WORD = re.compile(r"[\w.+-]{1,80}")
+        kind = _FIGURES.get(figure.type, int)
+        # No model made a union.
+        if figure.name not in _NEVER_NULL and (is_union or figure.type != "string"):
+            kind |= None
+        fields[figure.name] = (kind, ... if is_ours and figure.needs is None else None)
+    return create_model("_Summary", __base__=_Part, **fields)
 
 
 def _configuration_problems(configured: Mapping[str, Any], *, is_ours: bool) -> list[str]:

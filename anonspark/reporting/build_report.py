@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -30,8 +30,9 @@ from anonspark.reporting.risk_sections import class_sizes, risk_curve
 from anonspark.reporting.summary_tiles import glance, quality
 from anonspark.reporting.usefulness import usefulness
 from anonspark.reporting.value_sections import learn
-from anonspark.verification.audit import audit_table, complete_verification
-from anonspark.verification.claims import Claim, claim_of_manifest, claim_to_measure
+from anonspark.verification.audit import audit_table
+from anonspark.verification.claims.claim import Claim, claim_of_description, claim_of_manifest
+from anonspark.verification.claims.left_out import read_left_out
 from anonspark.verification.result import Verification
 
 
@@ -285,8 +286,7 @@ def make_report(
 
     Notes
     -----
-    The jobs of :func:`anonspark.verification.audit.audit_table`, or with a verification those of
-    :func:`anonspark.verification.audit.complete_verification`. Of
+    The jobs of :func:`anonspark.verification.audit.audit_table`. Of
     :func:`anonspark.reporting.figures.measure` and of
     :func:`anonspark.reporting.value_sections.learn`. A release whose guarantee fails has a report,
     too, which says so.
@@ -301,11 +301,11 @@ def make_report(
     where = f"{release}/data"
     sources = (original_path, holdout if isinstance(holdout, str) else None)
     with engine.reading((where, *filter(None, sources)), key=""):
-        learning = learn(engine, release, manifest, original, target, holdout)
         data = engine.published(where, manifest.data_format)
         claim, verification, is_matched = _proof(
             engine, release, manifest, data, original, verified
         )
+        learning = learn(engine, release, manifest, original, target, holdout)
         # Beside the release, the original would tell of records that it leaves out, or of bounds.
         shown = None if hides_original(manifest) else original
         figures = measure(data, manifest, claim.hierarchies, shown)
@@ -334,6 +334,9 @@ def make_report(
     return Report(_page(evidence), evidence.holds)
 
 
+_COLUMNS = ("columns_published", "columns_in")
+
+
 def _proof(
     engine: Engine,
     release: str,
@@ -343,14 +346,21 @@ def _proof(
     verified: Verification | None,
 ) -> tuple[Claim, Verification, bool]:
     """Return the promise, what was measured of it, and whether the original can be matched."""
+    where = f"{release}/data"
     if verified is not None:
-        claim = claim_to_measure(engine, release, manifest)
-        verification = complete_verification(data, claim, verified, trials)
-        return claim, verification, original is not None and _tells_regions(claim.attributes)
-    claim = claim_of_manifest(engine, release, manifest, matched=True)
+        claim = claim_of_description(engine, manifest, matched=True)
+        claim = replace(claim, left_out=read_left_out(engine, release, manifest))
+        proof = audit_table(
+            data, claim, name=release, where=where, trials=trials, published=verified.published
+        )
+        # Weights that are not published are known to the run alone.
+        by_run = {name: getattr(verified, name) for name in ("risk", *_COLUMNS)}
+        proof = replace(proof, **by_run)
+        return claim, proof, original is not None and _tells_regions(claim.attributes)
+    claim = claim_of_manifest(engine, release, manifest, matched=True, replaced=(REPORT,))
     matched = original if _tells_regions(claim.attributes) else None
     verification = audit_table(
-        data, claim, original=matched, name=release, where=f"{release}/data", trials=trials
+        data, claim, original=matched, name=release, where=where, trials=trials
     )
     return claim, verification, matched is not None
 

@@ -13,9 +13,9 @@ from anonspark.layers.evaluate.small_counts import COUNTS
 from anonspark.presentation.blocks import Block, Cell, Code, Role, Section, Table, Text, Verdict
 from anonspark.presentation.charts import Bars, Series, bar_chart
 from anonspark.reporting.evidence import Disclosure, Evidence, Row
-from anonspark.verification.criteria import MeasuredCriterion
-from anonspark.verification.truthfulness import Truthfulness
-from anonspark.verification.unit_criteria import MeasuredUnits
+from anonspark.verification.attacks.truthfulness import Truthfulness
+from anonspark.verification.proof.criteria import MeasuredCriterion
+from anonspark.verification.proof.unit_criteria import MeasuredUnits
 
 _ROLES = {
     "identifier": "not published",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from anonspark.config import Configuration
@@ -12,10 +10,11 @@ from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
 from anonspark.release.originals import open_by_suffix
-from anonspark.verification.claims import Claim, claim_of_configuration, claim_of_manifest
-from anonspark.verification.release_files import audit_table_files, changed_sidecar_files
-from anonspark.verification.roles import Roles, claim_of_roles, leave_out_suppressed
-from anonspark.verification.signature import Signature, audit_signature
+from anonspark.release.signatures import SIGNATURE, find_signer, signing_key
+from anonspark.verification.claims.claim import Claim, claim_of_configuration, claim_of_manifest
+from anonspark.verification.claims.roles import Roles, claim_of_roles, leave_out_suppressed
+from anonspark.verification.proof.release_files import audit_table_files, changed_sidecar_files
+from anonspark.verification.result import Signature
 
 
 @dataclass(frozen=True)
@@ -48,24 +47,8 @@ class OpenedRelease:
 
     def rows(self, engine: Engine) -> int:
         """Return the number of records. One job."""
-        with self.reading(engine):
+        with engine.reading((self.where,), key=""):
             return self.data.count()
-
-    @contextmanager
-    def reading(self, engine: Engine, paths: Sequence[str] | None = None) -> Iterator[None]:
-        """Report the files that cannot be read, and their other errors, where reading fails.
-
-        Parameters
-        ----------
-        engine : Engine
-        paths : sequence of str or None
-            What is read. None for the records.
-        """
-        own = (self.where,) if paths is None else tuple(paths)
-        looked_at = None if self.manifest is None else self.where
-        failures_first = _telling_first(engine, self.claim.failures, looked_at)
-        with failures_first, engine.reading(own, key=""):
-            yield
 
 
 def open_release(
@@ -115,18 +98,15 @@ def open_release(
             raise ConfigurationError(
                 "--signers: found for a table without a manifest, which no one signed. Leave it out"
             )
-        failures = tuple(audit_table_files(engine, release))
+        audit_table_files(engine, release)
     else:
+        signature = audit_signature(files, release, manifest, signers)
         claim = claim_of_manifest(
             engine, release, manifest, matched=matched and configuration is None
         )
-        signature, unsigned = audit_signature(files, release, manifest, signers)
-        claim = replace(claim, failures=(*claim.failures, *unsigned))
-        failures = claim.failures
     where = release if manifest is None else f"{release}/data"
-    failures_first = _telling_first(engine, failures, None if manifest is None else where)
     changed: list[str] = []
-    with failures_first, engine.reading((where,), key=""):
+    with engine.reading((where,), key=""):
         if manifest is None:
             data = open_by_suffix(engine, release, "release")
         else:
@@ -141,41 +121,9 @@ def open_release(
         if manifest is None:
             # Classes are formed by what is written: 01234 and 1234 are two values.
             data = open_by_suffix(engine, release, "release", texts=claim.columns)
-            data, claim = leave_out_suppressed(data, replace(claim, failures=failures), roles)
+            data, claim = leave_out_suppressed(data, claim, roles)
     claim = replace(claim, failures=(*claim.failures, *changed))
     return OpenedRelease(release, where, data, claim, manifest, configuration, signature)
-
-
-@contextmanager
-def _telling_first(
-    engine: Engine, failures: Sequence[str], looked_at: str | None
-) -> Iterator[None]:
-    """Report the errors in files because of which records cannot be read.
-
-    Parameters
-    ----------
-    engine : Engine
-    failures : sequence of str
-    looked_at : str or None
-        Where the records are, if each of their files was compared with a list: what is wrong with
-        the files there is among the failures. A reader, who stops at the first
-        one and does not know which are listed, has nothing to add.
-
-    Raises
-    ------
-    GuaranteeError
-    """
-    unreadable: tuple[type[Exception], ...] = (DataError, ConfigurationError, *engine.failures)
-    try:
-        yield
-    except unreadable as error:
-        if not failures:
-            raise
-        problems = [str(error)] if isinstance(error, DataError) else []
-        own = (f"{looked_at}: ", f"release: {looked_at}: ", f"release: cannot read {looked_at} as ")
-        if looked_at is not None and problems and problems[0].startswith(own):
-            problems = []
-        raise GuaranteeError("\n".join([*failures, *problems])) from error
 
 
 def _manifest(files: Files, release: str) -> Manifest:
@@ -189,3 +137,46 @@ def _manifest(files: Files, release: str) -> Manifest:
             "of a table of another tool, name the columns that people could be recognized by with "
             "--quasi-identifier, or its configuration with --config",
         ) from error
+
+
+_REMEDY = "Do not use the release before its publisher has explained that"
+
+
+def audit_signature(
+    files: Files, release: str, manifest: Manifest, signers: str | None
+) -> Signature | None:
+    """Return the signature of a release, or None if it is not signed and need not be.
+
+    Parameters
+    ----------
+    files : Files
+    release : str
+        Its directory.
+    manifest : Manifest
+    signers : str or None
+        Local file of the allowed signers. None checks the form of a signature only.
+
+    Raises
+    ------
+    GuaranteeError
+        If it is not that of the manifest's key, or of an allowed signer.
+    """
+    path, key = f"{release}/{SIGNATURE}", manifest.signer
+    if not files.exists(path):
+        if key is None and signers is None:
+            return None
+        raise GuaranteeError(f"{path}: not there, so the release is not signed. {_REMEDY}")
+    signature, content = (
+        files.read_part(name, 0, files.size(name)) for name in (path, f"{release}/{MANIFEST}")
+    )
+    if key is None or signing_key(signature) != key:
+        raise GuaranteeError(
+            f"{path}: not a signature by the key that the manifest names. {_REMEDY}"
+        )
+    if signers is None:
+        return Signature(key)
+    signer = find_signer(content, signature, signers)
+    if signer is None:
+        text = f"{path}: not a signature of this manifest by a key of {signers}"
+        raise GuaranteeError(f"{text} (its key is {key}). {_REMEDY}")
+    return Signature(key, signer)

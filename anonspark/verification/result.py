@@ -7,19 +7,35 @@ from typing import TYPE_CHECKING, Any
 
 from anonspark.errors import GuaranteeError
 from anonspark.redaction import Redacted, redact
-from anonspark.verification.classes import PublishedClasses
-from anonspark.verification.criteria import MeasuredCriterion
-from anonspark.verification.presence import Presence
-from anonspark.verification.signature import Signature
-from anonspark.verification.unit_criteria import MeasuredUnits
+from anonspark.release.risk import Floats, Sizes
+from anonspark.verification.attacks.presence import Presence
+from anonspark.verification.proof.classes import PublishedClasses
+from anonspark.verification.proof.criteria import MeasuredCriterion
+from anonspark.verification.proof.unit_criteria import MeasuredUnits
 
 if TYPE_CHECKING:
     # A run measures none of these.
-    from anonspark.verification.ends import Ends
-    from anonspark.verification.linkage import Linkage
-    from anonspark.verification.loss import Loss
-    from anonspark.verification.sensitive_figures import SensitiveFigures
-    from anonspark.verification.truthfulness import Truthfulness
+    from anonspark.verification.attacks.ends import Ends
+    from anonspark.verification.attacks.linkage import Linkage
+    from anonspark.verification.attacks.loss import Loss
+    from anonspark.verification.attacks.truthfulness import Truthfulness
+    from anonspark.verification.proof.sensitive_figures import SensitiveFigures
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The signature of a release.
+
+    Parameters
+    ----------
+    key : str
+        Fingerprint of the public key.
+    signer : str or None
+        The name that the allowed signers give it. None if it was not checked, or is none of them.
+    """
+
+    key: str
+    signer: str | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,6 +92,8 @@ class Verification(Redacted):
         (``metrics/rounds: loss``).
     signature : Signature or None
         Who signed the release. None without a signature.
+    weights : tuple of int64 and float64 ndarray, or None
+        Records and sampling weights of each class. None without weights.
     """
 
     release: str
@@ -101,6 +119,7 @@ class Verification(Redacted):
     columns_in: int | None = None
     claimed: list[str] = field(default_factory=list)
     signature: Signature | None = None
+    weights: tuple[Sizes, Floats] | None = field(default=None, compare=False)
 
     @property
     def holds(self) -> bool:

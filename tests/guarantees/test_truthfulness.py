@@ -20,10 +20,10 @@ from references import slow_matching
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import PublishedAttribute
-from anonspark.verification import linkage as linkages
-from anonspark.verification import truthfulness
-from anonspark.verification.linkage import Linkage
-from anonspark.verification.truthfulness import Truthfulness
+from anonspark.verification.attacks import linkage as linkages
+from anonspark.verification.attacks import truthfulness
+from anonspark.verification.attacks.linkage import Linkage
+from anonspark.verification.attacks.truthfulness import Truthfulness
 
 pytestmark = pytest.mark.usefixtures("without_spark")
 

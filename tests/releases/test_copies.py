@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from forgeries import name_other_version, read_manifest, save_manifest
 from helpers import command, configuration_file, published, write_table
-from release_folders import damage, rewrite
+from release_folders import damage, list_files, rewrite, show_unchanged
 
 import anonspark
 
@@ -115,7 +115,9 @@ def test_a_page_that_cannot_be_decompressed_has_no_copy(
     (part,) = (release / "data").glob("part-*.parquet")
     content = bytearray(part.read_bytes())
     content[40:80] = b"\xff" * 40
+    show_unchanged(release)
     damage(part, bytes(content))
+    list_files(release, explained=False)
     refused = command(capsys, "verify", release)
     assert refused.code == 4
     assert "files are damaged or of another format: data/part-00000.parquet" in refused.err

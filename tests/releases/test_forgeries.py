@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from cases import cases, changed
 from forgeries import (
     CHANGES,
     Nothing,
@@ -22,10 +24,13 @@ from forgeries import (
     try_forgery,
     verified,
 )
-from release_folders import damage, list_files
+from release_folders import list_files
 from sound_releases import ALL_MODELS_AND_STYLES, SoundRelease, catalogue, make_release
 
 from anonspark.engine.local.engine import LocalEngine
+from anonspark.pipeline import run as running
+from anonspark.pipeline import verifying
+from anonspark.pipeline.verifying import VerifiedRelease
 from anonspark.verification.audit import audit_release
 from anonspark.verification.result import Verification
 
@@ -113,6 +118,29 @@ def test_sound_releases(by_day: list[SoundRelease]) -> None:
     assert not [alarm for sound in by_day for alarm in false_alarms(sound)]
 
 
+@pytest.mark.parametrize("seed", [2, 3, 5])
+def test_a_run_proves_what_a_stranger_proves(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of its staged files by the same function, before they are published."""
+    proofs: list[Verification] = []
+
+    def verify_staged(*arguments: Any) -> VerifiedRelease:
+        staged = verifying.verify_staged(*arguments)
+        proofs.append(staged.proof)
+        return staged
+
+    monkeypatch.setattr(running, "verify_staged", verify_staged)
+    found = verified(make_release(seed, tmp_path / "sound").path)
+    assert isinstance(found, Verification)
+    by_run, by_stranger = proofs[-1].as_dict(), found.as_dict()
+    names = ("rows", "fingerprint", "sizes", "criteria", "risk", "presence", "suppressed", "holds")
+    assert [by_run[name] for name in names] == [by_stranger[name] for name in names]
+    for proof in (by_run, by_stranger):
+        units = proof["units"]
+        assert units is None or units["classes"] == by_stranger["units"]["classes"]
+
+
 @pytest.mark.night
 def test_more_sound_releases(tmp_path: Path) -> None:
     alarms = []
@@ -123,67 +151,59 @@ def test_more_sound_releases(tmp_path: Path) -> None:
     assert not alarms
 
 
-def test_classes_that_are_not_there(by_day: list[SoundRelease], tmp_path: Path) -> None:
-    """Nothing was derived where the table of classes had no row, and so nothing compared."""
-    forged = Path(shutil.copytree(by_day[0].path, tmp_path / "forged"))
-    save_table(forged, "metrics/classes", read_table(forged, "metrics/classes").slice(0, 0))
-    list_files(forged, explained=False)
-    assert "bounds and sizes (those of the labels)" in str(verified(forged))
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
+    """Make a release by its seed, once."""
+    folder = tmp_path_factory.mktemp("sound")
+    return cache(lambda seed: make_release(seed, folder / f"{seed}").path)
 
 
-def test_names_of_models_that_are_no_texts(tmp_path: Path) -> None:
-    """It ended with an error of ours."""
-    release = make_release(10, tmp_path / "auto").path
-    document = read_manifest(release)
-    document["chosen_model"]["tried"][0]["model"]["name"] = {}
-    save_manifest(release, document)
-    assert "chosen_model: expected options of models" in str(verified(release))
+def write_value(release: Path, table: str, column: str, value: Any, row: int = 0) -> None:
+    """Write a value of a table as the package writes it, and list the file."""
+    before = read_table(release, table)
+    values = before[column].to_pylist()
+    values[row] = value
+    index = before.schema.get_field_index(column)
+    changed = pa.array(values, before.schema.field(index).type)
+    save_table(release, table, before.set_column(index, column, changed))
+    list_files(release, explained=False)
 
 
-@pytest.mark.parametrize(
-    "keys", [("files", 0), ("published",), ("configuration", "privacy"), ("fingerprints",)]
-)
-def test_keys_of_a_section_in_another_order(
-    keys: tuple[Any, ...], by_day: list[SoundRelease], tmp_path: Path
+@cases(__file__, "case")
+def test_what_is_forged_is_refused(
+    case: dict[str, Any], sound: Callable[[int], Path], tmp_path: Path
 ) -> None:
-    forged = Path(shutil.copytree(by_day[0].path, tmp_path / "forged"))
+    """`save_table` and `save_manifest` show first that an unchanged copy is accepted."""
+    case = {"release": BY_DAY[0], **case}
+    told = case.pop("told")
+    forged = Path(shutil.copytree(sound(case.pop("release")), tmp_path / "forged"))
     document = read_manifest(forged)
-    section: Any = document
-    for key in keys:
-        section = section[key]
-    turned = dict(reversed(section.items()))
-    section.clear()
-    section.update(turned)
-    save_manifest(forged, document)
-    found = str(verified(forged))
-    assert "its bytes are not those" in found or "in the order in which they are written" in found
+    match case:
+        case {"table": table, "rows": rows}:
+            save_table(forged, table, read_table(forged, table).slice(0, rows))
+            list_files(forged, explained=False)
+        case {"table": _}:
+            write_value(forged, **case)
+        case {"manifest": path, "value": value}:
+            save_manifest(forged, changed(document, {path: value}))
+        case {"turned": keys}:
+            section = reduce(lambda inside, key: inside[key], keys, document)
+            turned = dict(reversed(section.items()))
+            section.clear()
+            section.update(turned)
+            save_manifest(forged, document)
+    assert told in str(verified(forged))
 
 
-@pytest.mark.parametrize(
-    ("name", "figure", "is_claimed"),
-    [
-        ("attributes", "iloss", True),
-        ("attributes", "generalized_rows", False),
-        ("rounds", "loss", True),
-        ("privacy", "measured", False),
-        ("risk", "average", False),
-    ],
-)
+@pytest.mark.parametrize(("name", "figure"), [("attributes", "iloss"), ("rounds", "loss")])
 def test_figures_that_no_record_shows_are_claimed(
-    name: str, figure: str, is_claimed: bool, by_day: list[SoundRelease], tmp_path: Path
+    name: str, figure: str, sound: Callable[[int], Path], tmp_path: Path
 ) -> None:
-    """Claims are accepted and listed, whatever another claim says; what is counted is refused."""
-    forged = Path(shutil.copytree(by_day[0].path, tmp_path / "forged"))
-    table = read_table(forged, f"metrics/{name}")
-    values = table[figure].to_pylist()
-    values[-1] = 0 if values[-1] else 1
-    index = table.schema.get_field_index(figure)
-    changed = pa.array(values, table.schema.field(index).type)
-    save_table(forged, f"metrics/{name}", table.set_column(index, figure, changed))
-    list_files(forged)
-    found = audit_release(LocalEngine(), str(forged))
-    listed = {f"metrics/{name}", f"metrics/{name}: {figure}"} & {*found.claimed}
-    assert (bool(listed), found.failures == []) == (is_claimed, is_claimed), found.failures
+    """Claims are accepted and listed, whatever another claim says."""
+    forged = Path(shutil.copytree(sound(BY_DAY[0]), tmp_path / "forged"))
+    write_value(forged, f"metrics/{name}", figure, 0.875)
+    found = audit_release(LocalEngine(), str(forged)).require()
+    assert {f"metrics/{name}", f"metrics/{name}: {figure}"} & {*found.claimed}
 
 
 def test_what_is_claimed_of_columns(by_day: list[SoundRelease]) -> None:
@@ -195,63 +215,3 @@ def test_what_is_claimed_of_columns(by_day: list[SoundRelease]) -> None:
     assert isinstance(matched, Verification)
     assert {types, "metrics/classes: class_id", "metrics/classes: round"} <= {*found.claimed}
     assert types not in matched.claimed
-
-
-def test_keys_of_a_manifest_in_another_order(by_day: list[SoundRelease], tmp_path: Path) -> None:
-    forged = Path(shutil.copytree(by_day[0].path, tmp_path / "forged"))
-    save_manifest(forged, dict(reversed(read_manifest(forged).items())))
-    assert "its bytes are not those that anonspark writes" in str(verified(forged))
-
-
-def test_a_number_of_units_twice(tmp_path: Path) -> None:
-    """The second entry was believed."""
-    release = make_release(3, tmp_path / "sound").path
-    document = read_manifest(release)
-    document["published"]["units"].append(document["published"]["units"][0])
-    save_manifest(release, document)
-    assert "published.units: expected each number once" in str(verified(release))
-
-
-@pytest.mark.parametrize("seed", [1615, 2139])
-def test_bytes_that_say_nothing(seed: int, tmp_path: Path) -> None:
-    """A width of no numbers and an encoding that no page has were not looked at."""
-    release = make_release({1615: 22, 2139: 15}[seed], tmp_path / "sound").path
-    path = release / {1615: "metrics/rounds", 2139: "data"}[seed] / "part-00000.parquet"
-    content = bytearray(path.read_bytes())
-    content[{1615: 61, 2139: 5422}[seed]] ^= {1615: 1, 2139: 16}[seed]
-    damage(path, bytes(content))
-    list_files(release, explained=False)
-    assert "hold more than anonspark writes" in str(verified(release))
-
-
-@pytest.mark.parametrize(
-    ("name", "key"), [("output_fingerprint", "fingerprints.output"), ("started", "started")]
-)
-def test_a_summary_without_a_value(
-    name: str, key: str, by_day: list[SoundRelease], tmp_path: Path
-) -> None:
-    """A null was compared with nothing, or ended verify with an error of ours."""
-    forged = Path(shutil.copytree(by_day[0].path, tmp_path / "forged"))
-    table = read_table(forged, "metrics/summary")
-    index = table.schema.get_field_index(name)
-    save_table(
-        forged,
-        "metrics/summary",
-        table.set_column(index, table.field(index), pa.nulls(1, table.field(index).type)),
-    )
-    list_files(forged, explained=False)
-    assert f"{key}: found" in str(verified(forged))
-
-
-@pytest.mark.parametrize("size", [None, 0, -1])
-def test_classes_without_a_size(
-    size: int | None, by_day: list[SoundRelease], tmp_path: Path
-) -> None:
-    """They ended with an error of ours."""
-    forged = Path(shutil.copytree(by_day[0].path, tmp_path / "forged"))
-    table = read_table(forged, "metrics/classes")
-    index = table.schema.get_field_index("size")
-    sizes = pa.array([size, *table["size"].to_pylist()[1:]], table["size"].type)
-    save_table(forged, "metrics/classes", table.set_column(index, "size", sizes))
-    list_files(forged, explained=False)
-    assert "rows that no run writes" in str(verified(forged))

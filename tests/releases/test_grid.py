@@ -16,6 +16,7 @@ from helpers import command, published, summary, write_table
 from holders import anonymize, write_coding
 from places import REPOSITORY
 from recipients import carry_out
+from release_folders import list_files
 from test_distribute import plan_of
 from test_range import KINDS, MODELS, people, released
 
@@ -155,6 +156,7 @@ def test_an_end_off_the_grid_is_found(tmp_path: Path, capsys: pytest.CaptureFixt
             table = pa.table({"age": [after if label == before else label for label in labels]})
             assert table["age"].to_pylist() != labels
             save_table(release, "data", table)
+            list_files(release)
             message = command(capsys, "verify", release).err
             assert "age: records without a label" in message, after
 

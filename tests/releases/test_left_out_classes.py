@@ -22,7 +22,7 @@ from anonspark.release.layout import LEFT_OUT
 from anonspark.release.manifest import read_manifest
 from anonspark.reporting.build_report import make_report
 from anonspark.verification.audit import Verification, audit_release
-from anonspark.verification.claims import claim_of_manifest
+from anonspark.verification.claims.claim import claim_of_manifest
 
 ROWS = 900
 QUASI_IDENTIFIERS = ("age", "income", "children")

@@ -33,8 +33,8 @@ from anonspark.pipeline.run import run
 from anonspark.release import region_matching
 from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import PublishedAttribute
-from anonspark.verification import presence
-from anonspark.verification.presence import Presence
+from anonspark.verification.attacks import presence
+from anonspark.verification.attacks.presence import Presence
 
 
 def measure_presence(

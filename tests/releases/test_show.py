@@ -109,9 +109,7 @@ def test_names_stay_in_their_comment_and_their_quotes(
     assert "metrics" not in document
 
 
-def test_a_broken_release_is_shown_and_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broken_release_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_table(tmp_path / "input.parquet", pa.table({"age": list(range(60))}))
     path = configuration_file(tmp_path, attributes={"age": "quasi_identifier"})
     assert command(capsys, "run", path).code == 0
@@ -120,6 +118,5 @@ def test_a_broken_release_is_shown_and_refused(
     refused = command(capsys, "show", tmp_path / "release")
     assert refused.code == 4
     assert "README.md" in refused.err
-    assert "Claimed by the run, not proven" in refused.out
     # The configuration alone is read from the manifest.
     assert command(capsys, "show", tmp_path / "release", "--yaml").code == 0

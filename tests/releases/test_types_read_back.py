@@ -20,7 +20,7 @@ from helpers import command, configuration_file, local_table, write_table
 
 from anonspark.release.region_matching import LabelledTable
 from anonspark.release.regions import PublishedAttribute
-from anonspark.verification.presence import count_regions
+from anonspark.verification.attacks.presence import count_regions
 
 ROWS = 180
 # Classes are tight, for every column is in the order of this one.

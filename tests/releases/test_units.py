@@ -28,7 +28,7 @@ from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.pipeline.run import run as run_pipeline
 from anonspark.reporting.build_report import make_report
 from anonspark.verification.audit import audit_release, audit_table
-from anonspark.verification.claims import Claim
+from anonspark.verification.claims.claim import Claim
 
 K = 5
 ALONE = "agree with no one else in the classes of all their records"

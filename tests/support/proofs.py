@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anonspark.core.criterion import Criterion
-from anonspark.verification.classes import PublishedClasses
-from anonspark.verification.criteria import MeasuredCriterion
+from anonspark.verification.proof.classes import PublishedClasses
+from anonspark.verification.proof.criteria import MeasuredCriterion
+from anonspark.verification.proof.sensitive_figures import SensitiveFigures
+from anonspark.verification.proof.unit_criteria import MeasuredUnits
 from anonspark.verification.result import Verification
-from anonspark.verification.sensitive_figures import SensitiveFigures
-from anonspark.verification.unit_criteria import MeasuredUnits
 
 _RISK = {
     **{"attacker": "prosecutor", "highest": 0.1, "average": 0.1, "at_risk": 0.0, "unique": 0.0},

@@ -60,25 +60,25 @@ from anonspark.sharing.recipients import strategy
 from anonspark.sharing.recipients.joint_check import requires_check
 from anonspark.sharing.recipients.nested import _DivideAtoms
 from anonspark.staged.records import Rows
-from anonspark.verification.classes import PublishedClasses
-from anonspark.verification.criteria import satisfies
-from anonspark.verification.homogeneity import homogeneity_of
-from anonspark.verification.linkage import (
+from anonspark.verification.attacks.attack import INSENSITIVE, linked_values_warnings
+from anonspark.verification.attacks.linkage import (
     _FEWER,
     Linkage,
     _CountCandidates,
     measure_linkage,
 )
-from anonspark.verification.matching import INSENSITIVE, linked_values_warnings
-from anonspark.verification.measures import (
+from anonspark.verification.proof.classes import PublishedClasses
+from anonspark.verification.proof.criteria import satisfies
+from anonspark.verification.proof.homogeneity import homogeneity_of
+from anonspark.verification.proof.measures import (
     PeopleOfClasses,
     ValueCounts,
     _ranks_and_mass,
     matched_values,
 )
-from anonspark.verification.population import broken_promises
-from anonspark.verification.sensitive_values import SensitiveValues
-from anonspark.verification.unit_criteria import MeasuredUnits
+from anonspark.verification.proof.recount import broken_promises
+from anonspark.verification.proof.sensitive_values import SensitiveValues
+from anonspark.verification.proof.unit_criteria import MeasuredUnits
 from anonspark.verifier import check_release
 
 K = 5

@@ -152,7 +152,7 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
 
     Relies on nothing that the run reported. The exit code is 4 if a promise does not hold.
     """
-    from anonspark.verification.roles import Roles, required_roles
+    from anonspark.verification.claims.roles import Roles, required_roles
 
     said = Roles(
         tuple(quasi_identifier or ()),

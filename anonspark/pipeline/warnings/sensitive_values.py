@@ -15,10 +15,10 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_plain, is_text
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
-from anonspark.verification.classes import PublishedClasses
-from anonspark.verification.homogeneity import MISSING_VALUES, Homogeneity
-from anonspark.verification.sensitive import describe_values
-from anonspark.verification.sensitive_values import SensitiveValues
+from anonspark.verification.proof.classes import PublishedClasses
+from anonspark.verification.proof.homogeneity import MISSING_VALUES, Homogeneity
+from anonspark.verification.proof.sensitive import describe_values
+from anonspark.verification.proof.sensitive_values import SensitiveValues
 
 
 def plain_spelling(text: str) -> str:

@@ -35,10 +35,10 @@ from anonspark.release.signatures import key_name
 from anonspark.sharing.holders.parts import Form, Part, form_of, read_parts, require_same_types
 from anonspark.sharing.holders.writing import Extent, write_union
 from anonspark.verification.audit import audit_opened, audit_table
-from anonspark.verification.claims import claim_of_description
-from anonspark.verification.classes import PublishedClasses, count_published_classes
-from anonspark.verification.criteria import MeasuredCriterion
+from anonspark.verification.claims.claim import claim_of_description
 from anonspark.verification.opening import OpenedRelease, open_release
+from anonspark.verification.proof.classes import PublishedClasses, count_published_classes
+from anonspark.verification.proof.criteria import MeasuredCriterion
 from anonspark.verification.result import Verification
 
 
@@ -175,6 +175,28 @@ def stage_figures(
 _DIGITS, _ROUNDING = 10_000, 1e-6
 
 
+def open_part(engine: Engine, path: str) -> OpenedRelease:
+    """Open a part, whose files are compared with its manifest.
+
+    Raises
+    ------
+    GuaranteeError
+        If they are others.
+    """
+    try:
+        return open_release(engine, path)
+    except GuaranteeError as error:
+        raise _broken_part(path) from error
+
+
+def _broken_part(path: str) -> GuaranteeError:
+    # What fails may be a count of few people, or the name of a column that is too many.
+    return GuaranteeError(
+        f"union: {path} does not keep its own promise. Nothing was published. Its holder has to "
+        f"put it right: anonspark verify {path} shows what is wrong"
+    )
+
+
 def prove_parts(
     engine: Engine, parts: Sequence[Part], opened: Sequence[OpenedRelease]
 ) -> list[Verification]:
@@ -189,11 +211,7 @@ def prove_parts(
     for part, item in zip(parts, opened, strict=True):
         proof = audit_opened(engine, item)
         if proof.failures:
-            # What fails may be a count of few people, or the name of a column that is too many.
-            raise GuaranteeError(
-                f"union: {part.path} does not keep its own promise. Nothing was published. Its "
-                f"holder has to put it right: anonspark verify {part.path} shows what is wrong"
-            )
+            raise _broken_part(part.path)
         proofs.append(proof)
     return proofs
 
@@ -341,7 +359,7 @@ def _write_parts(
 ) -> tuple[list[PublishedFile], str]:
     """Prove the parts and stage their records. Also return the fingerprint that these must have."""
     with progress.stage("verify parts"):
-        opened = [open_release(engine, part.path) for part in parts]
+        opened = [open_part(engine, part.path) for part in parts]
         schema = require_same_types(parts, opened)
         proofs = [proof.published for proof in prove_parts(engine, parts, opened)]
     tables = _published(opened, form, schema)

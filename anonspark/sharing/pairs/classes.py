@@ -39,8 +39,8 @@ from anonspark.release.regions import (
     read_values,
     require_readable,
 )
-from anonspark.verification.claims import Claim
-from anonspark.verification.left_out import told_values
+from anonspark.verification.claims.claim import Claim
+from anonspark.verification.claims.left_out import told_values
 
 # Payloads are compared by hashes of 64 bits: two that differ are taken for equal with a probability
 # of 2^-64.

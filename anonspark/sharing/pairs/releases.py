@@ -31,9 +31,9 @@ from anonspark.sharing.pairs.original import (
 )
 from anonspark.sharing.pairs.relation import People, Relation, Statement, relation_of
 from anonspark.verification.audit import audit_opened
+from anonspark.verification.claims.roles import Roles
 from anonspark.verification.opening import OpenedRelease, open_release
 from anonspark.verification.result import Verification
-from anonspark.verification.roles import Roles
 
 _LEAST_VALUES = 2
 
@@ -235,7 +235,7 @@ def audit_releases(
     pairs = []
     for (i, j), relation in relations.items():
         tell(f"attacking releases {i + 1} and {j + 1} together")
-        with opened[i].reading(engine), opened[j].reading(engine):
+        with engine.reading((opened[i].where, opened[j].where), key=""):
             pair = _attack_pair(engine, opened[i], opened[j], relation, attack)
         whole = not partial & {i, j}
         pairs.append(

@@ -33,7 +33,7 @@ from anonspark.sharing.ledger.ledger import Ledger, find_ledger, open_ledger
 from anonspark.sharing.ledger.lock import locked
 from anonspark.sharing.recipients.plan import Plan, Recipient
 from anonspark.sharing.recipients.source import EVERYBODY, FrozenSource, OpenFrozen
-from anonspark.verification.presence import Presence, measure_presence
+from anonspark.verification.attacks.presence import Presence, measure_presence
 
 
 def settle(
@@ -275,7 +275,7 @@ def require_presence(
 
     Notes
     -----
-    The jobs of :func:`anonspark.verification.presence.measure_presence`.
+    The jobs of :func:`anonspark.verification.attacks.presence.measure_presence`.
     """
     if recipient.presence is None:
         return None

@@ -4,7 +4,7 @@ import numpy as np
 
 from anonspark.core.criteria import GroupValues
 from anonspark.core.criterion import CriterionType, Option
-from anonspark.verification.measures import ValueCounts
+from anonspark.verification.proof.measures import ValueCounts
 
 
 def records_lacking(group: GroupValues, bound: float) -> int:

@@ -20,7 +20,7 @@ from anonspark.api import anonymize, distribute, verify
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.sharing.pairs.releases import Attack, audit_releases
-from anonspark.verification.roles import Roles
+from anonspark.verification.claims.roles import Roles
 
 CONFIGURATION: dict[str, Any] = data_beside(__file__)["CONFIGURATION"]
 

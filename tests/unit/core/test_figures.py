@@ -22,7 +22,7 @@ from anonspark.core.figures import SUMMARY, TABLES, Figure, arrow_schema, result
 from anonspark.core.labels import value_labels
 from anonspark.errors import ConfigurationError
 from anonspark.kernels import criteria as kernel
-from anonspark.verification.measures import MEASURES
+from anonspark.verification.proof.measures import MEASURES
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -36,7 +36,7 @@ from anonspark.progress import Progress
 from anonspark.release.derived_figures import Totals
 from anonspark.staged.records import PACKED, PackRecords, Records
 from anonspark.verification.audit import audit_table
-from anonspark.verification.claims import Claim
+from anonspark.verification.claims.claim import Claim
 
 PUBLISHED = {"split": "strict", "cut": "published", "span": "cell", "separation": "always"}
 

@@ -40,10 +40,10 @@ from anonspark.kernels.criteria import (
     judge,
 )
 from anonspark.kernels.people import match_values
-from anonspark.verification import measures
-from anonspark.verification.criteria import measure_classes
-from anonspark.verification.measures import ValueCounts
-from anonspark.verification.sensitive_values import SensitiveValues
+from anonspark.verification.proof import measures
+from anonspark.verification.proof.criteria import measure_classes
+from anonspark.verification.proof.measures import ValueCounts
+from anonspark.verification.proof.sensitive_values import SensitiveValues
 
 # Records of a group with each value of each sensitive attribute.
 Counts = list[list[int]]

@@ -34,9 +34,9 @@ from anonspark.reporting.value_sections import (
 )
 from anonspark.utility.models import Learning, Measure, ModelDifference, ModelLoss, Score
 from anonspark.utility.workload import describe_usefulness
-from anonspark.verification.criteria import MeasuredCriterion
-from anonspark.verification.linkage import Linkage
-from anonspark.verification.truthfulness import Truthfulness
+from anonspark.verification.attacks.linkage import Linkage
+from anonspark.verification.attacks.truthfulness import Truthfulness
+from anonspark.verification.proof.criteria import MeasuredCriterion
 
 NOTHING = Figures((), None)
 

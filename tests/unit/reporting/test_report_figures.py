@@ -41,7 +41,7 @@ from anonspark.reporting.marginals import (
 from anonspark.reporting.original import OriginalFigures
 from anonspark.reporting.risk_sections import class_sizes
 from anonspark.reporting.usefulness import usefulness
-from anonspark.verification.truthfulness import Truthfulness
+from anonspark.verification.attacks.truthfulness import Truthfulness
 
 
 def days(text: str) -> float:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.verification import criteria
-from anonspark.verification.claims import Claim
-from anonspark.verification.sensitive_figures import measure_sensitive
+from anonspark.verification.claims.claim import Claim
+from anonspark.verification.proof import criteria
+from anonspark.verification.proof.sensitive_figures import measure_sensitive
 
 PRIVACY: dict[str, Any] = data_beside(__file__)["PRIVACY"]
 RECORD = st.tuples(

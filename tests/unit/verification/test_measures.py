@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.core.criterion import Criterion
-from anonspark.verification.classes import count_published_classes
-from anonspark.verification.measures import (
+from anonspark.verification.proof.classes import count_published_classes
+from anonspark.verification.proof.measures import (
     ValueCounts,
     distinct_values,
     entropy,

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from anonspark.engine.parquet_encoding import CODECS, EncodedFile, Encoding, encode_table
-from anonspark.verification.footers import read_footer
+from anonspark.verification.proof.release_files import read_footer
 
 NUMBERS = range(30_000)
 
@@ -162,7 +162,7 @@ FLIPS = """
 import io, sys
 import pyarrow as pa
 import pyarrow.parquet as pq
-from anonspark.verification.footers import read_footer
+from anonspark.verification.proof.release_files import read_footer
 content, start = sys.stdin.buffer.read(), int(sys.argv[1])
 values = pq.read_table(io.BytesIO(content))
 for place in range(start, len(content)):

@@ -21,7 +21,7 @@ from anonspark.engine.local.engine import LocalEngine, LocalInput
 from anonspark.engine.local.writing import write_orc, write_parquet
 from anonspark.engine.parquet_encoding import STAMPED_VERSION, nullable, spark_description
 from anonspark.errors import ConfigurationError
-from anonspark.verification.footers import read_footer
+from anonspark.verification.proof.release_files import read_footer
 
 BATCHES = [
     pa.record_batch({"age": [1, None, 3], "town": ["Rize", None, "Ulm"]}),

@@ -24,7 +24,7 @@ from anonspark.layers.publish.committing import begin
 from anonspark.layers.publish.staging import open_staging
 from anonspark.sharing.holders.writing import Extent, write_union
 from anonspark.verification.audit import audit_table
-from anonspark.verification.claims import Claim
+from anonspark.verification.claims.claim import Claim
 
 Record: TypeAlias = tuple[str, str]
 Classes: TypeAlias = dict[str, Counter[str]]

@@ -32,8 +32,8 @@ from anonspark.sharing.pairs.figures import (
 )
 from anonspark.sharing.pairs.original import count_pair_candidates
 from anonspark.sharing.pairs.relation import People, Relation, Statement, relation_of
-from anonspark.verification.claims import Claim
-from anonspark.verification.left_out import LeftOut
+from anonspark.verification.claims.claim import Claim
+from anonspark.verification.claims.left_out import LeftOut
 
 Label = tuple[str, ...]
 

@@ -22,7 +22,7 @@ from anonspark.release.regions import (
     Region,
     read_regions,
 )
-from anonspark.verification.presence import count_records
+from anonspark.verification.attacks.presence import count_records
 
 _MOST_ENDS = 400_000
 """Of more ends some are measured: regions travel to every task."""

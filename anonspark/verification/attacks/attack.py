@@ -1,4 +1,4 @@
-"""Match a release with its original, or with a population."""
+"""Attack a release with what an attacker may have: the original, or tables of people."""
 
 from __future__ import annotations
 
@@ -11,19 +11,28 @@ import numpy as np
 from anonspark.core.figure_text import rounded_share
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_hashable
+from anonspark.progress import tell
 from anonspark.release.class_bounds import is_alike
+from anonspark.release.derived_figures import risk_rows
 from anonspark.release.inference import infer_attributes
 from anonspark.release.originals import records_to_match
 from anonspark.release.region_matching import LabelledTable, TooManyClassesError
 from anonspark.release.regions import PublishedAttribute, leaves_by_label
-from anonspark.verification.claims import Claim
-from anonspark.verification.classes import PublishedClasses
-from anonspark.verification.ends import Ends, classes_of_proven, measure_ends
-from anonspark.verification.left_out import count_texts, left_out_texts
-from anonspark.verification.linkage import Linkage, measure_linkage
-from anonspark.verification.loss import Loss, measure_loss
-from anonspark.verification.presence import RegionCounts, count_regions
-from anonspark.verification.truthfulness import Truthfulness, measure_truthfulness
+from anonspark.verification.attacks.ends import Ends, classes_of_proven, measure_ends
+from anonspark.verification.attacks.linkage import Linkage, measure_linkage
+from anonspark.verification.attacks.loss import Loss, measure_loss
+from anonspark.verification.attacks.presence import (
+    RegionCounts,
+    broken_presence,
+    count_regions,
+    measure_delta_presence,
+    require_population,
+)
+from anonspark.verification.attacks.truthfulness import Truthfulness, measure_truthfulness
+from anonspark.verification.claims.claim import Claim
+from anonspark.verification.claims.left_out import count_texts, left_out_texts
+from anonspark.verification.proof.classes import PublishedClasses
+from anonspark.verification.result import Verification
 
 _VALUES = "hash of values that are published as they are"
 """Column of the hash. No column of a table has a name like it by accident."""
@@ -75,10 +84,10 @@ def match_original(
 
     Notes
     -----
-    The jobs of :func:`~anonspark.verification.truthfulness.measure_truthfulness`,
-    :func:`~anonspark.verification.loss.measure_loss`,
-    :func:`~anonspark.verification.ends.measure_ends` and
-    :func:`~anonspark.verification.linkage.measure_linkage`, these up to three times.
+    The jobs of :func:`~anonspark.verification.attacks.truthfulness.measure_truthfulness`,
+    :func:`~anonspark.verification.attacks.loss.measure_loss`,
+    :func:`~anonspark.verification.attacks.ends.measure_ends` and
+    :func:`~anonspark.verification.attacks.linkage.measure_linkage`, these up to three times.
     """
     # Pseudonyms are of no original.
     as_they_came = set(data.schema.names).difference(claim.columns, claim.pseudonyms)
@@ -229,9 +238,9 @@ def match_population(data: Table, claim: Claim, population: Table) -> ByPopulati
 
     Notes
     -----
-    The jobs of :func:`~anonspark.verification.linkage.measure_linkage`,
-    :func:`~anonspark.verification.presence.count_regions` and
-    :func:`~anonspark.verification.ends.classes_of_proven`.
+    The jobs of :func:`~anonspark.verification.attacks.linkage.measure_linkage`,
+    :func:`~anonspark.verification.attacks.presence.count_regions` and
+    :func:`~anonspark.verification.attacks.ends.classes_of_proven`.
     """
     labels = labelled(data, claim, population)
     linkage = measure_linkage(labels, population, k=claim.privacy.k)
@@ -263,3 +272,62 @@ def broken_attacks(truthfulness: Truthfulness | None, linkage: dict[str, Linkage
                 f"and match one record of the {table}. The release must not be used"
             )
     return broken
+
+
+def attack(
+    proof: Verification,
+    data: Table,
+    claim: Claim,
+    original: Table | None,
+    population: Table | None,
+) -> tuple[Verification, ByOriginal | None]:
+    """Add what matching with other tables shows, and the risk by a population.
+
+    Parameters
+    ----------
+    proof : Verification
+        Of the records alone.
+    data : Table
+    claim : Claim
+    original, population : Table or None
+
+    Returns
+    -------
+    proof : Verification
+    matched : ByOriginal or None
+        None without an original.
+    """
+    failures, wanted = [*proof.failures], claim.privacy.delta_presence
+    matched, counts = None, None
+    linkage: dict[str, Linkage] = {}
+    if wanted is not None:
+        people = require_population(data.engine, wanted, claim.names)
+        presence = measure_delta_presence(labelled(data, claim, people), people, wanted)
+        failures += broken_presence(presence, wanted)
+        proof, counts = replace(proof, presence=presence), presence.counts
+    if original is not None:
+        tell("matching with the original")
+        matched = match_original(data, claim, proof.published, original)
+        linkage["original"] = matched.linkage
+        linked = linked_values_warnings(matched.with_values)
+        proof = replace(
+            proof,
+            truthfulness=matched.truthfulness,
+            loss=matched.loss,
+            ends=matched.ends,
+            linkage_with_values=matched.with_values,
+            warnings=[*proof.warnings, *matched.warnings, *linked],
+        )
+    if population is not None:
+        tell("attacking with the population")
+        found = match_population(data, claim, population)
+        linkage["population"], counts = found.linkage, found.counts
+        proof = replace(proof, classes_not_covered=found.classes_not_covered)
+    # Of a population that does not cover the release, nothing.
+    if counts is not None and bool((counts.population >= counts.released).all()):
+        in_regions = counts.released, counts.population
+        sizes = proof.published.sizes if proof.units is None else proof.units.classes
+        risk = risk_rows(claim.risk, {}, sizes, None, in_regions, proof.weights)
+        proof = replace(proof, risk=risk)
+    failures += broken_attacks(proof.truthfulness, linkage)
+    return replace(proof, linkage=linkage, failures=failures), matched

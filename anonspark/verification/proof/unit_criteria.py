@@ -18,17 +18,17 @@ from anonspark.core.criterion import Criterion
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_text
 from anonspark.engine.tasks import Batches
-from anonspark.verification.criteria import (
+from anonspark.verification.proof.criteria import (
     MEASURED,
     MeasureClasses,
     MeasuredCriterion,
     collect_worst,
 )
-from anonspark.verification.measures import PeopleOfClasses, ValueCounts
-from anonspark.verification.sensitive_values import SensitiveValues
+from anonspark.verification.proof.measures import PeopleOfClasses, ValueCounts
+from anonspark.verification.proof.sensitive_values import SensitiveValues
 
 if TYPE_CHECKING:
-    from anonspark.verification.claims import Claim
+    from anonspark.verification.claims.claim import Claim
 
 _VALUE, _PEOPLE, _RECORDS, _OWNER, _CLASS = "value", "people", "records", "owner", "class"
 _ROWS, _GROUPS = "size", "groups"

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from anonspark.core.arrays import Figures, Integers
 from anonspark.core.criterion import Criterion
-from anonspark.verification.sensitive_values import SensitiveValues
+from anonspark.verification.proof.sensitive_values import SensitiveValues
 
 _Number = TypeVar("_Number", np.int64, np.float64)
 

@@ -11,10 +11,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import chain, product
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +22,6 @@ import pyarrow.compute as pc
 from anonspark._version import __version__
 from anonspark.config.gates import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
-from anonspark.core.criterion import Criterion
 from anonspark.core.figures import (
     ATTRIBUTES,
     OF_EVERY_RUN,
@@ -35,8 +34,10 @@ from anonspark.core.figures import (
 )
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.labels import read_levels
+from anonspark.core.pseudonyms import PSEUDONYM, PSEUDONYM_FORM
 from anonspark.engine.files import Files
-from anonspark.engine.protocol import Engine
+from anonspark.engine.protocol import Engine, Table
+from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, raise_if_limit_reached
 from anonspark.release.class_bounds import (
     BoundsReader,
@@ -51,18 +52,22 @@ from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.metric_tables import read_parts
 from anonspark.release.regions import leaves_by_label, published_attributes
 from anonspark.release.risk import Floats, Sizes
-from anonspark.verification.class_table import (
+from anonspark.verification.attacks.presence import Presence
+from anonspark.verification.claims.left_out import count_texts
+from anonspark.verification.proof.class_table import (
     ClassLabels,
     ClassTable,
     class_schema,
     read_class_table,
 )
-from anonspark.verification.classes import PublishedClasses
-from anonspark.verification.criteria import MeasuredCriterion
-from anonspark.verification.left_out import count_texts
-from anonspark.verification.loss import Loss
-from anonspark.verification.presence import Presence
-from anonspark.verification.unit_criteria import MeasuredUnits
+from anonspark.verification.proof.classes import PublishedClasses
+from anonspark.verification.proof.criteria import MeasuredCriterion
+from anonspark.verification.proof.unit_criteria import MeasuredUnits
+
+if TYPE_CHECKING:
+    from anonspark.verification.attacks.attack import ByOriginal
+    from anonspark.verification.claims.claim import Claim
+    from anonspark.verification.result import Verification
 
 Row = Mapping[str, Any]
 
@@ -84,7 +89,7 @@ _SIZES = "metrics/classes: size"
 
 _NEVER_SHOWN = (
     "data: order of classes, and of records in a class",
-    *(f"metrics/classes: {name}" for name in ("class_id", "ncp", "round")),
+    *(f"metrics/classes: {name}" for name in ("class_id", "ncp", "order of rows", "round")),
     *(
         f"manifest: {key}"
         for key in (
@@ -167,15 +172,6 @@ class Statements:
         entries = self.manifest["published"].get("units")
         return dict(entries) if entries else None
 
-    @property
-    def criteria_of_people(self) -> Mapping[Criterion, float] | None:
-        """Return the figures of criteria for which the run counted people, or None."""
-        figures = self.manifest["published"].get("criteria_of_people")
-        if figures is None:
-            return None
-        finite = (math.inf if figure is None else figure for figure in figures)
-        return dict(zip(self.privacy.criteria, finite, strict=False))
-
     def misformed(self) -> list[str]:
         """Report columns, tables and texts that no run writes, one sentence each."""
         needed = OF_UNIONS if "parts" in self.manifest else (*OF_EVERY_RUN, "classes")
@@ -190,34 +186,31 @@ class Statements:
             *self._differ(chain(self._of_published(), self._of_tables())),
         ]
 
-    def miscounted(
-        self,
-        published: PublishedClasses,
-        columns: Sequence[str],
-        criteria: Iterable[MeasuredCriterion],
-        presence: Presence | None,
-        values: Mapping[str, int | None],
-        units: MeasuredUnits | None = None,
-        weights: tuple[Sizes, Floats] | None = None,
-    ) -> list[str]:
+    def miscounted(self, proof: Verification, claim: Claim, columns: Sequence[str]) -> list[str]:
         """Report differences from the counts in the files, one sentence each.
 
         Parameters
         ----------
-        published : PublishedClasses
+        proof : Verification
+            What was measured.
+        claim : Claim
+            What was required. Where that is more than the manifest promises, figures of that are
+            those of no statement.
         columns : sequence of str
             Of the records.
-        criteria : iterable of MeasuredCriterion
-            Those whose figures do not depend on records that were left out.
-        presence : Presence or None
-            Measured with the population that the manifest names.
-        values : mapping of str to int or None
-            Different values of each sensitive attribute, or None if they are too many to count.
-        units : MeasuredUnits or None
-            People, by what was required.
-        weights : tuple of int64 and float64 ndarray, or None
-            Records and sampling weights of each class, of the column that the manifest names.
         """
+        published, values = proof.published, {one.attribute: one.values for one in proof.sensitive}
+        # What records that were left out had is known to the run alone.
+        criteria = [
+            one
+            for one in proof.criteria
+            if not one.criterion.is_distance
+            or one.criterion.attribute not in claim.left_out.uncertainty
+        ]
+        is_same_presence = claim.privacy.delta_presence == self.privacy.delta_presence
+        presence = proof.presence if is_same_presence else None
+        weights = proof.weights if claim.risk.weights == self.risk.weights else None
+        units = proof.units
         described = self.manifest["published"]
         counted: dict[str, Any] = {"rows": published.rows, "columns": list(columns)}
         if described.get("rows_left_out", 0) == 0:
@@ -248,19 +241,19 @@ class Statements:
             )
         )
 
-    def mismeasured(self, published: PublishedClasses, loss: Loss, rows: int) -> list[str]:
+    def mismeasured(self, proof: Verification, rows: int) -> list[str]:
         """Report differences from the measures with the original, one sentence each.
 
         Parameters
         ----------
-        published : PublishedClasses
-        loss : Loss
+        proof : Verification
         rows : int
             Records of the original. Its columns refute nothing: who keeps some of them, or
             structs as they came, has the same records.
         """
+        published, loss = proof.published, proof.loss
         summary = self.manifest["summary"]
-        if self.manifest.get("recipient"):
+        if loss is None or self.manifest.get("recipient"):
             # Ranges are those of the plan, and counts leave out what it withholds.
             return []
         measured: dict[str, Any] = {
@@ -372,7 +365,8 @@ class Statements:
             if expected is CLAIMED:
                 name = re.sub(r" \(row \d+\)$", "", key)
                 self.claimed.add(f"metrics/{table}: {name}" if table else f"manifest: {name}")
-            if is_same(found, expected):
+            # Risk is a quotient of counts: its last bits are to hold nothing, too.
+            if is_same(found, expected, 0.0 if table == "risk" else _TOLERANCE):
                 continue
             path = MANIFEST if table is None else f"metrics/{table}"
             yield (
@@ -613,7 +607,7 @@ class Statements:
         return without_losses(table, row) if hides else dict(row)
 
 
-def is_same(found: Any, expected: Any) -> bool:
+def is_same(found: Any, expected: Any, tolerance: float = _TOLERANCE) -> bool:
     """Return whether a statement is what is expected, up to what was rounded on its way."""
     if expected is CLAIMED:
         return not isinstance(found, float) or math.isfinite(found)
@@ -623,7 +617,7 @@ def is_same(found: Any, expected: Any) -> bool:
     if isinstance(found, int) and isinstance(expected, int):
         return found == expected
     if all(isinstance(one, int | float | Decimal) for one in numbers):
-        return math.isclose(found, expected, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+        return math.isclose(found, expected, rel_tol=tolerance, abs_tol=tolerance)
     if isinstance(found, list) and isinstance(expected, list):
         return len(found) == len(expected) and all(map(is_same, found, expected))
     return bool(found == expected)
@@ -669,7 +663,7 @@ def read_statements(
     Notes
     -----
     Small tables are read by the driver. One pass over the table of classes with a small shuffle
-    (:func:`~anonspark.verification.class_table.read_class_table`).
+    (:func:`~anonspark.verification.proof.class_table.read_class_table`).
     """
     tables: dict[str, list[Row]] = {}
     unread, files = [], engine.files
@@ -749,3 +743,68 @@ def _rows(files: Files, release: str, name: str, *, is_ours: bool) -> list[Row]:
             raise ValueError("other columns or types than those of the table")
         rows += table.to_pylist()
     return rows
+
+
+_HOLDER, _RECORDS = "holder", "records"
+
+
+def compare(
+    proof: Verification,
+    said: Statements,
+    data: Table,
+    claim: Claim,
+    where: str,
+    matched: tuple[ByOriginal, pa.Schema] | None,
+) -> Verification:
+    """Add what manifest and metrics say otherwise, and the list of what they alone say."""
+    failures = [*proof.failures, *_odd_pseudonyms(data, claim, where)]
+    if proof.published.fingerprint != said.manifest["fingerprints"]["output"]:
+        failures.append(
+            f"{where}: its records are not those that were published (the fingerprint "
+            "differs from the manifest's). Restore the release or publish it again"
+        )
+    if claim.holder is not None:
+        counted = data.select({_HOLDER: claim.holder}).aggregate([_HOLDER], count=_RECORDS)
+        rows = counted.collect(len(said.manifest["parts"]) + 1).to_pylist()
+        failures += said.misheld({row[_HOLDER]: row[_RECORDS] for row in rows})
+    failures += said.miscounted(proof, claim, data.schema.names)
+    # An original that the release was not made of refutes nothing.
+    if matched is not None and proof.truthfulness and proof.truthfulness.holds:
+        by_original, schema = matched
+        failures += said.mismeasured(proof, by_original.rows)
+        failures += said.compare_left_out(claim.left_out.values, by_original.left_out)
+        said.compare_types(data.schema, schema, claim.as_they_came)
+    return replace(
+        proof,
+        failures=failures,
+        warnings=[*said.warnings(), *proof.warnings],
+        columns_published=said.manifest["summary"].get("columns_published"),
+        columns_in=said.manifest["summary"].get("columns_in"),
+        claimed=said.unproven,
+    )
+
+
+def _odd_pseudonyms(data: Table, claim: Claim, where: str) -> list[str]:
+    """Return the columns of pseudonyms that hold something else. One pass over each."""
+    odd = []
+    for name in claim.pseudonyms:
+        counted = data.select([name]).map_batches(_count_odd_pseudonyms, _ODD)
+        is_text = is_alike(data.schema.field(name).type, PSEUDONYM)
+        if not is_text or counted.aggregate([], sums=_ODD.names).collect()[_RECORDS][0].as_py():
+            odd.append(name)
+    if not odd:
+        return []
+    return [
+        f"{where}: holds other values than pseudonyms in {', '.join(map(repr, odd))}. The release "
+        "must not be used"
+    ]
+
+
+_ODD = pa.schema([(_RECORDS, pa.int64())])
+
+
+def _count_odd_pseudonyms(batches: Batches) -> Batches:
+    for batch in batches:
+        matched = pc.match_substring_regex(batch.column(0).cast(PSEUDONYM), PSEUDONYM_FORM)
+        odd = batch.num_rows - (pc.sum(matched).as_py() or 0)
+        yield pa.RecordBatch.from_pydict({_RECORDS: [odd]}, _ODD)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from anonspark.engine.protocol import Table
 from anonspark.release.region_matching import LabelledTable
-from anonspark.verification.presence import RegionCounts, count_regions
-from anonspark.verification.unit_criteria import count_sizes
+from anonspark.verification.attacks.presence import RegionCounts, count_regions
+from anonspark.verification.proof.unit_criteria import count_sizes
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ def measure_information(labels: LabelledTable, records: Table, left_out: int) ->
     Raises
     ------
     ConfigurationError, DataError
-        As :func:`~anonspark.verification.presence.measure_presence`.
+        As :func:`~anonspark.verification.attacks.presence.measure_presence`.
 
     Notes
     -----
-    Two jobs and the two of :func:`~anonspark.verification.presence.count_regions` twice for each
-    quasi-identifier, two more for all together. The different labels of each are collected.
+    Two jobs and the two of :func:`~anonspark.verification.attacks.presence.count_regions` twice for
+    each quasi-identifier, two more for all together. The different labels of each are collected.
     """
     rows = records.count()
     entropy = []

@@ -2,7 +2,9 @@
 
 Readers of a table see what the footers of its files say, and not all readers look at the same one.
 So a column in one file, a file that Spark passes over or a table beside the table publish as well
-as anything else does.
+as anything else does. Of Parquet files every byte is published, not only the values that a footer
+points to: they are encoded again from their values by :mod:`anonspark.engine.parquet_encoding`,
+which alone writes them, and every byte is compared.
 """
 
 from __future__ import annotations
@@ -11,24 +13,28 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import orc, parquet
 
 from anonspark._version import __version__
 from anonspark.engine.files import Entry, PublishedFile
+from anonspark.engine.parquet_encoding import WRITER, EncodedFile, Encoding
 from anonspark.engine.protocol import Engine
+from anonspark.engine.raw_columns import flags
 from anonspark.engine.tasks import Batches
-from anonspark.errors import ConfigurationError, raise_if_limit_reached
+from anonspark.errors import ConfigurationError, GuaranteeError, raise_if_limit_reached
 from anonspark.release.copies import COPIES, copy_path, csv_copy
 from anonspark.release.layout import COMPANIONS, foreign_entries, named, unknown_files
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.regions import published_attributes
 from anonspark.release.sidecar_files.contents import sidecar_contents
-from anonspark.verification.footers import TAIL_BYTES, Footer, read_footer, tail_to_read
 
 # A task holds a file as a whole; larger ones are read by the driver, piece by piece.
 _LARGEST_IN_TASK = 256 * 2**20
@@ -71,9 +77,10 @@ def read_contents(
     whole: Sequence[str] = (),
     labels: Sequence[str] = (),
     *,
+    listed: Mapping[str, str] | None = None,
     copies: bool = False,
 ) -> dict[str, Content]:
-    """Read files.
+    """Read files. Of those with another SHA-256 than the listed one nothing but that.
 
     Parameters
     ----------
@@ -86,6 +93,8 @@ def read_contents(
         Beginnings of the paths of Parquet files of which every byte is looked at.
     labels : sequence of str
         Columns whose changes from record to record are counted in those that have them.
+    listed : mapping of str to str, or None
+        SHA-256 by path. None for files that no one listed.
     copies : bool
         Whether those of the records are written as CSV, to compare copies with.
 
@@ -104,7 +113,7 @@ def read_contents(
     """
     wanted = {entry.path: entry for entry in entries}
     address = engine.files.qualified(directory).rstrip("/")
-    read = _Read(tuple(whole), tuple(labels), copies)
+    read = _Read(tuple(whole), tuple(labels), copies, listed)
     found = _in_tasks(engine, address, read) if any(map(_is_seen, wanted.values())) else {}
     return {
         path: found.get(path) or _by_driver(engine, address, entry, read)
@@ -151,32 +160,30 @@ class _Read:
     whole: tuple[str, ...]
     labels: tuple[str, ...]
     copies: bool
+    listed: Mapping[str, str] | None = None
 
-    def footer(self, path: str, tail: bytes) -> Footer | None:
-        return read_footer(tail, whole=path.startswith(self.whole), labels=self.labels)
-
-    def copy(self, path: str, content: bytes) -> str | None:
-        if not (self.copies and path.startswith("data/")):
-            return None
-        with suppress(pa.ArrowException, OSError):
-            return hashlib.sha256(csv_copy(content)).hexdigest()
-        return None
+    def content(self, path: str, sha256: str, tail: bytes) -> Content:
+        """Parse a file. Bytes that were not published are not handed to Arrow."""
+        if not tail or (self.listed is not None and self.listed.get(path) != sha256):
+            return Content(sha256)
+        footer = read_footer(tail, whole=path.startswith(self.whole), labels=self.labels)
+        copy = None
+        if self.copies and path.startswith("data/"):
+            with suppress(pa.ArrowException, OSError):
+                copy = hashlib.sha256(csv_copy(tail)).hexdigest()
+        return Content(sha256, footer, copy)
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            tails = [tail.as_py() for tail in batch.column("tail")]
-            paths = batch.column("path").to_pylist()
-            pairs = list(zip(paths, tails, strict=True))
-            footers = [self.footer(*pair) for pair in pairs]
-            texts = [None if one is None else json.dumps(one.as_dict()) for one in footers]
-            is_whole = [tail_to_read(tail) <= max(len(tail), 8) for tail in tails]
-            read = [
-                pa.array(texts, pa.string()),
-                pa.array(is_whole, pa.bool_()),
-                pa.array([self.copy(*pair) for pair in pairs], pa.string()),
-            ]
-            columns = [batch.column("path"), batch.column("sha256"), *read]
-            yield pa.RecordBatch.from_arrays(columns, schema=_ROWS)
+            rows = []
+            for row in batch.to_pylist():
+                is_whole = tail_to_read(row["tail"]) <= max(len(row["tail"]), 8)
+                read = self.content(**row) if is_whole else Content(row["sha256"])
+                footer = None if read.footer is None else json.dumps(read.footer.as_dict())
+                rows.append(
+                    {**vars(read), "path": row["path"], "footer": footer, "is_whole": is_whole}
+                )
+            yield pa.RecordBatch.from_pylist(rows, _ROWS)
 
 
 def _by_driver(engine: Engine, address: str, entry: Entry, read: _Read) -> Content:
@@ -193,9 +200,7 @@ def _by_driver(engine: Engine, address: str, entry: Entry, read: _Read) -> Conte
         # A disk that refuses says nothing about the file.
         raise_if_limit_reached(error)
         return Content(None)
-    if not size:
-        return Content(digest)
-    return Content(digest, read.footer(entry.path, tail), read.copy(entry.path, tail))
+    return read.content(entry.path, digest, tail)
 
 
 _WITH_FOOTERS = ("parquet", "orc")
@@ -209,9 +214,9 @@ _FOOTED = re.compile(r".*\.(?:parquet|orc)")
 
 
 def audit_release_files(
-    engine: Engine, release: str, manifest: Manifest
-) -> tuple[list[str], list[str]]:
-    """Report the errors in the files of a release, and the files whose bytes are claimed.
+    engine: Engine, release: str, manifest: Manifest, replaced: Collection[str] = ()
+) -> list[str]:
+    """Refuse a release of other files than its manifest lists, before any of them is opened.
 
     Parameters
     ----------
@@ -220,23 +225,30 @@ def audit_release_files(
         Its directory.
     manifest : Manifest
         Sound in form.
+    replaced : collection of str
+        Files that are not looked at.
 
     Returns
     -------
-    failures : list of str
-        One sentence for each kind of fault, with the paths.
-    claimed : list of str
-        Files that another version of Arrow encoded, as it may do otherwise.
+    list of str
+        Files whose bytes are claimed: another version of Arrow encoded them, as it may do
+        otherwise.
+
+    Raises
+    ------
+    GuaranteeError
+        With one sentence for each kind of fault, and the paths. Files that are not the listed ones
+        hide all other faults: they are not parsed.
 
     Notes
     -----
     The release is listed once, and read once as
-    :func:`~anonspark.verification.release_files.read_contents` says.
+    :func:`~anonspark.verification.proof.release_files.read_contents` says.
     """
     files, data_format = engine.files, manifest.data_format.lower()
     unknown = unknown_files(manifest)
     try:
-        entries = files.tree(release)
+        entries = [entry for entry in files.tree(release) if entry.path not in replaced]
         foreign = foreign_entries(
             files,
             release,
@@ -246,7 +258,7 @@ def audit_release_files(
         )
     except ConfigurationError as error:
         raise_if_limit_reached(error)
-        return [str(error)], []
+        raise GuaranteeError(str(error)) from error
     failures = []
     if foreign:
         failures.append(
@@ -263,22 +275,33 @@ def audit_release_files(
     data = ("data/",) if data_format == "parquet" else ()
     labels = manifest.quasi_identifier_columns
     whole = ("metrics/", "left_out/", *data)
-    contents = read_contents(engine, release, own, whole, labels, copies="csv" in manifest.copies)
+    ignored = {*unknown, *replaced}
+    listed = [file for file in manifest.files if file["path"] not in ignored]
+    contents = read_contents(
+        engine,
+        release,
+        own,
+        whole,
+        labels,
+        listed={file["path"]: file["sha256"] for file in listed},
+        copies="csv" in manifest.copies,
+    )
     unreadable = [path for path, content in contents.items() if content.sha256 is None]
     if unreadable:
         failures.append(
             f"{release}: cannot be read, or not as Hadoop's checksums say: {named(unreadable)}. "
             "Check permissions, restore the release or publish it again"
         )
-    listed = [file for file in manifest.files if file["path"] not in unknown]
     failures += _as_listed(release, listed, own, contents)
-    failures += _changed_copies(release, manifest, contents)
-    failures += _tables(release, manifest, own, contents, data_format)
-    footers = {path: content.footer for path, content in contents.items()}
-    return failures, [
+    if not failures:
+        failures += _changed_copies(release, manifest, contents)
+        failures += _tables(release, manifest, own, contents, data_format)
+    if failures:
+        raise GuaranteeError("\n".join(failures))
+    return [
         f"bytes: {path}"
-        for path, footer in footers.items()
-        if footer is not None and footer.is_of_another_arrow
+        for path, content in contents.items()
+        if content.footer is not None and content.footer.is_of_another_arrow
     ]
 
 
@@ -443,8 +466,8 @@ def _one_table(
     return failures
 
 
-def audit_table_files(engine: Engine, path: str) -> list[str]:
-    """Report the errors in the files of a table of another tool. Costs as those of a release.
+def audit_table_files(engine: Engine, path: str) -> None:
+    """Refuse a table of another tool for its files. Costs as those of a release.
 
     Parameters
     ----------
@@ -452,10 +475,10 @@ def audit_table_files(engine: Engine, path: str) -> list[str]:
     path : str
         A file, a directory, or a pattern.
 
-    Returns
-    -------
-    list of str
-        Files that readers pass over or that are empty, and footers that differ.
+    Raises
+    ------
+    GuaranteeError
+        If readers pass over files or these are empty, or footers differ.
     """
     failures, files = [], engine.files
     for found in files.matches(path):
@@ -479,7 +502,8 @@ def audit_table_files(engine: Engine, path: str) -> list[str]:
             contents = read_contents(engine, place, footed)
             footers = {one: content.footer for one, content in contents.items()}
             failures += _one_table(place, footers, None, ours=False)
-    return failures
+    if failures:
+        raise GuaranteeError("\n".join(failures))
 
 
 def _is_hidden(entry: Entry, sizes: Mapping[str, int]) -> bool:
@@ -529,3 +553,155 @@ def changed_sidecar_files(release: str, manifest: Manifest, schema: pa.Schema) -
         "records, so that it may say or run something else. Do not use it, restore the release "
         "or publish it again"
     ]
+
+
+TAIL_BYTES = 2**20
+"""The last bytes of a file that are looked at first: most footers are far smaller."""
+
+_PARQUET = b"PAR1"
+
+# What Spark writes beside the columns of ORC files. Everything else may hold anything.
+_SPARK = b"org.apache.spark.version"
+_NUMBERS = r"\d+(?:\.\d+){1,3}(?:-[a-zA-Z]{1,12}(?:-?\d{1,6})?)?"
+_VERSION = re.compile(_NUMBERS.encode())
+_WRITERS = re.compile(f"parquet-cpp-arrow version {_NUMBERS}")
+
+
+@dataclass(frozen=True)
+class Footer:
+    """The content of the end of a file.
+
+    Parameters
+    ----------
+    rows : int
+    names : list of str
+        Columns at the top, in order.
+    columns : list of str
+        Name and type of every column, in order, as they are stored.
+    strange : list of str
+        Names of what neither Spark nor we write, if it was looked for. No values.
+    runs : int
+        How often the labels change from one record to the next, and one for the first of a group.
+    row_groups : int
+    is_of_another_arrow : bool
+        Whether its bytes were not compared, as another version of Arrow may encode otherwise.
+    """
+
+    rows: int
+    names: list[str]
+    columns: list[str]
+    strange: list[str]
+    runs: int = 0
+    row_groups: int = 0
+    is_of_another_arrow: bool = False
+
+    def as_dict(self) -> dict[str, object]:
+        """Return it as plain values."""
+        return asdict(self)
+
+
+def tail_to_read(tail: bytes) -> int:
+    """Return how many bytes at the end of a file are its footer, as its last ones say."""
+    if tail.endswith(_PARQUET):
+        return 8 + int.from_bytes(tail[-8:-4], "little")
+    return len(tail)
+
+
+def read_footer(tail: bytes, *, whole: bool = False, labels: Sequence[str] = ()) -> Footer | None:
+    """Read the footer of a file.
+
+    Parameters
+    ----------
+    tail : bytes
+        The end of the file. The footer is in it as a whole.
+    whole : bool
+        Whether it is the whole file, and a Parquet file's other bytes are to be looked at, too.
+    labels : sequence of str
+        Columns whose changes from record to record are counted then.
+
+    Returns
+    -------
+    Footer or None
+        None where it is no footer of Parquet or ORC, or damaged.
+    """
+    try:
+        if tail.endswith(_PARQUET):
+            return _of_parquet(tail, whole=whole, labels=labels)
+        file = orc.ORCFile(pa.BufferReader(tail))
+    except (pa.ArrowException, OSError, ValueError, KeyError):
+        return None
+    notes = dict(file.schema.metadata or {})
+    if _VERSION.fullmatch(notes.get(_SPARK, b"")):
+        del notes[_SPARK]
+    strange = [key.decode(errors="replace") for key in notes]
+    return Footer(int(file.nrows), list(file.schema.names), _columns(file.schema), strange)
+
+
+def _columns(schema: pa.Schema) -> list[str]:
+    return [f"{field.name}: {field.type}" for field in schema]
+
+
+def _of_parquet(content: bytes, *, whole: bool, labels: Sequence[str]) -> Footer:
+    metadata = parquet.read_metadata(pa.BufferReader(content))
+    schema = metadata.schema.to_arrow_schema().remove_metadata()
+    footer = Footer(int(metadata.num_rows), list(schema.names), _columns(schema), [])
+    if not whole:
+        return footer
+    encoding = Encoding.of(schema, _codec_of(metadata))
+    if metadata.metadata != encoding.notes:
+        return replace(footer, strange=["notes of the footer"])
+    if metadata.created_by != WRITER and _WRITERS.fullmatch(metadata.created_by):
+        return replace(footer, is_of_another_arrow=True)
+    # Labels are compared with the row before by their numbers in a dictionary.
+    texts = [one.name for one in schema if one.name in labels and pa.types.is_string(one.type)]
+    file = parquet.ParquetFile(pa.BufferReader(content), metadata=metadata, read_dictionary=texts)
+    runs: list[int] = []
+    encoded, position = EncodedFile(encoding), 0
+    for part in encoded.parts(_row_groups(file, labels, runs)):
+        if content[position : position + len(part)] != part:
+            return replace(footer, strange=["bytes other than those of its values"])
+        position += len(part)
+    strange = [] if position == len(content) else ["bytes behind its end"]
+    return replace(footer, strange=strange, runs=sum(runs), row_groups=len(runs))
+
+
+def _codec_of(metadata: parquet.FileMetaData) -> str:
+    """Return the codec of the first page, as Spark calls it."""
+    if not metadata.num_row_groups:
+        return "snappy"
+    codec = str(metadata.row_group(0).column(0).compression).lower()
+    return {"lz4": "lz4_raw"}.get(codec, codec)
+
+
+def _row_groups(file: parquet.ParquetFile, labels: Sequence[str], runs: list[int]) -> Batches:
+    """Yield the row groups of a file, and note how often labels change in each."""
+    schema = file.metadata.schema.to_arrow_schema()
+    for number in range(file.num_row_groups):
+        group = file.read_row_group(number, use_threads=False).combine_chunks()
+        columns = dict(zip(group.column_names, (one.chunk(0) for one in group), strict=True))
+        runs.append(_count_runs([columns[name] for name in labels if name in columns]))
+        decoded = [
+            one.dictionary_decode() if pa.types.is_dictionary(one.type) else one
+            for one in columns.values()
+        ]
+        yield pa.RecordBatch.from_arrays(decoded, schema=schema)
+    if not file.num_row_groups:
+        yield pa.RecordBatch.from_pylist([], schema)
+
+
+def _count_runs(columns: Sequence[pa.Array]) -> int:
+    """Count how often rows differ from the row before, and one for the first row."""
+    # Sets and bounds that are lists have no order of theirs; the others are enough.
+    plain = [
+        one.indices if pa.types.is_dictionary(one.type) else one
+        for one in columns
+        if not pa.types.is_nested(one.type)
+    ]
+    if not plain:
+        return 0
+    changes = np.zeros(len(plain[0]) - 1, bool)
+    for column in plain:
+        before, after = column[:-1], column[1:]
+        changes |= flags(pc.not_equal(before, after).fill_null(fill_value=False))
+        changes |= flags(pc.not_equal(before.is_null(), after.is_null()))
+    return int(changes.sum()) + 1

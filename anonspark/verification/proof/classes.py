@@ -18,7 +18,7 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.batches import HashedValues, hash_rows
 from anonspark.engine.values.hashing import Hashes
-from anonspark.verification.class_table import ClassLabels, LabelSums, ReadLabels
+from anonspark.verification.proof.class_table import ClassLabels, LabelSums, ReadLabels
 
 
 @dataclass(frozen=True)

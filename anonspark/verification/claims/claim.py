@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from pydantic import ValidationError
 
 from anonspark.config import Configuration
@@ -13,7 +15,6 @@ from anonspark.config.combinations import labels_of_records
 from anonspark.config.configuration import CODING
 from anonspark.config.gates import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
-from anonspark.core.criterion import Criterion
 from anonspark.core.extensions import owner_of
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.hierarchies import read_hierarchy_files
@@ -22,9 +23,13 @@ from anonspark.errors import DataError, GuaranteeError, raise_if_limit_reached
 from anonspark.release.layout import LEFT_OUT
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes
-from anonspark.verification.left_out import NOTHING_LEFT_OUT, LeftOut, read_left_out
-from anonspark.verification.release_files import audit_release_files
-from anonspark.verification.statements import Statements, read_statements
+from anonspark.release.risk import Floats, Sizes
+from anonspark.verification.claims.left_out import NOTHING_LEFT_OUT, LeftOut, read_left_out
+from anonspark.verification.proof.criteria import MeasuredCriterion, satisfies
+from anonspark.verification.proof.sensitive_values import SensitiveValues
+
+if TYPE_CHECKING:
+    from anonspark.verification.claims.statements import Statements
 
 _DEFAULT_MARKERS = ("", "?")
 
@@ -112,6 +117,15 @@ class Claim(Requirements):
         What was found not to hold while the promise was read.
     statements : Statements or None
         What manifest and metrics say, to be held against what is counted.
+    units : mapping of int to int, or None
+        Classes of each number of people, as the run counted them. None where it did not.
+    of_people : sequence of MeasuredCriterion, or None
+        The criteria as the run measured them where it counted people. None where it did not.
+    values : mapping of str to SensitiveValues
+        Of sensitive attributes, as a run knows them in its whole input: it measures what is
+        required with them, and nothing else.
+    class_weights : tuple of int64 and float64 ndarray, or None
+        Records and sampling weights of each class, where a run has added them up.
     recipient : mapping
         That of the manifest. Empty without one.
     """
@@ -122,20 +136,27 @@ class Claim(Requirements):
     left_out: LeftOut = NOTHING_LEFT_OUT
     failures: tuple[str, ...] = ()
     statements: Statements | None = None
+    units: Mapping[int, int] | None = None
+    of_people: Sequence[MeasuredCriterion] | None = None
+    values: Mapping[str, SensitiveValues] = field(default_factory=dict)
+    class_weights: tuple[Sizes, Floats] | None = None
     recipient: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def units(self) -> Mapping[int, int] | None:
-        """Classes of each number of people, as the run counted them. None where it did not."""
-        return None if self.statements is None else self.statements.units
-
-    @property
-    def criteria_of_people(self) -> Mapping[Criterion, float] | None:
-        """Figures that the run measured where it counted people for them. None where it did not."""
-        return None if self.statements is None else self.statements.criteria_of_people
+    def is_of_manifest(self) -> bool:
+        """Return whether all that is required is what the release's own manifest promises."""
+        said = self.statements
+        return said is not None and (self.privacy, self.risk) == (said.privacy, said.risk)
 
 
-def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, matched: bool) -> Claim:
+def claim_of_manifest(
+    engine: Engine,
+    release: str,
+    manifest: Manifest,
+    *,
+    matched: bool,
+    replaced: Collection[str] = (),
+) -> Claim:
     """Return what the manifest of a release promises.
 
     Parameters
@@ -146,6 +167,8 @@ def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, match
     manifest : Manifest
     matched : bool
         Whether records will be matched with the release, which takes all hierarchies.
+    replaced : collection of str
+        Files that the caller writes again, so that those there may be any: a stopped report's.
 
     Raises
     ------
@@ -157,13 +180,17 @@ def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, match
     Notes
     -----
     The files of the release are looked at, and what is said in them:
-    :func:`~anonspark.verification.release_files.audit_release_files`,
-    :func:`~anonspark.verification.statements.read_statements`.
+    :func:`~anonspark.verification.proof.release_files.audit_release_files`,
+    :func:`~anonspark.verification.claims.statements.read_statements`.
     """
+    # Late: a run imports what it uses.
+    from anonspark.verification.claims.statements import read_statements
+    from anonspark.verification.proof.release_files import audit_release_files
+
     described = claim_of_description(
         engine, manifest, matched=matched, where=f"{release}/{MANIFEST}"
     )
-    failures, encoded_elsewhere = audit_release_files(engine, release, manifest)
+    encoded_elsewhere = audit_release_files(engine, release, manifest, replaced)
     statements = read_statements(
         engine,
         release,
@@ -173,7 +200,7 @@ def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, match
         described.hierarchies,
     )
     statements.claimed.update(encoded_elsewhere)
-    failures += statements.misformed()
+    failures = statements.misformed()
     unreadable: tuple[type[Exception], ...] = (ValueError, *engine.failures)
     try:
         left_out = read_left_out(engine, release, manifest)
@@ -188,28 +215,6 @@ def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, match
         failures=(*described.failures, *failures),
         statements=statements,
     )
-
-
-def claim_to_measure(engine: Engine, release: str, manifest: Manifest) -> Claim:
-    """Return what a release is measured by that its own run has just proven.
-
-    Parameters
-    ----------
-    engine : Engine
-    release : str
-    manifest : Manifest
-
-    Raises
-    ------
-    GuaranteeError, ConfigurationError
-        As of :func:`claim_of_description`.
-
-    Notes
-    -----
-    Only the published facts about records left out are read from the files.
-    """
-    claim = claim_of_description(engine, manifest, matched=True, where=f"{release}/{MANIFEST}")
-    return replace(claim, left_out=read_left_out(engine, release, manifest))
 
 
 def claim_of_description(
@@ -270,8 +275,23 @@ def claim_of_description(
         attributes=published,
         missing_markers=manifest.missing_markers,
         drops_missing=manifest.drops_missing,
+        units=dict(manifest.published.get("units") or ()) or None,
+        of_people=_criteria_of_people(privacy, manifest.published.get("criteria_of_people")),
         recipient=manifest.recipient,
     )
+
+
+def _criteria_of_people(
+    privacy: PrivacyOptions, figures: Sequence[float | None] | None
+) -> list[MeasuredCriterion] | None:
+    """Return what a manifest says of criteria that count people: not how many classes violate."""
+    if figures is None:
+        return None
+    measured = [math.inf if figure is None else figure for figure in figures]
+    return [
+        MeasuredCriterion(one, figure, int(not satisfies(one, np.array([figure]))[0]), 0)
+        for one, figure in zip(privacy.criteria, measured, strict=False)
+    ]
 
 
 def claim_of_configuration(

@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from anonspark.core.columns import UNIT
 from anonspark.core.criterion import CRITERIA, MOST_VALUES, Criterion
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_plain, type_name
 from anonspark.errors import DataError
-from anonspark.verification.claims import Claim
-from anonspark.verification.criteria import (
+from anonspark.verification.claims.claim import Claim
+from anonspark.verification.proof.criteria import (
     Holders,
     MeasuredCriterion,
     asked_of,
     finite,
     measure_criteria,
-    satisfies,
 )
-from anonspark.verification.homogeneity import MISSING_VALUES, homogeneity_of
-from anonspark.verification.sensitive import describe_values, describe_values_by
-from anonspark.verification.sensitive_values import SensitiveValues
-from anonspark.verification.unit_criteria import measure_people, people_of_records
+from anonspark.verification.proof.homogeneity import MISSING_VALUES, homogeneity_of
+from anonspark.verification.proof.sensitive import describe_values, describe_values_by
+from anonspark.verification.proof.sensitive_values import SensitiveValues
+from anonspark.verification.proof.unit_criteria import measure_people, people_of_records
 
 
 @dataclass(frozen=True)
@@ -97,7 +94,7 @@ class MeasuredSensitive:
 
 
 def measure_sensitive(
-    data: Table, claim: Claim, rows: int, trials: Trials | None = None, *, people: bool = True
+    data: Table, claim: Claim, rows: int, trials: Trials | None = None
 ) -> MeasuredSensitive:
     """Measure the criteria that are required, and all figures of every sensitive attribute.
 
@@ -110,9 +107,6 @@ def measure_sensitive(
         Their number.
     trials : callable or None
         Is asked for every sensitive attribute. What it names is measured in the same pass.
-    people : bool
-        Whether criteria count people where these are distinguished and a person has several
-        records.
 
     Raises
     ------
@@ -122,11 +116,11 @@ def measure_sensitive(
     Notes
     -----
     Two jobs an attribute. Where people count one that counts them, and for each attribute with a
-    criterion :func:`anonspark.verification.unit_criteria.measure_people`.
+    criterion :func:`anonspark.verification.proof.unit_criteria.measure_people`.
     """
     required = claim.privacy.criteria
-    said = _said_of_people(claim) if people else None
-    repeat = people and said is None and _people_repeat(data, claim, rows)
+    said = _said_of_people(claim)
+    repeat = said is None and _people_repeat(data, claim, rows)
     names = dict.fromkeys((*(one.attribute for one in required), *claim.sensitive))
     parts = [_measure_attribute(data, claim, name, rows, trials, repeat) for name in names]
     criteria = {one.criterion: one for part in parts for one in part.criteria}
@@ -141,20 +135,19 @@ def measure_sensitive(
 
 def _said_of_people(claim: Claim) -> list[MeasuredCriterion] | None:
     """Return the run's figures of criteria for people whom the files do not identify."""
-    said = claim.criteria_of_people
+    said = claim.of_people
     if not claim.privacy.unit or claim.people_columns or said is None:
         return None
     required = claim.privacy.criteria
-    unknown = next((one for one in required if one not in said), None)
+    measured = {one.criterion: one for one in said}
+    unknown = next((one for one in required if one not in measured), None)
     if unknown is not None:
         raise DataError(
             f"privacy: {unknown.describe()} on attribute {unknown.attribute!r} counts people, "
             "who are not published, and the run did not measure it. Expected a criterion of "
             "the release's own configuration. Remove it, or publish what privacy.unit names"
         )
-    # How many classes violate it is not known.
-    holds = {one: satisfies(one, np.array([said[one]]))[0] for one in required}
-    return [MeasuredCriterion(one, said[one], 0 if holds[one] else 1, 0) for one in required]
+    return [measured[one] for one in required]
 
 
 def _people_repeat(data: Table, claim: Claim, rows: int) -> bool:
@@ -171,6 +164,10 @@ def _measure_attribute(
 ) -> MeasuredSensitive:
     """Measure an attribute. Its criteria count people where these repeat."""
     required = [one for one in claim.privacy.criteria if one.attribute == name]
+    if (known := claim.values.get(name)) is not None:
+        return MeasuredSensitive(
+            _measure_required(data, claim, known, required, repeat), [], [], []
+        )
     data_type = data.schema.field(name).type
     key = f"attributes.{name}"
     if not required and not is_plain(data_type):
@@ -193,7 +190,8 @@ def _measure_attribute(
         _require_order(values, required)
         found = _measure_values(data, claim, values, required, trials)
         if repeat and required:
-            found = replace(found, criteria=_measure_people(data, claim, values, required))
+            of_people = _measure_required(data, claim, values, required, repeat)
+            found = replace(found, criteria=of_people)
     elif required:
         raise DataError(
             f"{key}: more than {MOST_VALUES:,} different values. l-diversity "
@@ -213,9 +211,16 @@ def _require_order(values: SensitiveValues, required: Sequence[Criterion]) -> No
         )
 
 
-def _measure_people(
-    data: Table, claim: Claim, values: SensitiveValues, required: Sequence[Criterion]
+def _measure_required(
+    data: Table,
+    claim: Claim,
+    values: SensitiveValues,
+    required: Sequence[Criterion],
+    repeat: bool,
 ) -> list[MeasuredCriterion]:
+    """Measure criteria about an attribute. They count people where these repeat."""
+    if not repeat:
+        return measure_criteria(data, claim.columns, asked_of(required, [values]))
     people = people_of_records(data, values.name, claim.people_columns, claim.columns)
     by = [one for one in people.schema.names if one not in ("value", UNIT)]
     return measure_people(people, by, values, required)

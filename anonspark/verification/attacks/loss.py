@@ -14,7 +14,7 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_time, time_numbers
 from anonspark.release.region_matching import LabelledTable, class_columns
 from anonspark.release.regions import Number, OrderedRegion, read_regions
-from anonspark.verification.classes import PublishedClasses
+from anonspark.verification.proof.classes import PublishedClasses
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_plain, is_text
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.verification.claims import Claim, published_columns
-from anonspark.verification.left_out import LeftOut, left_out_texts
+from anonspark.verification.claims.claim import Claim, published_columns
+from anonspark.verification.claims.left_out import LeftOut, left_out_texts
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from anonspark.engine.values.value_texts import write
 from anonspark.errors import GuaranteeError
 from anonspark.release.layout import LEFT_OUT
 from anonspark.release.manifest import Manifest
-from anonspark.verification.measures import Uncertainty
+from anonspark.verification.proof.measures import Uncertainty
 
 _COLUMNS = pa.schema(
     [
