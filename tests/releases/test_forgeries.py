@@ -114,6 +114,19 @@ def contents(release: Path) -> dict[str, bytes | None]:
     }
 
 
+def test_the_order_of_what_was_left_out_is_claimed(
+    by_day: list[SoundRelease], tmp_path: Path
+) -> None:
+    sample = by_day[-1]
+    forged = Path(shutil.copytree(sample.path, tmp_path / "forged"))
+    left_out = read_table(forged, "left_out")
+    save_table(forged, "left_out", left_out.take(list(range(len(left_out)))[::-1]))
+    found = verified(forged, sample.original)
+    assert isinstance(found, Verification)
+    assert "left_out: order of rows" in found.claimed
+    assert len(left_out) > 1
+
+
 def test_sound_releases(by_day: list[SoundRelease]) -> None:
     assert not [alarm for sound in by_day for alarm in false_alarms(sound)]
 
