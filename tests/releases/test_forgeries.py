@@ -121,6 +121,7 @@ def test_the_order_of_what_was_left_out_is_claimed(
     forged = Path(shutil.copytree(sample.path, tmp_path / "forged"))
     left_out = read_table(forged, "left_out")
     save_table(forged, "left_out", left_out.take(list(range(len(left_out)))[::-1]))
+    list_files(forged)
     found = verified(forged, sample.original)
     assert isinstance(found, Verification)
     assert "left_out: order of rows" in found.claimed
