@@ -628,12 +628,8 @@ def _anonymize(
     figures = stage_findings(context, staging, findings, [*written, *verified.files])
     # After all that is published is written: nothing of it is in the release.
     rival = look_for_rival(context, snapshot)
-    summary = figures.summary
-    verification = replace(
-        verified.proof,
-        columns_published=summary["columns_published"],
-        columns_in=summary["columns_in"],
-    )
+    columns = {name: figures.summary[name] for name in ("columns_published", "columns_in")}
+    verification = replace(verified.proof, **columns)
     release = Release(
         configuration.output.path,
         *(figures.summary, figures.rounds, figures.attributes, figures.privacy, figures.risk),

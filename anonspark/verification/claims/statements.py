@@ -331,8 +331,7 @@ class Statements:
         texts = {REPORT} if self.is_of_this_version else {REPORT, *COMPANIONS}
         names = {*_NEVER_SHOWN} - {f"manifest: {key}" for key in absent} | self.claimed
         names |= {f"file: {name}" for name in texts & listed}
-        if any(name.startswith(f"{LEFT_OUT}/") for name in listed):
-            names.add(f"{LEFT_OUT}: order of rows")
+        names |= {f"{LEFT_OUT}: order of rows" for name in listed if name.startswith(LEFT_OUT)}
         configured = self.manifest["configuration"]
         names |= {f"manifest: configuration.{key}" for key in configured if key != "privacy"}
         names |= {
