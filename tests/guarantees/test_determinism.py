@@ -239,8 +239,8 @@ def test_any_number_of_cores_and_tasks_that_fail_and_are_run_again(
         "pipeline.rounds._Divide": True,
         "layers.prepare.sensitive._CountValues": False,
         "layers.publish.writing._InOrder": True,
-        "verification.classes._DescribeClasses": False,
-        "verification.criteria.MeasureClasses": False,
+        "verification.proof.classes._DescribeClasses": False,
+        "verification.proof.criteria.MeasureClasses": False,
     }
     failing, with_criteria = run_all(
         quick_start,

@@ -49,6 +49,15 @@ SPECULATION = {
     "spark.speculation.quantile": "0.5",
 }
 
+# Stages are named when they begin, and not only if they take two seconds.
+NAMING_JOB = f"""
+import runpy
+from anonspark import progress
+
+progress._SECONDS_BEFORE_A_LINE = 0.0
+runpy.run_path({str(JOB)!r}, run_name="__main__")
+"""
+
 # Tasks fail for every reason that a task has, again and again.
 FAILING_JOB = """
 import sys
@@ -199,7 +208,9 @@ def test_executors_and_workers_killed_in_every_stage(
     before = cluster.executors_started()
     # Two of the workers are used, the others stand by.
     settings = SPECULATION | {"spark.cores.max": "2"}
-    driver = cluster.submit(tmp_path, JOB, write_configuration(table, tmp_path), settings=settings)
+    job = tmp_path / "job.py"
+    job.write_text(NAMING_JOB, encoding="utf-8")
+    driver = cluster.submit(tmp_path, job, write_configuration(table, tmp_path), settings=settings)
     for stage in STAGES:
         driver.wait_for(f": {stage}")
         with cluster.paused_executors():
@@ -224,7 +235,9 @@ def test_driver_killed_and_resumed_with_the_packed_environment(
     staging.mkdir()
     configuration = write_configuration(table, tmp_path, staging_path=str(staging))
     arguments = (configuration, "--run-id", "night")
-    driver = cluster.submit(tmp_path, JOB, *arguments)
+    job = tmp_path / "job.py"
+    job.write_text(NAMING_JOB, encoding="utf-8")
+    driver = cluster.submit(tmp_path, job, *arguments)
     driver.wait_for(": round 2 of 2")
     assert not is_done(driver, "round 2 of 2"), driver.said
     driver.kill()

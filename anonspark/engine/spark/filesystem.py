@@ -28,12 +28,7 @@ from anonspark.engine.files import (
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.spark.connect import MountedFiles
 from anonspark.engine.spark.errors import environment_problem, java_class_name
-from anonspark.engine.spark.java_objects import (
-    elements_of_scala,
-    java_class,
-    sequence_of,
-    texts_of,
-)
+from anonspark.engine.spark.java_objects import elements_of_scala, java_class, sequence_of, texts_of
 from anonspark.engine.spark.settings import is_of_connect
 from anonspark.errors import ConfigurationError, EnvironmentProblem
 from anonspark.ownership import LINK, Access, fault_at, fault_of, make_private
@@ -254,16 +249,19 @@ class FileSystem(Files):
         """Return the sorted addresses of what a directory holds, none if there is no directory."""
         file_system, java_path = self._open(path)
         with _reaching(path):
-            if not file_system.exists(java_path):
-                return []
-            return self._paths(file_system.listStatus(java_path))
+            is_there = file_system.exists(java_path)
+            return self._paths(file_system.listStatus(java_path) if is_there else None)
 
     def _paths(self, statuses: Any | None) -> list[str]:
         """Return the sorted paths of statuses, None of which is there if there is no array."""
         if statuses is None:
             return []
         utilities = java_class(self.spark, "org.apache.hadoop.fs.FileUtil")
-        return sorted(texts_of(sequence_of(self.spark, utilities.stat2Paths(statuses))))
+        try:
+            return sorted(texts_of(sequence_of(self.spark, utilities.stat2Paths(statuses))))
+        except Py4JError:
+            # Py4J finds no method for an array of other statuses, such as those of S3A.
+            return sorted(str(status.getPath().toString()) for status in statuses)
 
     def files_below(self, path: str) -> list[tuple[str, int]]:
         """Return every file of a directory at any depth, sorted: relative path, and bytes."""
