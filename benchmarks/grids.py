@@ -186,8 +186,8 @@ def on_grid_lines(out: Path, table: pa.Table) -> dict[str, np.ndarray]:
     """Return the line of each value of a table, of the grids of a release."""
     from fractions import Fraction
 
+    from anonspark.labels.regions import published_attributes
     from anonspark.release.manifest import read_manifest
-    from anonspark.release.regions import published_attributes
 
     lines = {}
     for one in published_attributes(read_manifest(LocalEngine().files, str(out))):

@@ -742,10 +742,10 @@ BOUNDARIES = [
     # Labels.
     Boundaries(
         "core/labels.py",
-        f"{FEW} tests/unit/core/test_figures.py tests/unit/release/test_regions.py",
+        f"{FEW} tests/unit/core/test_figures.py tests/unit/labels/test_regions.py",
     ),
     Boundaries("layers/generalize/classes.py", f"{FEW} {LAYERS}test_generalize.py"),
-    Boundaries("release/class_bounds.py", "tests/unit/release/test_class_bounds.py"),
+    Boundaries("labels/class_bounds.py", "tests/unit/labels/test_class_bounds.py"),
     # Verification.
     Boundaries(
         "verification/proof/measures.py",
@@ -798,7 +798,7 @@ EQUIVALENT: dict[str, str] = {
     "np.abs(members).max(initial=0.0) > 2.0 ** 900 -> >=": (
         "a factor that is a power of two changes no digit"
     ),
-    "release/class_bounds.py Bounds.fine: ends[1] - ends[0] > _SMALLEST_GAP -> >=": ROUNDING,
+    "labels/class_bounds.py Bounds.fine: ends[1] - ends[0] > _SMALLEST_GAP -> >=": ROUNDING,
     "verification/proof/measures.py matched_values: found < most -> <=": (
         "more values than asked for count as so many"
     ),

@@ -26,13 +26,13 @@ from anonspark.api.tables import GIVEN, Frame, as_arrow, as_polars
 from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError
+from anonspark.labels.regions import distinct_rows, published_attributes
 from anonspark.pipeline.context import Release as Released
 from anonspark.presentation.card import Card
 from anonspark.presentation.release import release_card
 from anonspark.reading.frames import as_pandas
 from anonspark.release.manifest import read_manifest
 from anonspark.release.originals import open_original
-from anonspark.release.regions import distinct_rows, published_attributes
 from anonspark.reporting.build_report import make_report, place_report, report_place
 from anonspark.verification.audit import audit_table
 from anonspark.verification.claims.claim import Claim, claim_of_configuration, claim_of_manifest

@@ -28,8 +28,8 @@ from anonspark.config import Configuration, parse_configuration
 from anonspark.config.variables import configuration_yaml
 from anonspark.engine.values.hashing import xxhash64
 from anonspark.errors import ConfigurationError
+from anonspark.labels.regions import OrderedRegion, PublishedAttribute, Region, read_label
 from anonspark.ownership import fault_at
-from anonspark.release.regions import OrderedRegion, PublishedAttribute, Region, read_label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -19,8 +19,8 @@ from anonspark.core.encoding import QuasiIdentifier
 from anonspark.errors import ConfigurationError
 from anonspark.kernels.box_tree import build_box_tree
 from anonspark.kernels.region_assignment import assign_points
-from anonspark.release.region_matching import class_columns
-from anonspark.release.regions import (
+from anonspark.labels.region_matching import class_columns
+from anonspark.labels.regions import (
     CategoryRegion,
     Interval,
     Leaves,
@@ -67,7 +67,7 @@ def read_class_regions(
     Parameters
     ----------
     classes : pyarrow.Table
-        Of :func:`anonspark.release.region_matching.collect_classes`.
+        Of :func:`anonspark.labels.region_matching.collect_classes`.
     attributes : sequence of PublishedAttribute
     hierarchies : mapping of str to leaves
         Those that come from files.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonspark.config import Configuration
 from anonspark.core.encoding import QuasiIdentifier
+from anonspark.labels.regions import PublishedAttribute, published_attributes
 from anonspark.layers.evaluate.gates import Drift, GateResult
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.pipeline.context import RunContext
@@ -18,7 +19,6 @@ from anonspark.pipeline.tasks import generalizer_of
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.release.derived_manifest import columns_section, sections_of_summary
 from anonspark.release.manifest import Manifest, versions
-from anonspark.release.regions import PublishedAttribute, published_attributes
 from anonspark.release.signatures import key_name
 
 if TYPE_CHECKING:

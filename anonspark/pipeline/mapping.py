@@ -13,14 +13,14 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.labels import require_levels
 from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError
+from anonspark.labels.region_matching import collect_classes
+from anonspark.labels.regions import leaves_by_label, published_attributes
 from anonspark.models.full_domain import FullDomain
 from anonspark.models.mapped_regions import MappedRegions, read_class_regions, widened
 from anonspark.models.mapping import MappedRelease
 from anonspark.pipeline.tasks import ModelMaker
 from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
 from anonspark.release.metric_tables import read_metrics
-from anonspark.release.region_matching import collect_classes
-from anonspark.release.regions import leaves_by_label, published_attributes
 
 _KEY = "model.release"
 

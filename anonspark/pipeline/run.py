@@ -21,6 +21,7 @@ from anonspark.core.run_ids import require_run_id
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import AnonsparkError
+from anonspark.labels.regions import require_readable
 from anonspark.layers.evaluate.gates import (
     Drift,
     GateResult,
@@ -73,7 +74,6 @@ from anonspark.pipeline.writing import (
 )
 from anonspark.progress import Progress
 from anonspark.release.manifest import MANIFEST
-from anonspark.release.regions import require_readable
 from anonspark.release.signatures import key_name
 from anonspark.verification.attacks.presence import require_population
 

@@ -22,6 +22,8 @@ from anonspark.core.figures import ENDS, OF_EVERY_RUN, TABLES, arrow_schema
 from anonspark.core.pseudonyms import release_key
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.protocol import Table
+from anonspark.labels.region_matching import LabelledTable
+from anonspark.labels.regions import Leaves, leaves_by_label
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.class_table import write_classes
 from anonspark.layers.publish.file_assignment import divide
@@ -35,9 +37,7 @@ from anonspark.pipeline.publishable_data import Basis
 from anonspark.pipeline.rounds import StagedRounds
 from anonspark.release.copies import write_copies
 from anonspark.release.manifest import listing, write_manifest
-from anonspark.release.region_matching import LabelledTable
-from anonspark.release.regions import Leaves, leaves_by_label
-from anonspark.release.sidecar_files.contents import write_sidecar_files
+from anonspark.sidecars.contents import write_sidecar_files
 from anonspark.staged.records import bytes_of
 from anonspark.verification.proof.weights import sum_weights
 

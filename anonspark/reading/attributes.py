@@ -19,9 +19,7 @@ from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import Table
 from anonspark.engine.values.column_plans import kind_of
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.reading.questions import Operator, Token, asking_error
-from anonspark.release.manifest import Manifest
-from anonspark.release.regions import (
+from anonspark.labels.regions import (
     CategoryRegion,
     Interval,
     Leaves,
@@ -35,7 +33,9 @@ from anonspark.release.regions import (
     read_label,
     read_moment,
 )
-from anonspark.release.typed_names import has_unknown_labels, raw_type_of
+from anonspark.labels.typed_names import has_unknown_labels, raw_type_of
+from anonspark.reading.questions import Operator, Token, asking_error
+from anonspark.release.manifest import Manifest
 
 OPTION = "--hierarchy {}"
 """The option for the file of an attribute on the command line."""

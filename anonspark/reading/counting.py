@@ -14,6 +14,7 @@ import numpy as np
 from anonspark.core.arrays import Figures, Flags, Integers
 from anonspark.engine.protocol import Table
 from anonspark.errors import ConfigurationError
+from anonspark.labels.regions import CategoryRegion
 from anonspark.reading.attributes import (
     CategorySet,
     ReadAttribute,
@@ -34,7 +35,6 @@ from anonspark.reading.questions import (
 )
 from anonspark.reading.questions import Any as AnyOf
 from anonspark.reading.shares import Regions, regions_of
-from anonspark.release.regions import CategoryRegion
 
 
 @dataclass(frozen=True)

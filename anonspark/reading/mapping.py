@@ -18,16 +18,16 @@ from anonspark.core.grids import day_text
 from anonspark.core.labels import MISSING, hierarchy_label, require_levels
 from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.reading.attributes import OPTION, GivenHierarchy, read_given
-from anonspark.release.manifest import Manifest, read_manifest
-from anonspark.release.metric_tables import read_metrics
-from anonspark.release.regions import (
+from anonspark.labels.regions import (
     OrderedRegion,
     PublishedAttribute,
     UnreadableLabelError,
     published_attributes,
     read_label,
 )
+from anonspark.reading.attributes import OPTION, GivenHierarchy, read_given
+from anonspark.release.manifest import Manifest, read_manifest
+from anonspark.release.metric_tables import read_metrics
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, EnvironmentProblem
 from anonspark.foreign_text import visible
+from anonspark.labels.regions import CategoryRegion, Interval, OrderedRegion, PublishedAttribute
+from anonspark.labels.typed_names import typed_names
 from anonspark.reading.attributes import (
     ARGUMENT,
     GivenHierarchy,
@@ -37,15 +39,13 @@ from anonspark.reading.frames import as_pandas
 from anonspark.reading.questions import Condition, Question, Token, asking_error, parse_question
 from anonspark.reading.shares import Regions, regions_of
 from anonspark.release.manifest import Manifest, read_manifest
-from anonspark.release.regions import CategoryRegion, Interval, OrderedRegion, PublishedAttribute
-from anonspark.release.typed_names import typed_names
 
 if TYPE_CHECKING:
     import pandas
     import polars
 
 
-# :mod:`anonspark.release.sidecar_files.views` makes the same columns in SQL.
+# :mod:`anonspark.sidecars.views` makes the same columns in SQL.
 
 
 def with_typed_columns(

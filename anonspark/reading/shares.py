@@ -18,6 +18,16 @@ import pyarrow as pa
 
 from anonspark.core.arrays import Figures, Flags, Integers
 from anonspark.core.uniform_mass import Runs, Spread, spread_out
+from anonspark.labels.axes import Axis
+from anonspark.labels.regions import (
+    CategoryRegion,
+    Interval,
+    OrderedRegion,
+    PublishedAttribute,
+    Region,
+    distinct_rows,
+    read_regions,
+)
 from anonspark.reading.attributes import (
     FIRST,
     FIRST_CODE,
@@ -30,16 +40,6 @@ from anonspark.reading.attributes import (
     cuts_of,
     may_have,
     whole_cut,
-)
-from anonspark.release.axes import Axis
-from anonspark.release.regions import (
-    CategoryRegion,
-    Interval,
-    OrderedRegion,
-    PublishedAttribute,
-    Region,
-    distinct_rows,
-    read_regions,
 )
 
 _CODE_DIGITS = 10

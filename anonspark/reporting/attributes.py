@@ -15,13 +15,13 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.grouping import Aggregate, aggregate
-from anonspark.release.manifest import Manifest
-from anonspark.release.regions import (
+from anonspark.labels.regions import (
     Leaves,
     PublishedAttribute,
     leaves_by_label,
     published_attributes,
 )
+from anonspark.release.manifest import Manifest
 from anonspark.reporting.bins import Scale
 from anonspark.staged.records import together
 

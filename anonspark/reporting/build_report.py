@@ -12,6 +12,7 @@ from anonspark.config.decision import Decision, read_decision
 from anonspark.engine.files import Files, PublishedFile, require_ours
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, GuaranteeError, PublishingError
+from anonspark.labels.regions import PublishedAttribute
 from anonspark.layers.publish.paths import require_target
 from anonspark.presentation.blocks import Section
 from anonspark.presentation.document import Glossary, Term, render
@@ -19,7 +20,6 @@ from anonspark.release.layout import REPORT, REPORT_KIND, looks_like_report
 from anonspark.release.manifest import MANIFEST, Manifest, manifest_text, read_manifest
 from anonspark.release.metric_tables import read_metrics
 from anonspark.release.originals import open_original
-from anonspark.release.regions import PublishedAttribute
 from anonspark.release.risk import attacks, risk_row
 from anonspark.release.signatures import SIGNATURE, key_name, sign
 from anonspark.reporting import proof_sections, risk_sections, value_sections

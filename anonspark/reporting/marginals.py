@@ -15,8 +15,8 @@ from anonspark.core.arrays import Figures
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.labels import KIND_WORDS
 from anonspark.core.uniform_mass import Runs, Spread, spread_out
-from anonspark.release.axes import Axis
-from anonspark.release.regions import (
+from anonspark.labels.axes import Axis
+from anonspark.labels.regions import (
     CategoryRegion,
     OrderedRegion,
     PublishedAttribute,

@@ -12,7 +12,7 @@ from anonspark.core.extensions import register_owner
 if TYPE_CHECKING:
     from anonspark.config.configuration import CodingReader
     from anonspark.pipeline.context import Register
-    from anonspark.release.sections import SectionOwner
+    from anonspark.release.manifest_form import SectionOwner
 
 
 def _coding() -> CodingReader:

@@ -14,7 +14,7 @@ from anonspark.core.arrays import Figures, Integers
 from anonspark.core.association import QUANTILES
 from anonspark.core.uniform_mass import Spread
 from anonspark.kernels.bin_shares import spread_over_bins
-from anonspark.release.axes import Axis
+from anonspark.labels.axes import Axis
 
 MOST_FREQUENT = 100
 """Texts that have a bin of their own."""

@@ -15,8 +15,8 @@ from anonspark.core.arrays import Figures, Integers
 from anonspark.core.queries import Domain
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
-from anonspark.release.axes import Axis
-from anonspark.release.regions import Leaves, PublishedAttribute
+from anonspark.labels.axes import Axis
+from anonspark.labels.regions import Leaves, PublishedAttribute
 from anonspark.staged.records import together
 from anonspark.utility.bins import Bins, frequent_of, quantile_places
 from anonspark.utility.learning import PART_BYTES, ReadRecords, Target, count_values

@@ -15,11 +15,11 @@ from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import Reading, require_read
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError
+from anonspark.labels.axes import Axis
+from anonspark.labels.regions import leaves_by_label, published_attributes
 from anonspark.progress import tell
-from anonspark.release.axes import Axis
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.originals import open_original, original_records
-from anonspark.release.regions import leaves_by_label, published_attributes
 from anonspark.utility.association import Association, measure_association
 from anonspark.utility.learning import LABEL, Target, describe_target
 from anonspark.utility.models import Learning, Tested

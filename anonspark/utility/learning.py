@@ -17,7 +17,7 @@ from anonspark.engine.raw_columns import Reading, is_text, type_name
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.value_texts import coded_values, read_values
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.release.raw_values import comparable, reading_of
+from anonspark.labels.raw_values import comparable, reading_of
 
 MOST_CLASSES = 100
 """Of a target."""

@@ -16,9 +16,9 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading, is_text
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
-from anonspark.release.axes import Axis
-from anonspark.release.raw_values import Scale, comparable, reading_of, scale_of
-from anonspark.release.regions import Leaves, PublishedAttribute
+from anonspark.labels.axes import Axis
+from anonspark.labels.raw_values import Scale, comparable, reading_of, scale_of
+from anonspark.labels.regions import Leaves, PublishedAttribute
 from anonspark.utility.bins import frequent_of
 from anonspark.utility.records import (
     as_comparable,

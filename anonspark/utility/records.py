@@ -13,8 +13,8 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
-from anonspark.release.axes import Axis
-from anonspark.release.raw_values import comparable, reading_of
+from anonspark.labels.axes import Axis
+from anonspark.labels.raw_values import comparable, reading_of
 from anonspark.utility.learning import LABEL, Target
 
 

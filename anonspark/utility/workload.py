@@ -19,7 +19,7 @@ from anonspark.core.queries import Queries, draw_queries
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
-from anonspark.release.axes import Axis
+from anonspark.labels.axes import Axis
 from anonspark.utility.models import Learning, Measure
 from anonspark.utility.records import (
     cells_of,

@@ -25,15 +25,15 @@ from data_sets import DATA_SETS, DataSet
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.pipeline.run import run
-from anonspark.profiling.counting import LARGEST_SET, measure_sets, weigh_columns
-from anonspark.release.manifest import read_manifest
-from anonspark.release.regions import (
+from anonspark.labels.regions import (
     CategoryRegion,
     PublishedAttribute,
     published_attributes,
     read_label,
 )
+from anonspark.pipeline.run import run
+from anonspark.profiling.counting import LARGEST_SET, measure_sets, weigh_columns
+from anonspark.release.manifest import read_manifest
 
 K = 10
 TARGETS = 500

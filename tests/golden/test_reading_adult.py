@@ -13,10 +13,10 @@ import anonspark
 from anonspark.config import load_configuration, parse_configuration
 from anonspark.core.queries import Queries, draw_queries
 from anonspark.engine.local.engine import LocalEngine
+from anonspark.labels.axes import Axis
 from anonspark.pipeline.run import run
 from anonspark.reading.counting import Count
 from anonspark.reading.published import PublishedRelease
-from anonspark.release.axes import Axis
 from anonspark.utility.evaluation import Evaluation, open_evaluation
 from anonspark.utility.workload import SANITY_BOUND, estimate_queries
 

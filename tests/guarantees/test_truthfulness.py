@@ -18,8 +18,8 @@ from helpers import attribute, command, configuration_file, local_table, write_t
 from references import slow_matching
 
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.release.region_matching import LabelledTable
-from anonspark.release.regions import PublishedAttribute
+from anonspark.labels.region_matching import LabelledTable
+from anonspark.labels.regions import PublishedAttribute
 from anonspark.verification.attacks import linkage as linkages
 from anonspark.verification.attacks import truthfulness
 from anonspark.verification.attacks.linkage import Linkage

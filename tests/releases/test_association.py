@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from anonspark.core.association import association_loss, removed_uncertainty
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import DataError
-from anonspark.release.regions import PublishedAttribute
+from anonspark.labels.regions import PublishedAttribute
 from anonspark.utility import association, class_counts, learning
 from anonspark.utility.association import Association
 from anonspark.utility.evaluation import open_evaluation

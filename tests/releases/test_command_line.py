@@ -29,8 +29,8 @@ from anonspark.cli.application import main
 from anonspark.demo.people import PEOPLE_SCHEMA, find_class, people_of
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import DataError, EnvironmentProblem
+from anonspark.labels.regions import PublishedAttribute, published_attributes
 from anonspark.release.manifest import read_manifest
-from anonspark.release.regions import PublishedAttribute, published_attributes
 
 ATTRIBUTES = {
     "age": "quasi_identifier",

@@ -29,10 +29,10 @@ from helpers import (
 from anonspark.config import load_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+from anonspark.labels import region_matching
+from anonspark.labels.region_matching import LabelledTable
+from anonspark.labels.regions import PublishedAttribute
 from anonspark.pipeline.run import run
-from anonspark.release import region_matching
-from anonspark.release.region_matching import LabelledTable
-from anonspark.release.regions import PublishedAttribute
 from anonspark.verification.attacks import presence
 from anonspark.verification.attacks.presence import Presence
 

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError, PublishingError
+from anonspark.labels.regions import published_attributes
 from anonspark.pipeline import run as running
 from anonspark.pipeline.plan import check_input
 from anonspark.pipeline.run import run
 from anonspark.release.manifest import read_manifest
-from anonspark.release.regions import published_attributes
 from anonspark.utility.evaluation import open_evaluation
 
 KINDS = {

@@ -28,8 +28,8 @@ from anonspark.demo.people import EDUCATION_ORDER
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.parquet_encoding import encode_table
 from anonspark.errors import DataError
+from anonspark.labels.regions import published_attributes
 from anonspark.release.manifest import Manifest, read_manifest
-from anonspark.release.regions import published_attributes
 from anonspark.reporting.build_report import _tells_regions, make_report
 from anonspark.reporting.figures import measure
 from anonspark.reporting.marginals import Marginal

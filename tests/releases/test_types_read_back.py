@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 import pytest
 from helpers import command, configuration_file, local_table, write_table
 
-from anonspark.release.region_matching import LabelledTable
-from anonspark.release.regions import PublishedAttribute
+from anonspark.labels.region_matching import LabelledTable
+from anonspark.labels.regions import PublishedAttribute
 from anonspark.verification.attacks.presence import count_regions
 
 ROWS = 180

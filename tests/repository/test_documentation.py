@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import doctest
 import re
 import runpy
 from collections.abc import Iterator
@@ -18,7 +17,6 @@ from markdown_it import MarkdownIt
 from places import REPOSITORY
 from typer.main import get_command
 
-from anonspark import errors
 from anonspark.comparison.grid import METRICS
 from anonspark.config import json_schema, load_configuration
 from anonspark.core.figures import TABLES
@@ -245,12 +243,6 @@ def test_exit_codes_are_documented(error: type[Exception]) -> None:
     code = error.exit_code  # type: ignore[attr-defined]
     assert f"| {code} |" in section(DOCS / "commands.md", "Exit codes")
     assert f"## Exit code {code}: " in (DOCS / "troubleshooting.md").read_text()
-
-
-def test_examples_of_errors() -> None:
-    result = doctest.testmod(errors)
-    assert result.attempted
-    assert not result.failed
 
 
 def test_names_of_the_terms_are_in_the_code() -> None:

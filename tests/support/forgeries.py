@@ -39,7 +39,7 @@ from anonspark.engine.parquet_encoding import encode_table
 from anonspark.engine.protocol import Engine
 from anonspark.errors import AnonsparkError
 from anonspark.release.manifest import Manifest, manifest_text
-from anonspark.release.sidecar_files.contents import sidecar_contents
+from anonspark.sidecars.contents import sidecar_contents
 from anonspark.verification.audit import audit_release
 from anonspark.verification.result import Verification
 from anonspark.verifier import VERIFIER, verifier_text

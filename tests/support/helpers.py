@@ -24,8 +24,8 @@ from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Table
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.table import SparkTable
+from anonspark.labels.regions import PublishedAttribute
 from anonspark.release.manifest import manifest_text
-from anonspark.release.regions import PublishedAttribute
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

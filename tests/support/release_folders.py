@@ -29,7 +29,7 @@ from anonspark.engine.parquet_encoding import encode_table
 from anonspark.engine.protocol import Engine
 from anonspark.pipeline.run import run
 from anonspark.release.manifest import Manifest, manifest_text
-from anonspark.release.sidecar_files.contents import sidecar_contents
+from anonspark.sidecars.contents import sidecar_contents
 from anonspark.verification.audit import audit_release
 
 _SHOWN: set[str] = set()

@@ -24,6 +24,8 @@ from anonspark.core.figure_text import rounded_share, share_of_records
 from anonspark.core.labels import _date_label
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import AnonsparkError
+from anonspark.labels.class_bounds import Bounds, BoundsReader
+from anonspark.labels.regions import read_regions
 from anonspark.layers.evaluate.gates import Drift, GateResult
 from anonspark.layers.evaluate.small_counts import is_few, told_counts, told_missing
 from anonspark.layers.generalize.classes import _level
@@ -39,8 +41,6 @@ from anonspark.presentation.release import _records
 from anonspark.profiling import draft
 from anonspark.profiling.counting import _measured, _Totals
 from anonspark.profiling.draft import Answers
-from anonspark.release.class_bounds import Bounds, BoundsReader
-from anonspark.release.regions import read_regions
 from anonspark.reporting.bins import Bins, merge_bins
 from anonspark.reporting.evidence import Disclosure
 from anonspark.reporting.marginals import OrderedLabels, numbers_axis, ordered_marginal, plan_groups

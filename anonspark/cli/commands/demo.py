@@ -36,9 +36,9 @@ def demo(
         import pyarrow.parquet as pq
 
         from anonspark.demo.people import find_class, prepare_demo
+        from anonspark.labels.regions import published_attributes
         from anonspark.pipeline.run import run as run_pipeline
         from anonspark.release.manifest import read_manifest
-        from anonspark.release.regions import published_attributes
 
         path, configuration = prepare_demo(out, rows)
         release = run_pipeline(

@@ -30,10 +30,10 @@ from anonspark.redaction import Redacted
 from anonspark.release.derived_figures import Row, privacy_rows
 from anonspark.release.derived_manifest import sections_of_summary
 from anonspark.release.manifest import NOT_PROTECTED, listing, versions, write_manifest
-from anonspark.release.sidecar_files.contents import write_sidecar_files
 from anonspark.release.signatures import key_name
 from anonspark.sharing.holders.parts import Form, Part, form_of, read_parts, require_same_types
 from anonspark.sharing.holders.writing import Extent, write_union
+from anonspark.sidecars.contents import write_sidecar_files
 from anonspark.verification.audit import audit_opened, audit_table
 from anonspark.verification.claims.claim import claim_of_description
 from anonspark.verification.opening import OpenedRelease, open_release

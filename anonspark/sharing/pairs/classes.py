@@ -20,15 +20,15 @@ from anonspark.engine.raw_columns import is_text, type_name
 from anonspark.errors import DataError
 from anonspark.kernels.region_pairs import match_payloads
 from anonspark.kernels.region_search import build_region_tree
-from anonspark.release.raw_records import Places, places_of_code
-from anonspark.release.region_axes import Runs, sets_of_codes
-from anonspark.release.region_matching import (
+from anonspark.labels.raw_records import Places, places_of_code
+from anonspark.labels.region_axes import Runs, sets_of_codes
+from anonspark.labels.region_matching import (
     class_columns,
     class_keys,
     code_regions,
     collect_classes,
 )
-from anonspark.release.regions import (
+from anonspark.labels.regions import (
     CategoryRegion,
     Interval,
     Leaves,
@@ -81,7 +81,7 @@ class Cells:
     Parameters
     ----------
     classes : pyarrow.Table
-        See :func:`~anonspark.release.region_matching.collect_classes`.
+        See :func:`~anonspark.labels.region_matching.collect_classes`.
     starts : int64 ndarray of shape (classes + 1,)
         Where the cells of each class begin.
     payloads : int64 ndarray of shape (cells,)
@@ -323,7 +323,7 @@ def compatible_pairs(
         Both.
     cells : TwoReleases
     hierarchies : sequence of (mapping of str to (mapping of str to collection of str))
-        Of both, see :func:`~anonspark.release.regions.read_label`.
+        Of both, see :func:`~anonspark.labels.regions.read_label`.
 
     Raises
     ------

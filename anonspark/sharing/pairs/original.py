@@ -16,10 +16,10 @@ from anonspark.engine.raw_columns import is_text
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
 from anonspark.kernels.region_pairs import sum_candidates
-from anonspark.release.inference import infer_attributes
-from anonspark.release.raw_records import PreparedTable, prepare_table, require_all_read
-from anonspark.release.region_matching import Codes, RegionSearch, build_search
-from anonspark.release.regions import (
+from anonspark.labels.inference import infer_attributes
+from anonspark.labels.raw_records import PreparedTable, prepare_table, require_all_read
+from anonspark.labels.region_matching import Codes, RegionSearch, build_search
+from anonspark.labels.regions import (
     Leaves,
     PublishedAttribute,
     UnreadableLabelError,

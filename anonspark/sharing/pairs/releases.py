@@ -11,11 +11,11 @@ from anonspark.config import Configuration
 from anonspark.core.labels import Kind
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+from anonspark.labels.regions import published_attributes
 from anonspark.progress import tell
 from anonspark.redaction import Redacted, redact
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.originals import open_by_suffix, open_original
-from anonspark.release.regions import published_attributes
 from anonspark.sharing.pairs.classes import ReadRelease, compatible_pairs, read_cells
 from anonspark.sharing.pairs.figures import (
     Diversity,

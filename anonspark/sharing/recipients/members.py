@@ -14,12 +14,12 @@ from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError, GuaranteeError, PublishingError
+from anonspark.labels.region_matching import LabelledTable
+from anonspark.labels.regions import leaves_by_label
 from anonspark.layers.publish.staging import find_stagings, remove_staging
 from anonspark.pipeline.rounds import StagedRounds
 from anonspark.pipeline.run import StagedRelease
 from anonspark.release.manifest import MANIFEST, read_manifest
-from anonspark.release.region_matching import LabelledTable
-from anonspark.release.regions import leaves_by_label
 from anonspark.sharing.ledger.chain import Key, read_key
 from anonspark.sharing.ledger.events import FAILED, PUBLISHED, LedgerRelease
 from anonspark.sharing.ledger.joint_classes import (

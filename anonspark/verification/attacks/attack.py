@@ -11,13 +11,13 @@ import numpy as np
 from anonspark.core.figure_text import rounded_share
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_hashable
+from anonspark.labels.class_bounds import is_alike
+from anonspark.labels.inference import infer_attributes
+from anonspark.labels.region_matching import LabelledTable, TooManyClassesError
+from anonspark.labels.regions import PublishedAttribute, leaves_by_label
 from anonspark.progress import tell
-from anonspark.release.class_bounds import is_alike
 from anonspark.release.derived_figures import risk_rows
-from anonspark.release.inference import infer_attributes
 from anonspark.release.originals import records_to_match
-from anonspark.release.region_matching import LabelledTable, TooManyClassesError
-from anonspark.release.regions import PublishedAttribute, leaves_by_label
 from anonspark.verification.attacks.ends import Ends, classes_of_proven, measure_ends
 from anonspark.verification.attacks.linkage import Linkage, measure_linkage
 from anonspark.verification.attacks.loss import Loss, measure_loss

@@ -12,9 +12,9 @@ import pyarrow as pa
 from anonspark.core.arrays import Integers
 from anonspark.core.grids import gap
 from anonspark.engine.protocol import Table
-from anonspark.release.raw_records import PreparedTable
-from anonspark.release.region_matching import LabelledTable, build_search, class_columns
-from anonspark.release.regions import (
+from anonspark.labels.raw_records import PreparedTable
+from anonspark.labels.region_matching import LabelledTable, build_search, class_columns
+from anonspark.labels.regions import (
     Interval,
     Number,
     OrderedRegion,

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from anonspark.core.arrays import Integers
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
-from anonspark.release.raw_records import require_all_read
-from anonspark.release.region_matching import LabelledTable, RegionSearch
+from anonspark.labels.raw_records import require_all_read
+from anonspark.labels.region_matching import LabelledTable, RegionSearch
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_time, time_numbers
-from anonspark.release.region_matching import LabelledTable, class_columns
-from anonspark.release.regions import Number, OrderedRegion, read_regions
+from anonspark.labels.region_matching import LabelledTable, class_columns
+from anonspark.labels.regions import Number, OrderedRegion, read_regions
 from anonspark.verification.proof.classes import PublishedClasses
 
 

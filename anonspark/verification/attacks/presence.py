@@ -22,10 +22,10 @@ from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
+from anonspark.labels.raw_records import PreparedTable, require_all_read
+from anonspark.labels.region_matching import LabelledTable, RegionSearch
+from anonspark.labels.regions import PublishedAttribute
 from anonspark.release.originals import open_named
-from anonspark.release.raw_records import PreparedTable, require_all_read
-from anonspark.release.region_matching import LabelledTable, RegionSearch
-from anonspark.release.regions import PublishedAttribute
 
 _SUBJECT = "population"
 

@@ -30,9 +30,9 @@ from anonspark.engine.raw_columns import is_readable, type_name
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.grouping import find_groups
 from anonspark.errors import DataError
-from anonspark.release.raw_records import require_all_read
-from anonspark.release.region_matching import Codes, LabelledTable, RegionSearch, class_keys
-from anonspark.release.regions import PublishedAttribute
+from anonspark.labels.raw_records import require_all_read
+from anonspark.labels.region_matching import Codes, LabelledTable, RegionSearch, class_keys
+from anonspark.labels.regions import PublishedAttribute
 
 _SUBJECT = "original"
 

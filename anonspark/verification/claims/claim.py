@@ -20,9 +20,9 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import Engine
 from anonspark.errors import DataError, GuaranteeError, raise_if_limit_reached
+from anonspark.labels.regions import PublishedAttribute, published_attributes
 from anonspark.release.layout import LEFT_OUT
 from anonspark.release.manifest import MANIFEST, Manifest
-from anonspark.release.regions import PublishedAttribute, published_attributes
 from anonspark.release.risk import Floats, Sizes
 from anonspark.verification.claims.left_out import NOTHING_LEFT_OUT, LeftOut, read_left_out
 from anonspark.verification.proof.criteria import MeasuredCriterion, satisfies

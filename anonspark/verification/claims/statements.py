@@ -39,18 +39,18 @@ from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, raise_if_limit_reached
-from anonspark.release.class_bounds import (
+from anonspark.labels.class_bounds import (
     BoundsReader,
     hierarchy_labels,
     is_alike,
     type_of_name,
 )
+from anonspark.labels.regions import leaves_by_label, published_attributes
 from anonspark.release.derived_figures import Totals, privacy_rows, risk_rows
 from anonspark.release.derived_manifest import columns_section, sections_of_summary
 from anonspark.release.layout import COMPANIONS, LEFT_OUT, OF_UNIONS, REPORT
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.metric_tables import read_parts
-from anonspark.release.regions import leaves_by_label, published_attributes
 from anonspark.release.risk import Floats, Sizes
 from anonspark.verification.attacks.presence import Presence
 from anonspark.verification.claims.left_out import count_texts

@@ -21,7 +21,7 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import flags
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.hashing import content_hash
-from anonspark.release.class_bounds import BoundsReader, is_alike
+from anonspark.labels.class_bounds import BoundsReader, is_alike
 
 HALVES = ("bounds_high", "bounds_low")
 """Columns of both halves of a number of 64 bits, whose sums fit."""

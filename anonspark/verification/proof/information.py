@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from anonspark.engine.protocol import Table
-from anonspark.release.region_matching import LabelledTable
+from anonspark.labels.region_matching import LabelledTable
 from anonspark.verification.attacks.presence import RegionCounts, count_regions
 from anonspark.verification.proof.unit_criteria import count_sizes
 

@@ -30,11 +30,11 @@ from anonspark.engine.protocol import Engine
 from anonspark.engine.raw_columns import flags
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, GuaranteeError, raise_if_limit_reached
+from anonspark.labels.regions import published_attributes
 from anonspark.release.copies import COPIES, copy_path, csv_copy
 from anonspark.release.layout import COMPANIONS, foreign_entries, named, unknown_files
 from anonspark.release.manifest import MANIFEST, Manifest
-from anonspark.release.regions import published_attributes
-from anonspark.release.sidecar_files.contents import sidecar_contents
+from anonspark.sidecars.contents import sidecar_contents
 
 # A task holds a file as a whole; larger ones are read by the driver, piece by piece.
 _LARGEST_IN_TASK = 256 * 2**20

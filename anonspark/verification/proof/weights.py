@@ -15,7 +15,7 @@ from anonspark.engine.raw_columns import Reading, type_name
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.value_texts import read_values
 from anonspark.errors import DataError
-from anonspark.release.raw_values import reading_of
+from anonspark.labels.raw_values import reading_of
 from anonspark.release.risk import Floats, Sizes
 
 _KEY = "evaluate.risk.weights"

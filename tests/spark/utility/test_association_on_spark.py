@@ -13,8 +13,8 @@ from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Engine
 from anonspark.engine.spark.engine import SparkEngine
+from anonspark.labels.regions import PublishedAttribute
 from anonspark.pipeline.run import run
-from anonspark.release.regions import PublishedAttribute
 from anonspark.utility.class_counts import count_classes
 from anonspark.utility.evaluation import open_evaluation
 from anonspark.utility.learned_hierarchies import arrange

@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 
 from anonspark.engine.spark import learning
 from anonspark.engine.spark.engine import SparkEngine
-from anonspark.release.regions import PublishedAttribute
+from anonspark.labels.regions import PublishedAttribute
 from anonspark.utility import original as describing
 from anonspark.utility.evaluation import open_evaluation
 from anonspark.utility.models import compare_predictions, count_predictions

@@ -16,7 +16,7 @@ from anonspark.kernels.region_search import (
     match_groups,
     sum_shares,
 )
-from anonspark.release.region_matching import code_regions
+from anonspark.labels.region_matching import code_regions
 
 # Of each region, of each dimension: the codes that it holds, as runs.
 Runs = list[tuple[int, int]]

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from proofs import verification
 
 from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.labels.axes import Axis
+from anonspark.labels.regions import PublishedAttribute, leaves_by_label, read_regions
 from anonspark.presentation.blocks import Code, Table
-from anonspark.release.axes import Axis
 from anonspark.release.manifest import Manifest
-from anonspark.release.regions import PublishedAttribute, leaves_by_label, read_regions
 from anonspark.reporting import (
     marginals as marginals_module,
 )

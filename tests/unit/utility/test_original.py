@@ -14,7 +14,7 @@ from toy_engine import ToyEngine
 
 from anonspark.core.model_scores import STEPS, area_under_curve
 from anonspark.core.queries import draw_queries
-from anonspark.release.regions import PublishedAttribute
+from anonspark.labels.regions import PublishedAttribute
 from anonspark.utility import original as describing
 from anonspark.utility.models import compare_predictions, count_predictions
 from anonspark.utility.original import describe_original

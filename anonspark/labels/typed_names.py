@@ -7,9 +7,9 @@ from typing import Literal
 
 import pyarrow as pa
 
-from anonspark.release.class_bounds import type_of_name
+from anonspark.labels.class_bounds import type_of_name
+from anonspark.labels.regions import PublishedAttribute
 from anonspark.release.manifest import Manifest
-from anonspark.release.regions import PublishedAttribute
 
 Typed = Literal["min", "max", "max_included", "mid", "missing", "set"]
 

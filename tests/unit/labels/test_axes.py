@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from anonspark.core.queries import Domain
 from anonspark.errors import DataError
-from anonspark.release import axes
-from anonspark.release.axes import Axis, plain_intervals
-from anonspark.release.regions import PublishedAttribute
+from anonspark.labels import axes
+from anonspark.labels.axes import Axis, plain_intervals
+from anonspark.labels.regions import PublishedAttribute
 
 DAY = date(2020, 1, 1).toordinal() - date(1970, 1, 1).toordinal()
 

@@ -1,7 +1,7 @@
 """Attributes as axes: values are positions on it, published regions are runs of it.
 
 This is how much of a region lies where. Whether a value lies in one is exact, see
-:mod:`anonspark.release.region_axes`. Both read labels by :mod:`anonspark.release.regions`.
+:mod:`anonspark.labels.region_axes`. Both read labels by :mod:`anonspark.labels.regions`.
 
 Numbers, days and microseconds are their own positions. A text is its place among some texts, in
 their order (codes that a rule masks: in the order in which a mask covers neighbours). A label reads
@@ -27,8 +27,8 @@ from anonspark.core.queries import Domain
 from anonspark.core.uniform_mass import Runs, Spread, joined_runs, one_run_each, spread_out
 from anonspark.engine.raw_columns import is_text
 from anonspark.kernels.label_reading import read_plain_labels
-from anonspark.release.raw_values import Scale, comparable, scale_of
-from anonspark.release.regions import (
+from anonspark.labels.raw_values import Scale, comparable, scale_of
+from anonspark.labels.regions import (
     CategoryRegion,
     CodeOrder,
     Interval,
@@ -154,7 +154,7 @@ class Axis:
         Parameters
         ----------
         values : pyarrow.Array
-            As they were read, see :func:`~anonspark.release.raw_values.reading_of`.
+            As they were read, see :func:`~anonspark.labels.raw_values.reading_of`.
 
         Returns
         -------
@@ -322,7 +322,7 @@ def _code_order(published: PublishedAttribute, texts: Iterable[str]) -> CodeOrde
     return CodeOrder(texts, by_length=published.rule == "prefix")
 
 
-# A part of what anonspark.release.regions reads: of other labels it is to be asked.
+# A part of what anonspark.labels.regions reads: of other labels it is to be asked.
 _NUMBER = r"-?\d{1,15}(?:\.\d{1,15})?"
 _DAY = r"\d{4}-\d{2}-\d{2}"
 
@@ -353,7 +353,7 @@ def plain_intervals(labels: pa.Array, published: PublishedAttribute) -> tuple[Fi
     -------
     low, high : float64 ndarray of shape (labels,)
         Ends, both included. Days since 1970 of dates. NaN where a label is another one, which is
-        to be read by :func:`anonspark.release.regions.read_regions`.
+        to be read by :func:`anonspark.labels.regions.read_regions`.
     """
     low, high = np.full(len(labels), np.nan), np.full(len(labels), np.nan)
     # Numbers of 32 bits are rounded to these.

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from cases import cases
 
-from anonspark.release.class_bounds import BoundsReader, is_alike, type_of_name
+from anonspark.labels.class_bounds import BoundsReader, is_alike, type_of_name
+from anonspark.labels.regions import PublishedAttribute
 from anonspark.release.copies import csv_copy
-from anonspark.release.regions import PublishedAttribute
 
 
 def reader(

@@ -29,10 +29,9 @@ from anonspark.core.labels import (
     value_labels,
 )
 from anonspark.errors import AnonsparkError, ConfigurationError, DataError
-from anonspark.release.manifest import Manifest
-from anonspark.release.raw_records import PreparedTable
-from anonspark.release.region_matching import build_search
-from anonspark.release.regions import (
+from anonspark.labels.raw_records import PreparedTable
+from anonspark.labels.region_matching import build_search
+from anonspark.labels.regions import (
     CategoryRegion,
     Interval,
     OrderedRegion,
@@ -44,6 +43,7 @@ from anonspark.release.regions import (
     read_label,
     read_regions,
 )
+from anonspark.release.manifest import Manifest
 
 ODD = st.sampled_from('aé"\\{}[],* \t\n-/0')
 TEXTS = st.one_of(

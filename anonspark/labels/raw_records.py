@@ -12,8 +12,8 @@ from anonspark.core.hierarchies.files import BLANKS
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading, is_number, is_readable, type_name
 from anonspark.errors import DataError
-from anonspark.release.class_bounds import type_of_name
-from anonspark.release.regions import Leaves, PublishedAttribute
+from anonspark.labels.class_bounds import type_of_name
+from anonspark.labels.regions import Leaves, PublishedAttribute
 
 Places = int | Literal["integer", "float", "code", "beginning"]
 """The values as which an ordered attribute is compared, see :class:`PreparedTable`."""
@@ -60,7 +60,7 @@ def prepare_table(
     attributes : sequence of PublishedAttribute
     hierarchies : mapping of str to (mapping of str to collection of str)
         Those that the release was generalized by, see
-        :func:`~anonspark.release.regions.read_label`.
+        :func:`~anonspark.labels.regions.read_label`.
     missing_markers : iterable of str
         Texts that mean missing.
     subject : str

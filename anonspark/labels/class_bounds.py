@@ -26,7 +26,7 @@ from anonspark.core.labels import (
     value_labels,
 )
 from anonspark.engine.raw_columns import flags
-from anonspark.release.regions import (
+from anonspark.labels.regions import (
     PublishedAttribute,
     UnreadableLabelError,
     encoded_column,

@@ -16,7 +16,7 @@ from anonspark.engine.raw_columns import (
     is_time,
     time_numbers,
 )
-from anonspark.release.regions import PublishedAttribute
+from anonspark.labels.regions import PublishedAttribute
 
 
 def comparable(values: pa.Array) -> pa.Array:

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anonspark.labels.axes import Axis
+from anonspark.labels.region_axes import sets_of_codes
+from anonspark.labels.regions import Leaves, PublishedAttribute, read_regions
 from anonspark.reading.attributes import FIRST, CategorySet, OrderedSet, ReadAttribute
 from anonspark.reading.shares import regions_of
-from anonspark.release.axes import Axis
-from anonspark.release.region_axes import sets_of_codes
-from anonspark.release.regions import Leaves, PublishedAttribute, read_regions
 from anonspark.reporting.bins import Bins
 from anonspark.reporting.marginals import (
     GroupAxis,

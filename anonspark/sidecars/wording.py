@@ -10,9 +10,9 @@ import pyarrow as pa
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.grids import grid_text
 from anonspark.foreign_text import code_span
+from anonspark.labels.regions import PublishedAttribute, published_attributes
+from anonspark.labels.typed_names import has_unknown_labels
 from anonspark.release.manifest import Manifest
-from anonspark.release.regions import PublishedAttribute, published_attributes
-from anonspark.release.typed_names import has_unknown_labels
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from anonspark.engine.raw_columns import is_text
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.column_plans import kind_of
 from anonspark.errors import DataError
-from anonspark.release.regions import PublishedAttribute
+from anonspark.labels.regions import PublishedAttribute
 
 _MASKED = r"^[^*]+\*+$"
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from anonspark.core.labels import open_marks
+from anonspark.labels.regions import PublishedAttribute, published_attributes
+from anonspark.labels.typed_names import Typed, has_unknown_labels, raw_type_of, typed_names
 from anonspark.release.manifest import Manifest
-from anonspark.release.regions import PublishedAttribute, published_attributes
-from anonspark.release.sidecar_files import duckdb
-from anonspark.release.typed_names import Typed, has_unknown_labels, raw_type_of, typed_names
+from anonspark.sidecars import duckdb
 
 VIEW = "records"
 

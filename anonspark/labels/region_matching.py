@@ -23,9 +23,9 @@ from anonspark.kernels.region_search import (
     match_groups,
     sum_shares,
 )
-from anonspark.release.raw_records import PreparedTable, prepare_table
-from anonspark.release.region_axes import CategoryAxis, OrderedAxis, Runs, sets_of_codes
-from anonspark.release.regions import Leaves, PublishedAttribute, read_regions, require_readable
+from anonspark.labels.raw_records import PreparedTable, prepare_table
+from anonspark.labels.region_axes import CategoryAxis, OrderedAxis, Runs, sets_of_codes
+from anonspark.labels.regions import Leaves, PublishedAttribute, read_regions, require_readable
 
 Codes = npt.NDArray[np.int32]
 
@@ -252,7 +252,7 @@ class LabelledTable:
     ----------
     data : Table
     attributes : sequence of PublishedAttribute
-        Quasi-identifiers, see :func:`~anonspark.release.regions.published_attributes`.
+        Quasi-identifiers, see :func:`~anonspark.labels.regions.published_attributes`.
     leaves : mapping of str to (mapping of str to collection of str)
         Of an attribute that was generalized by the hierarchy of a file: the values, as text, that
         each label stands for. Labels of rules speak for themselves.
@@ -281,7 +281,7 @@ class LabelledTable:
     ) -> PreparedTable:
         """Bring raw records into types that compare with the labels.
 
-        Parameters and errors: :func:`~anonspark.release.raw_records.prepare_table`.
+        Parameters and errors: :func:`~anonspark.labels.raw_records.prepare_table`.
 
         Raises
         ------

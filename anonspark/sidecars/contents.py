@@ -14,13 +14,13 @@ from jinja2 import Environment, StrictUndefined, Template
 from anonspark.core.model_scores import columns_text
 from anonspark.engine.files import Files, PublishedFile
 from anonspark.foreign_text import code_span
+from anonspark.labels.regions import PublishedAttribute, published_attributes
+from anonspark.labels.typed_names import has_unknown_labels, raw_type_of, typed_names
 from anonspark.release.copies import COPIES
 from anonspark.release.manifest import NOT_PROTECTED, Manifest
-from anonspark.release.regions import PublishedAttribute, published_attributes
-from anonspark.release.sidecar_files.duckdb import quoted
-from anonspark.release.sidecar_files.views import VIEW, view_text
-from anonspark.release.sidecar_files.wording import about_columns, promises, title_of, type_of
-from anonspark.release.typed_names import has_unknown_labels, raw_type_of, typed_names
+from anonspark.sidecars.duckdb import quoted
+from anonspark.sidecars.views import VIEW, view_text
+from anonspark.sidecars.wording import about_columns, promises, title_of, type_of
 from anonspark.verifier import VERIFIER, verifier_text
 
 _LEVELLED = ("full-domain", "rho-gain")
@@ -85,7 +85,7 @@ def _template() -> Template:
     environment = Environment(  # noqa: S701 - Markdown, whose values are quoted where they come from
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
-    source = resources.files("anonspark.release.sidecar_files").joinpath("readme.md.j2")
+    source = resources.files("anonspark.sidecars").joinpath("readme.md.j2")
     return environment.from_string(source.read_text(encoding="utf-8"))
 
 

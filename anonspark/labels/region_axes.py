@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from anonspark.core.arrays import Integers
 from anonspark.core.hierarchies.files import BLANKS
 from anonspark.core.uniform_mass import joined_runs
-from anonspark.release.raw_records import DECIMAL_DIGITS, Places
-from anonspark.release.regions import CategoryRegion, Interval, Leaves, Number, OrderedRegion
+from anonspark.labels.raw_records import DECIMAL_DIGITS, Places
+from anonspark.labels.regions import CategoryRegion, Interval, Leaves, Number, OrderedRegion
 
 _INT64 = np.iinfo(np.int64)
 

@@ -1,1 +1,0 @@
-"""Write the files for recipients of a release: explanation, description, types."""

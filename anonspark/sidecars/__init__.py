@@ -1,0 +1,1 @@
+"""Write the files for recipients next to the data: explanation, description, types."""
