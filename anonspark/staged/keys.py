@@ -101,7 +101,7 @@ def key_width(d: int, criteria: Criteria) -> int:
 
 
 def positions_of(codes: Integers, quasi_identifiers: Sequence[QuasiIdentifier]) -> Figures:
-    """Return where records lie on the real line, float64 (n, d), neither normalized nor weighted."""
+    """Return where records lie on the real line, float64 (n, d), not normalized or weighted."""
     positions = np.empty((len(codes), len(quasi_identifiers)), np.float64)
     for index, quasi_identifier in enumerate(quasi_identifiers):
         positions[:, index] = quasi_identifier.positions(codes[:, index])
