@@ -209,7 +209,7 @@ class LocalInput(RecordInput):
         return self.table.engine
 
     @property
-    def given(self) -> pa.Schema:
+    def input_schema(self) -> pa.Schema:
         """Return the schema of the records."""
         return self.table.schema
 
