@@ -109,7 +109,7 @@ def plan_column(
         declared = "text"
     read_as = None
     becomes_day = (kind, declared) == ("timestamp", "date")
-    if declared in _READ_AS and (has_texts or becomes_day):
+    if declared is not None and declared in _READ_AS and (has_texts or becomes_day):
         read_as, kind = _READ_AS[declared]
     in_text = None
     if has_hierarchy:

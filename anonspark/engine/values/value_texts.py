@@ -514,7 +514,7 @@ def hashed_as(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, pa.Array
     floats = pa.types.is_floating(data_type) and pa.types.is_floating(target)
     if not (is_text(data_type) or is_text(target) or floats):
         back = convert(converted, data_type)
-        is_same = pc.fill_null(pc.equal(back, column), False)
+        same = pc.fill_null(pc.equal(back, column), False)
         both_null = pc.and_(pc.is_null(back), pc.is_null(column))
-        changed = pc.or_(changed, pc.invert(pc.or_(is_same, both_null)))
+        changed = pc.or_(changed, pc.invert(pc.or_(same, both_null)))
     return converted, changed
