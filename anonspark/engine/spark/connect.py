@@ -72,10 +72,10 @@ def folder_names(table: DataFrame, paths: Sequence[str], options: Mapping[str, s
     """
     listed = listed_files(MountedFiles(table.sparkSession), paths)
     names = next((list(file.folders) for file in listed if file.folders and file.bytes), [])
-    odd = sorted(name for name in options if name.lower() in _OF_FOLDERS)
-    if names and odd:
+    deciding = sorted(name for name in options if name.lower() in _OF_FOLDERS)
+    if names and deciding:
         raise ConfigurationError(
-            f"input.options.{odd[0]}: found it with folders like column=value, of which Spark "
+            f"input.options.{deciding[0]}: found it with folders like column=value, of which Spark "
             "Connect does not report which are columns. Remove it, or use spark-submit"
         )
     return names

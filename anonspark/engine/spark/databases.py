@@ -52,8 +52,8 @@ def open_database_table(
             "one connection, or export the table to Parquet first"
         )
     # PostgreSQL's dialect needs the option in small letters: else it begins no transaction.
-    others = {name: value for name, value in options.items() if name.lower() != "fetchsize"}
+    other_options = {name: value for name, value in options.items() if name.lower() != "fetchsize"}
     fetched = values.get("fetchsize", "0")
     chosen = _FETCHED_AT_ONCE if not fetched.strip("0 ") else fetched
-    reader = spark.read.format(_FORMAT).options(**others).options(url=url, fetchsize=chosen)
+    reader = spark.read.format(_FORMAT).options(**other_options).options(url=url, fetchsize=chosen)
     return reader.load()

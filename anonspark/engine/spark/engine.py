@@ -162,9 +162,9 @@ class SparkEngine:
                 f"output.format: this Spark has no data source {data_format!r}. Expected parquet, "
                 "orc or the name of one whose package Spark was started with"
             ) from error
-        if odd := find_unknown_settings(self.session):
+        if keys := find_unknown_settings(self.session):
             raise ConfigurationError(
-                f"Spark's settings {', '.join(odd)}: releases are encoded without bloom filters, "
+                f"Spark's settings {', '.join(keys)}: releases are encoded without bloom filters, "
                 "encryption and pages of the second version, by the codecs none, snappy, gzip, "
                 "lz4_raw and zstd. Unset them, or choose another codec (metrics are always Parquet)"
             )

@@ -172,8 +172,8 @@ _PYTHON_TYPE = re.compile(
 
 def condition_of(error: PySparkException) -> str | None:
     """Return the name of an error's condition, which holds no data, in any version of Spark."""
-    named = getattr(error, "getCondition", None) or error.getErrorClass
-    condition: str | None = named()
+    get_condition = getattr(error, "getCondition", None) or error.getErrorClass
+    condition: str | None = get_condition()
     return condition
 
 
@@ -302,8 +302,8 @@ def reading_input(paths: tuple[str, ...], key: str = "input.path: ") -> Iterator
             if (reported := _OURS.search(text)) is not None:
                 raise DataError(reported[1]) from error
             if _UNREADABLE.search(text) or _CORRUPT.search(text):
-                named = _NAMED.search(text)
-                file = named and unquote(named[1] or named[2]).replace("file:///", "file:/")
+                match = _NAMED.search(text)
+                file = match and unquote(match[1] or match[2]).replace("file:///", "file:/")
                 raise unreadable(where, file) from error
             if environment_problem(error) is None and (kind := _kind_of_input_failure(error)):
                 raise DataError(

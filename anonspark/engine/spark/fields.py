@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -60,9 +61,7 @@ def _of_structs_alone(data_type: st.DataType) -> st.DataType:
 
 def _field(column: Column, path: Sequence[str]) -> Column:
     """Return a field of a struct at a path."""
-    for name in path:
-        column = column.getField(name)
-    return column
+    return reduce(Column.getField, path, column)
 
 
 def with_lacking(

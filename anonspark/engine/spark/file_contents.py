@@ -173,8 +173,8 @@ def find_reason_for_rows(
     """
     if not isinstance(files, ParquetFooters):
         return "a table of another kind than Parquet files"
-    if odd := sorted(name for name in options if name.lower() not in _HARMLESS):
-        return f"input.options.{odd[0]}"
+    if unknown := sorted(name for name in options if name.lower() not in _HARMLESS):
+        return f"input.options.{unknown[0]}"
     if files.old_calendar and any(pa.types.is_temporal(column.type) for column in columns):
         return "days or times that may be those of an old calendar"
     if (reason := find_odd_setting(session)) or (
@@ -197,8 +197,8 @@ def find_odd_setting(session: SparkSession) -> str | None:
     """Return a setting, beyond ours, that decides how Spark reads Parquet files, or None."""
     if keys := parquet_settings(session):
         return keys[0]
-    most = "spark.sql.sources.binaryFile.maxLength"
-    return most if int(session.conf.get(most, None) or LARGEST_FILE) < LARGEST_FILE else None
+    key = "spark.sql.sources.binaryFile.maxLength"
+    return key if int(session.conf.get(key, None) or LARGEST_FILE) < LARGEST_FILE else None
 
 
 def find_odd_size(

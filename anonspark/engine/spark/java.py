@@ -101,7 +101,7 @@ def supported_java(spark_version: str) -> tuple[tuple[int, ...], str]:
     """
     match = re.match(r"(\d+)\.(\d+)", spark_version)
     release = (int(match[1]), int(match[2])) if match else (0, 0)
-    return next((versions, words) for least, versions, words in _SUPPORTED if release >= least)
+    return next((versions, words) for first, versions, words in _SUPPORTED if release >= first)
 
 
 def find_java() -> JavaRuntime:

@@ -70,11 +70,11 @@ def train(examples: DataFrame, classes: int, records: int) -> dict[str, SparkMod
     # In memory, or on the workers' disks: learners read the data often.
     training.persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        (least, most) = training.agg(sf.min("label"), sf.max("label")).collect()[0]
-        if least is None:
+        (low, high) = training.agg(sf.min("label"), sf.max("label")).collect()[0]
+        if low is None:
             return {}
         return {
-            name: SparkModel(None if least == most else _fit(learner, training), least, classes)
+            name: SparkModel(None if low == high else _fit(learner, training), low, classes)
             for name, learner in _learners(classes)
         }
     finally:

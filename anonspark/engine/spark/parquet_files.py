@@ -103,12 +103,12 @@ def take_over_files(
     """
     reader = files.spark.read.schema("value string").option("lineSep", MAGIC.decode())
     rows = reader.text(f"{literal(path)}/{KIND}={_DESCRIPTION}").collect()
-    described = {about["part"]: about for about in (json.loads(row.value) for row in rows)}
+    reports = {report["part"]: report for report in (json.loads(row.value) for row in rows)}
     content = f"{path}/{KIND}={_CONTENT}"
     # Spark's names: part-00000-...
     sizes = {int(name.split("-")[1]): (name, size) for name, size in files.files_below(content)}
-    if len(described) != len(rows) or {part: size for part, (_, size) in sizes.items()} != {
-        part: about["bytes"] for part, about in described.items()
+    if len(reports) != len(rows) or {part: size for part, (_, size) in sizes.items()} != {
+        part: report["bytes"] for part, report in reports.items()
     }:
         raise PublishingError(
             "output.path: the files in the staging directory are not as large as they were "
@@ -124,6 +124,6 @@ def take_over_files(
     )
     files.delete(path)
     return [
-        PublishedFile(name, about["bytes"], about["rows"], about["sha256"])
-        for name, about in ((name, described[part]) for part, name in names.items())
+        PublishedFile(name, report["bytes"], report["rows"], report["sha256"])
+        for name, report in ((name, reports[part]) for part, name in names.items())
     ]

@@ -93,10 +93,10 @@ def _types_as_read(schema: StructType, listed: FileSchemas) -> dict[str, StructF
         columns.pop(name.lower(), None)
     read = {}
     for field in schema:
-        of_files = columns.get(field.name.lower(), ())
-        joined = widest(column.type for column in of_files)
+        stored = columns.get(field.name.lower(), ())
+        joined = widest(column.type for column in stored)
         # Metadata mark types that Arrow does not have.
-        if of_files and joined is not None and not any(column.metadata for column in of_files):
+        if stored and joined is not None and not any(column.metadata for column in stored):
             joined = pa.string() if pa.types.is_null(joined) else joined
             read[field.name.lower()] = StructField(field.name, spark_type(joined))
     return read

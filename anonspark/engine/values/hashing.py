@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anonspark.engine.raw_columns import flags, type_name
+from anonspark.engine.raw_columns import flags, is_bytes, type_name
 from anonspark.kernels.xxhash import (
     hash_half_words,
     hash_large_decimals,
@@ -104,7 +104,7 @@ def _add(column: pa.Array, hashes: _State) -> None:
         _add_dictionary(column, hashes)
     elif pa.types.is_fixed_size_binary(dtype):
         _add(column.cast(pa.binary()), hashes)
-    elif _is_bytes(dtype):
+    elif is_bytes(dtype):
         offsets, data = _texts(column)
         hash_texts(offsets, data, _NO_CODES, _valid(column), hashes)
     elif pa.types.is_struct(dtype):
@@ -120,22 +120,9 @@ def _add(column: pa.Array, hashes: _State) -> None:
         _add_numbers(column, hashes)
 
 
-def _is_bytes(dtype: pa.DataType) -> bool:
-    """Return whether values are texts or bytes."""
-    return any(
-        of(dtype)
-        for of in (
-            pa.types.is_string,
-            pa.types.is_large_string,
-            pa.types.is_binary,
-            pa.types.is_large_binary,
-        )
-    )
-
-
 def _add_dictionary(column: pa.DictionaryArray, hashes: _State) -> None:
     """Update hashes by the values of a dictionary."""
-    if not _is_bytes(column.type.value_type) or column.dictionary.null_count:
+    if not is_bytes(column.type.value_type) or column.dictionary.null_count:
         _add(column.cast(column.type.value_type), hashes)
         return
     offsets, data = _texts(column.dictionary)
@@ -223,9 +210,9 @@ def _float_bits(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     [0, 0]
     """
     canonical: npt.NDArray[Any] = values + values.dtype.type(0)
-    odd = np.isnan(canonical)
-    if odd.any():
-        canonical[odd] = np.nan
+    is_nan = np.isnan(canonical)
+    if is_nan.any():
+        canonical[is_nan] = np.nan
     return canonical.view(np.int32 if values.dtype == np.float32 else np.int64)
 
 
