@@ -22,7 +22,7 @@ from anonspark.core.arrays import Figures, Integers
 from anonspark.core.columns import ATOM, RECORD_HASH
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.queries import Domain, draw_queries
-from anonspark.core.uniform_mass import one_run_each
+from anonspark.core.uniform_mass import spread_intervals
 from anonspark.engine.protocol import TASK
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError
@@ -384,7 +384,7 @@ def query_error(
     for j, one in enumerate(quasi_identifiers):
         low, high = _regions(contents.codes[classes.order, j], classes.starts, one)
         asked = np.flatnonzero(queries.asked[j])
-        covered = one_run_each(low, high, whole=one.step > 0)
+        covered = spread_intervals(low, high, whole=one.step > 0)
         share[:, asked] *= covered.shares(queries.low[j, asked], queries.high[j, asked])
     estimated = sizes @ share
     errors = np.abs(estimated - true) / np.maximum(true, _SANITY_BOUND * n)

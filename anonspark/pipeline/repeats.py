@@ -17,7 +17,7 @@ from anonspark.core.recognition.names import (
     Unit,
     may_be_unit_name,
     may_mean_people,
-    may_tell_people_apart,
+    may_number_people,
     unit_of_name,
 )
 from anonspark.engine.protocol import Table
@@ -85,7 +85,7 @@ def looks_like_key(name: str, counts: Counts, rows: int) -> bool:
     records, values, most = counts.records, counts.values, counts.most
     if most < 2 or records > MOST_RECORDS_OF_A_VALUE * values or 2 * records < rows:
         return False
-    if unit_of_name(name) is not None and may_tell_people_apart(name):
+    if unit_of_name(name) is not None and may_number_people(name):
         return True
     return (
         (may_be_unit_name(name) or (may_mean_people(name) and values <= _NEARLY_ALL * records))

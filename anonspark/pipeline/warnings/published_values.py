@@ -14,7 +14,7 @@ from anonspark.core.recognition.disguised import disguise_of, letters_misorder
 from anonspark.core.recognition.names import (
     MOST_NAMES,
     may_number_names,
-    may_tell_people_apart,
+    may_number_people,
     meaning_of,
     unit_of_name,
 )
@@ -70,7 +70,7 @@ def _may_be_person(name: str, data_type: pa.DataType) -> bool:
     if is_time(data_type) or (meaning is not None and meaning.kind in _PLACES):
         return False
     if pa.types.is_floating(data_type):
-        return unit_of_name(name) is not None or may_tell_people_apart(name)
+        return unit_of_name(name) is not None or may_number_people(name)
     return is_hashable(data_type)
 
 
