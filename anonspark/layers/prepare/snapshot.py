@@ -189,7 +189,7 @@ def inspect_input(engine: Engine, configuration: Configuration) -> Inspection:
     tell("checking values")
     figures = opened.inspect()
     require_sound_values(figures, opened.columns, configuration)
-    rows = Rows(opened.kept)
+    rows = Rows(opened.records)
     units = _units(rows, configuration)
     return Inspection(
         rows_read=figures["rows"],
@@ -245,7 +245,7 @@ def take_snapshot(
     require_fitting_ranges(opened.columns)
     tell("checking and staging records")
     staged = opened.stage(path, PackRecords(), PACKED, configuration.execution.seed)
-    figures = staged.found
+    figures = staged.counts
     require_sound_values(figures, opened.columns, configuration)
     records = Records(engine.staged([staged.path], PACKED), staged.schema)
     return Snapshot(
