@@ -232,7 +232,7 @@ def require_population(engine: Engine, wanted: DeltaPresence, names: Iterable[st
         wanted.options,
         key=f"{_SECTION}.population",
         section=_SECTION,
-        wanted=WantedColumns(needed),
+        columns=WantedColumns(needed),
     )
     lacking = [name for name in needed if name not in population.schema.names]
     if lacking:
