@@ -171,6 +171,11 @@ def unmarked_ends(labels: pa.StringArray, kind: Kind) -> pa.StringArray:
     return pc.replace_substring_regex(labels, rf"({marks})([\]/-]|$)", r"\2")
 
 
+def divider_of(kind: Kind) -> str:
+    """Return what stands between the ends of an interval: for times a slash, as in ISO 8601."""
+    return "/" if kind in ("date", "timestamp") else "-"
+
+
 def interval_labels(
     low: pa.StringArray, high: pa.StringArray, kind: Kind, with_missing: Flags
 ) -> pa.StringArray:
@@ -181,12 +186,11 @@ def interval_labels(
     low, high : pyarrow.StringArray
         Labels of the smallest and largest value of each class.
     kind : Kind
-        Dates and times are divided by a slash, as in ISO 8601. Numbers by a hyphen.
+        Decides the divider.
     with_missing : bool ndarray
         Whether each class holds missing values, too.
     """
-    divider = "/" if kind in ("date", "timestamp") else "-"
-    intervals = pc.binary_join_element_wise("[", low, divider, high, "]", "")
+    intervals = pc.binary_join_element_wise("[", low, divider_of(kind), high, "]", "")
     labels = pc.if_else(pc.equal(low, high), low, intervals)
     if not with_missing.any():
         return labels

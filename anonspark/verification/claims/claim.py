@@ -26,7 +26,7 @@ from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.risk import Floats, Sizes
 from anonspark.verification.claims.left_out import NOTHING_LEFT_OUT, LeftOut, read_left_out
 from anonspark.verification.proof.criteria import MeasuredCriterion, satisfies
-from anonspark.verification.proof.sensitive_values import SensitiveValues
+from anonspark.verification.proof.measures import SensitiveValues
 
 if TYPE_CHECKING:
     from anonspark.verification.claims.statements import Statements

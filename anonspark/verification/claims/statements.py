@@ -459,10 +459,11 @@ class Statements:
         if without <= 0:
             return without == 0 and bounds == classes.bounds
         # All their values are suppressed.
-        tops = [("*", "* or missing") if one.tells_missing else ("*",) for one in labels.readers]
-        if any(one.has_hierarchy and one.attribute.rule is None for one in labels.readers):
-            # The top of a file's hierarchy is called as it likes.
+        readers = labels.readers
+        if any(reader.has_hierarchy and reader.attribute.rule is None for reader in readers):
+            # The top of a file's hierarchy has any name.
             return True
+        tops = [("*", "* or missing")[: 1 + reader.has_missing_label] for reader in readers]
         missing = (bounds - classes.bounds) % 2**64
         return any(labels.hash_of(top, without) == missing for top in product(*tops))
 
@@ -694,7 +695,7 @@ def read_statements(
 def class_labels(manifest: Row, hierarchies: Mapping[str, Hierarchy]) -> ClassLabels | None:
     """Return how the labels of a release are read. None where its types are none."""
     described = manifest["published"]["quasi_identifiers"]
-    tells_missing = manifest["configuration"].get("missing", "drop") == "category"
+    has_missing_label = manifest["configuration"].get("missing", "drop") == "category"
     readers = []
     for attribute, own in zip(
         published_attributes(Manifest(dict(manifest))), described, strict=True
@@ -710,7 +711,7 @@ def class_labels(manifest: Row, hierarchies: Mapping[str, Hierarchy]) -> ClassLa
                 own["kind"],
                 data_type,
                 has_hierarchy="hierarchy" in own,
-                tells_missing=tells_missing,
+                has_missing_label=has_missing_label,
                 labels=None if known is None else hierarchy_labels(leaves_by_label(known)),
             )
         )

@@ -18,8 +18,12 @@ from anonspark.engine.protocol import OnBatches, Table
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.batches import conform
 from anonspark.engine.values.grouping import find_groups
-from anonspark.verification.proof.measures import Uncertainty, ValueCounts, measure_of
-from anonspark.verification.proof.sensitive_values import SensitiveValues
+from anonspark.verification.proof.measures import (
+    SensitiveValues,
+    Uncertainty,
+    ValueCounts,
+    measure_of,
+)
 
 _TOLERANCE = 1e-9
 

@@ -12,7 +12,7 @@ from anonspark.config.problems import key_path
 from anonspark.core.criterion import MOST_VALUES, proposed_l
 from anonspark.core.figure_text import share_of_records
 from anonspark.core.warning_codes import WarningCode
-from anonspark.verification.proof.sensitive_values import SensitiveValues
+from anonspark.verification.proof.measures import SensitiveValues
 
 MISSING_VALUES = (
     "values are missing, and missing counts for l-diversity and the other criteria as one more "

@@ -16,7 +16,7 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_plain, is_text, type_name
 from anonspark.errors import DataError
 from anonspark.verification.claims.left_out import told_values
-from anonspark.verification.proof.sensitive_values import SensitiveValues
+from anonspark.verification.proof.measures import SensitiveValues
 
 
 def describe_values(

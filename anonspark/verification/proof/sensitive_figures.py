@@ -19,8 +19,8 @@ from anonspark.verification.proof.criteria import (
     measure_criteria,
 )
 from anonspark.verification.proof.homogeneity import MISSING_VALUES, homogeneity_of
+from anonspark.verification.proof.measures import SensitiveValues
 from anonspark.verification.proof.sensitive import describe_values, describe_values_by
-from anonspark.verification.proof.sensitive_values import SensitiveValues
 from anonspark.verification.proof.unit_criteria import measure_people, people_of_records
 
 

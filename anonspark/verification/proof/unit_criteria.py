@@ -24,8 +24,7 @@ from anonspark.verification.proof.criteria import (
     MeasuredCriterion,
     collect_worst,
 )
-from anonspark.verification.proof.measures import PeopleOfClasses, ValueCounts
-from anonspark.verification.proof.sensitive_values import SensitiveValues
+from anonspark.verification.proof.measures import PeopleOfClasses, SensitiveValues, ValueCounts
 
 if TYPE_CHECKING:
     from anonspark.verification.claims.claim import Claim
