@@ -15,7 +15,7 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_plain, is_text, type_name
 from anonspark.errors import DataError
-from anonspark.verification.claims.left_out import told_values
+from anonspark.verification.claims.left_out import listed_values
 from anonspark.verification.proof.measures import SensitiveValues
 
 
@@ -143,7 +143,7 @@ def _described(
 
 def _with_left_out(table: pa.Table, left_out: pa.Table) -> pa.Table:
     """Return values and counts together with the published ones of records left out, as texts."""
-    values = told_values(left_out, table.schema.field("value").type)
+    values = listed_values(left_out, table.schema.field("value").type)
     more = pa.table([values, left_out["records"].cast(pa.int64())], table.schema.names)
     both = pa.concat_tables([table, more], promote_options="permissive")
     added = both.group_by("value").aggregate([("records", "sum")])
