@@ -58,7 +58,7 @@ from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, c
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
 from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
-from anonspark.verification.proof.sensitive_values import SensitiveValues
+from anonspark.verification.proof.measures import SensitiveValues
 from anonspark.verification.proof.weights import sum_weights
 
 
