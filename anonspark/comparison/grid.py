@@ -23,7 +23,7 @@ from anonspark.config import Configuration, load_configuration, parse_configurat
 from anonspark.config.gates import unmeasured
 from anonspark.config.loading import written_overrides
 from anonspark.config.models import AutoOptions, MappingOptions
-from anonspark.config.problems import did_you_mean, found, key_path, one_of, validated
+from anonspark.config.problems import did_you_mean, in_words, key_path, one_of, validated
 from anonspark.config.reading import TextReader, read_local_text, sibling
 from anonspark.config.section import Section
 from anonspark.config.yaml_reading import Document, Places, read_base, read_document
@@ -340,7 +340,7 @@ def _grid(
     problems += _unusable_axes(file.axes)
     if file.rank_by not in METRICS:
         remedy = did_you_mean(file.rank_by, METRICS, f"Expected {one_of(list(METRICS))}")
-        problems.append(f"rank_by: found {found(file.rank_by)}. {remedy}")
+        problems.append(f"rank_by: found {in_words(file.rank_by)}. {remedy}")
     base: Mapping[str, Any] | None
     if isinstance(file.base, str):
         expected = "a mapping with 'input', 'attributes', 'privacy' and 'output'"

@@ -352,7 +352,7 @@ def look_ahead(engine: Engine, settings: SelectionSettings) -> Prospect:
         resolution = 2**0.5 * float(query.scale or 0)
     else:
         resolution = 2 * _CONFUSED * selection.count / float(loss)
-    path = engine.files.qualified(settings.ledger.place)
+    path = engine.files.qualified(settings.ledger.directory)
     budget = read_budget(engine.files, path)
     if budget is None:
         require_limit(path, query.limit)
@@ -415,7 +415,7 @@ def select(
     require_places(files, settings, of_files=table is None)
     report_step("opening the table")
     opened, query = open_query(engine, settings, table)
-    path = files.qualified(settings.ledger.place)
+    path = files.qualified(settings.ledger.directory)
     budget = require_affordable(files, path, query.limit, query.charged)
     with set_aside(files, output, run_id) as aside:
         content = {
