@@ -18,7 +18,7 @@ esac
 _SYSTEMS = sorted(Path("/usr/bin").glob("python3.[0-9][0-9]"))
 
 
-def in_words(folder: Path, *, version: str = "3.11", slow: bool | None = None) -> str:
+def found(folder: Path, *, version: str = "3.11", slow: bool | None = None) -> str:
     """Run it where the PATH has one folder, with a Python in it or none."""
     if slow is not None:
         stub = folder / "python3"
@@ -34,15 +34,15 @@ def in_words(folder: Path, *, version: str = "3.11", slow: bool | None = None) -
 def test_the_first_of_the_path(tmp_path: Path) -> None:
     for system in [*_SYSTEMS, Path("/usr/bin/python3.11")]:
         version = system.name.removeprefix("python")
-        assert in_words(tmp_path, version=version, slow=False) == str(tmp_path / "python3")
+        assert found(tmp_path, version=version, slow=False) == str(tmp_path / "python3")
 
 
 def test_no_system_has_another_version(tmp_path: Path) -> None:
-    assert in_words(tmp_path, version="3.99", slow=True) == str(tmp_path / "python3")
+    assert found(tmp_path, version="3.99", slow=True) == str(tmp_path / "python3")
 
 
 def test_make_says_what_is_missing_where_there_is_none(tmp_path: Path) -> None:
-    assert in_words(tmp_path) == "python3"
+    assert found(tmp_path) == "python3"
 
 
 @pytest.mark.skipif(not _SYSTEMS, reason="the system has no Python")
@@ -53,6 +53,4 @@ def test_the_one_of_the_system_where_the_first_is_slow(tmp_path: Path) -> None:
     done = subprocess.run([system, "-c", asks], capture_output=True, text=True, check=False)
     complete = done.stdout.strip() == "True"
     expected = system if complete else tmp_path / "python3"
-    assert in_words(tmp_path, version=system.name.removeprefix("python"), slow=True) == str(
-        expected
-    )
+    assert found(tmp_path, version=system.name.removeprefix("python"), slow=True) == str(expected)

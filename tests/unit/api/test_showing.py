@@ -40,7 +40,7 @@ def people() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def in_words() -> dict[str, Any]:
+def found() -> dict[str, Any]:
     table = people()
     roles = {"quasi_identifiers": ["age", ODD], "sensitive": ["illness"]}
     release = anonspark.anonymize(table, k=5, **roles, insensitive=["visits"], seed=7)

@@ -101,7 +101,7 @@ def configured(path: Path | str, *names: str, **own: object) -> Configuration:
     )
 
 
-def in_words(path: Path | str, *names: str, **own: object) -> dict[str, str]:
+def found(path: Path | str, *names: str, **own: object) -> dict[str, str]:
     return found_in_files(ENGINE.files, configured(path, *names, **own))
 
 
@@ -117,7 +117,7 @@ def in_words(path: Path | str, *names: str, **own: object) -> dict[str, str]:
 def test_what_is_no_csv_or_has_no_records(tmp_path: Path, content: bytes, said: str) -> None:
     (tmp_path / "a.csv").write_bytes(content)
     with pytest.raises(DataError, match=said):
-        in_words(tmp_path / "a.csv")
+        found(tmp_path / "a.csv")
 
 
 def test_a_quoted_value_may_go_on_in_the_next_line(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_csv_file_tells_how_it_is_written(
     path = tmp_path / name
     path.write_bytes(PACK.get(path.suffix, bytes)(content))
     assert configured(path).input.format == "csv"
-    assert in_words(path) == {"header": "true", "inferSchema": "true"} | expected
+    assert found(path) == {"header": "true", "inferSchema": "true"} | expected
     table = ENGINE.open_source(configured(path))
     assert table.schema.names == PEOPLE[0]
     assert table.collect()["job"].to_pylist() == ["Bäcker", "Koch"]
@@ -218,7 +218,7 @@ def test_letters_that_are_not_utf_8_are_guessed_by_profile_alone(
     path = tmp_path / "a.csv"
     path.write_bytes(text_of([["age", "town"], *[["31", town], ["44", town]] * 9]).encode(codec))
     with pytest.raises(DataError, match="line 2 is not written in UTF-8") as raised:
-        in_words(path, "age", "town")
+        found(path, "age", "town")
     assert f"input.options.encoding: {name}" in str(raised.value)
     assert town not in str(raised.value)
     guessed = recognize(ENGINE.files, [str(path)], guesses=True)
@@ -249,9 +249,9 @@ def test_what_is_said_wins(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(text_of(PEOPLE, ";"))
     said = {"HEADER": False, "delimiter": "|", "charset": "UTF-8", "inferSchema": False}
-    assert in_words(path, "_c0", options=said) == {}
+    assert found(path, "_c0", options=said) == {}
     assert configured(path, format="parquet").input.format == "parquet"
-    assert in_words(path, format="parquet") == {}
+    assert found(path, format="parquet") == {}
 
 
 @pytest.mark.parametrize("separator", [",", ";"])
@@ -261,9 +261,9 @@ def test_a_configuration_that_was_right_before_reads_the_same(
     """Commas separate wherever they could, and positions as names mean no header."""
     path = tmp_path / "a.csv"
     path.write_text(text_of([["1,2", "3,4"], ["5,6", "7,8"]], separator))
-    assert in_words(path, "_c0", "_c1", format="csv") == {}
+    assert found(path, "_c0", "_c1", format="csv") == {}
     path.write_text(text_of([["a", "b"], ["5", "7"]]))
-    assert in_words(path, "a", "b", format="csv", options={"header": True}) == {}
+    assert found(path, "a", "b", format="csv", options={"header": True}) == {}
     old = configured("people", format="parquet").fingerprint()
     assert configured("people").fingerprint() == old
 
@@ -273,7 +273,7 @@ def test_a_directory_is_what_is_in_it(tmp_path: Path) -> None:
     (tmp_path / "part" / "b.csv").write_text(text_of(PEOPLE, ";"))
     (tmp_path / "part" / "a.csv").write_text("")
     (tmp_path / "part" / "_SUCCESS").write_text("")
-    assert in_words(tmp_path / "part")["format"] == "csv"
+    assert found(tmp_path / "part")["format"] == "csv"
     assert ENGINE.open_source(configured(tmp_path / "part")).count() == 2
     for nothing in ("\ufeff", "\n \n", "sep=,\n"):
         (tmp_path / "part" / "a.csv").write_text(nothing)
@@ -284,14 +284,14 @@ def test_a_directory_is_what_is_in_it(tmp_path: Path) -> None:
     assert ENGINE.open_source(configured(tmp_path / "part")).count() == 2
     pq.write_table(pa.table({"age": [1]}), tmp_path / "c.parquet")
     (tmp_path / "part" / "b.csv").unlink()
-    assert in_words(tmp_path) == {}
+    assert found(tmp_path) == {}
 
 
 def test_a_column_of_folders_needs_no_place_in_the_header(tmp_path: Path) -> None:
     folder = tmp_path / "year=2026"
     folder.mkdir()
     (folder / "a.csv").write_text("1,2\n3,4\n")
-    assert in_words(tmp_path, "_c0", "year", format="csv") == {}
+    assert found(tmp_path, "_c0", "year", format="csv") == {}
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_what_cannot_be_told_is_asked_for_without_a_value(tmp_path: Path) -> Non
     path = tmp_path / "a.csv"
     path.write_text("Wien,Koch\nGraz,Wirt\n")
     with pytest.raises(ConfigurationError, match=r"input\.options\.header: true") as raised:
-        in_words(path, "town", "work")
+        found(path, "town", "work")
     assert not any(word in str(raised.value) for word in ("Wien", "Koch", "Graz", "Wirt"))
 
 
@@ -331,13 +331,13 @@ def test_utf_16_is_known_by_its_mark_and_refused_without(tmp_path: Path) -> None
     path = tmp_path / "a.csv"
     text = "имя,число\nЮлий Бубнив,31\n"
     path.write_bytes(text.encode("utf-16"))
-    assert in_words(path, "имя", "число")["encoding"] == "UTF-16"
+    assert found(path, "имя", "число")["encoding"] == "UTF-16"
     read = ENGINE.open_source(configured(path, "имя", "число")).collect()
     assert read.to_pylist() == [{"имя": "Юлий Бубнив", "число": 31}]
     for codec, name in (("utf-16-le", "UTF-16LE"), ("utf-16-be", "UTF-16BE")):
         path.write_bytes(text.encode(codec))
         with pytest.raises(DataError, match=f"line 1 is not written in UTF-8 .likely {name}"):
-            in_words(path, "имя", "число")
+            found(path, "имя", "число")
         assert recognize(ENGINE.files, [str(path)], options={"encoding": name}).header
     path.write_bytes(text.encode())
     assert recognize(ENGINE.files, [str(path)]).encoding == "UTF-8"
@@ -350,19 +350,19 @@ def test_files_of_several_formats_are_named(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigurationError, match=r"/a\.csv \(csv\) and .*/b\.json \(json\)\. .* such as \*\.csv"
     ):
-        in_words(tmp_path)
+        found(tmp_path)
     (tmp_path / "b.json").unlink()
-    assert in_words(tmp_path)["format"] == "csv"
+    assert found(tmp_path)["format"] == "csv"
 
 
 def test_nothing_is_told_of_files_that_are_not_there(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "anonspark")
-    in_words(tmp_path / "nowhere.csv")
+    found(tmp_path / "nowhere.csv")
     assert not caplog.records
     (tmp_path / "a.csv").write_text(text_of(PEOPLE))
-    in_words(tmp_path / "a.csv")
+    found(tmp_path / "a.csv")
     assert "read with what its files show" in caplog.text
 
 
