@@ -33,7 +33,7 @@ from anonspark.presentation.release import release_card
 from anonspark.reading.frames import as_pandas
 from anonspark.release.manifest import read_manifest
 from anonspark.release.originals import open_original
-from anonspark.reporting.build_report import make_report, place_report, report_place
+from anonspark.reporting.build_report import make_report, report_path, write_report
 from anonspark.verification.audit import audit_table
 from anonspark.verification.claims.claim import Claim, claim_of_configuration, claim_of_manifest
 from anonspark.verification.claims.roles import Roles, claim_of_roles
@@ -64,13 +64,13 @@ def made_report(
     """
     files = engine.files
     with named_as_arguments({"--out": "path"}):
-        page = None if path is None else report_place(files, release, os.fspath(path))
+        page = None if path is None else report_path(files, release, os.fspath(path))
         source = original if isinstance(original, str) else None
         if isinstance(original, str):
             original = open_original(engine, original, read_manifest(files, release))
         html, _ = make_report(engine, release, original, source, target=target, holdout=holdout)
         if page is not None:
-            place_report(files, release, page, html)
+            write_report(files, release, page, html)
     return Page(html, page)
 
 
