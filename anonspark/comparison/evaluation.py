@@ -228,7 +228,7 @@ def _named_as_in_a_grid() -> Iterator[None]:
 
 
 def evaluation_row(measured: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns that an evaluation adds to a cell's row: none for a cell without a release."""
+    """Return the columns that an evaluation adds to a cell's row, none without a release."""
     if not measured:
         return {}
     workload, learning = measured["workload"] or {}, measured["learning"]

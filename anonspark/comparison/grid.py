@@ -81,7 +81,7 @@ def dominated(contestants: Sequence[Contestant]) -> list[bool | None]:
     Compared are k (a larger one protects more), the records suppressed, and the figure that ranks.
     None for cells that published nothing.
 
-    >>> dominated([Contestant((), 5, 0, 0.2), Contestant((), 10, 0, 0.2), Contestant((), 10, 0, None)])
+    >>> dominated([Contestant((), k, 0, loss) for k, loss in ((5, 0.2), (10, 0.2), (10, None))])
     [True, False, None]
     """
     return [
@@ -216,7 +216,7 @@ class Grid(Redacted):
 
     @property
     def places(self) -> Places | None:
-        """The positions of a configuration's keys in its file, or None: messages of a grid name cells."""
+        """The positions of a configuration's keys, or None: messages of a grid name cells."""
         return None if self.trial is None else self.trial.places
 
 

@@ -43,7 +43,7 @@ _WORTH = 0.98
 
 @dataclass(frozen=True)
 class Advice:
-    """A sentence without a full stop, and the overrides of ``--set`` that follow from it, perhaps none.
+    """A sentence without a full stop, and the overrides of ``--set`` that follow from it, if any.
 
     >>> Advice("take canon", ("model.name=canon",)).command_line
     '--set model.name=canon'
@@ -234,7 +234,7 @@ def _placed(configuration: Configuration, path: str, mode: str = "error") -> Con
 
 
 def _require_own_output(files: Files, configuration: Configuration, output: str) -> None:
-    """Check the output against the input. Raises ConfigurationError before a foreign file is replaced."""
+    """Refuse an output that is in the way of the input, or has foreign files in it."""
     require_usable_output(files, _placed(configuration, output, "overwrite"))
     require_ours(files, "output", cells_directory(output))
     entries = files.tree(output)

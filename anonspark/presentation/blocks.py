@@ -111,7 +111,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph. Its tone is "", "good", "mixed", "bad", or "strong" for a result that stands out."""
+    """A paragraph. Its tone is "", "good", "mixed", "bad", or "strong" for a result."""
 
     text: str
     tone: str = ""
@@ -129,7 +129,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Tile:
-    """A figure that is seen at once: a label, the figure in a few words, and its meaning in a sentence.
+    """A figure that is seen at once: label, figure in a few words, and its meaning in a sentence.
 
     The tone is "", "good", "mixed" or "bad".
     """
@@ -192,7 +192,7 @@ class Section:
         return [(kind, list(run)) for kind, run in groupby(self.blocks, lambda block: block.kind)]
 
     def narrow(self, index: int) -> bool:
-        """Return whether a run is a single chart or narrow table, which fits right of the text before."""
+        """Return whether a run is one chart or narrow table, which fits right of the text before."""
         if not 0 < index < len(self.runs) or self.runs[index - 1][0] not in ("text", "items"):
             return False
         (first, *others) = self.runs[index][1]

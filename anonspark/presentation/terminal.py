@@ -110,7 +110,7 @@ def _show_table(console: Console, table: Table) -> None:
 
 
 def _layout(widths: Sequence[int], numbers: Sequence[bool], width: int) -> tuple[int, int] | None:
-    """Choose the gap between columns and the longest text that is not folded, or None if nothing fits.
+    """Choose the gap of columns and the longest text that is not folded, or None if nothing fits.
 
     >>> _layout([10, 40], [True, False], width=80), _layout([50, 60], [True, True], width=80)
     ((2, 80), None)
