@@ -192,7 +192,7 @@ class Section:
         return [(kind, list(run)) for kind, run in groupby(self.blocks, lambda block: block.kind)]
 
     def narrow(self, index: int) -> bool:
-        """Return whether a run is one chart or narrow table, which fits right of the text before."""
+        """Return whether a run is one chart or narrow table, right of the text before it."""
         if not 0 < index < len(self.runs) or self.runs[index - 1][0] not in ("text", "items"):
             return False
         (first, *others) = self.runs[index][1]

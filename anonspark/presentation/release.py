@@ -218,7 +218,7 @@ def risk_table(rows: Sequence[Row]) -> Table:
 
 
 def privacy_blocks(criteria: Sequence[Row]) -> Iterator[Table]:
-    """Show rows of the table ``privacy``: what was required beyond k, and what the worst class has."""
+    """Show rows of ``privacy``: what was required beyond k, and what the worst class has."""
     if len(criteria) > 1:
         rows = list(map(_as_compared, criteria))
         title = "Privacy: required, and measured in the worst class"
