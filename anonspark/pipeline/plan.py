@@ -448,6 +448,10 @@ def preview_nodes(
         model = FullDomain(options, task_of(configuration, generalizer, snapshot.criteria))
         with progress.stage("look at nodes", rows=snapshot.rows):
             table = Round(
-                snapshot.records, snapshot.rows, 1, last=model.rounds == 1, tell=progress.tell
+                snapshot.records,
+                snapshot.rows,
+                1,
+                last=model.rounds == 1,
+                tell=progress.report_step,
             )
             return model.look(table)
