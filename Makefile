@@ -9,6 +9,8 @@ VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 WHEEL := dist/.wheel-$(VERSION)
 PACKAGE := dist/anonspark-$(VERSION).zip
 ENVIRONMENT := dist/anonspark-env-$(VERSION).tar.gz
+BILL := dist/anonspark-$(VERSION).cdx.json
+SUMS := dist/SHA256SUMS
 SOURCES := $(shell find anonspark -type f -not -path '*/__pycache__/*' -not -path '*/_built/*')
 
 # Byte code is kept, whatever the shell says: without it every Python that the tests start compiles
@@ -93,7 +95,7 @@ build/connect/.ready: tests/systems/connect.lock | $(READY)
 
 # .ci/night runs all of them: SYSTEM_TESTS=system.
 SYSTEM_TESTS ?= system and not night
-systems: $(READY) build/connect/.ready  ## tests with clusters, spark-submit, other Sparks, and a real HDFS, YARN and S3, fetched into build/jars
+systems: $(READY) build/connect/.ready build/publishing/.ready  ## tests with clusters, spark-submit, other Sparks, and a real HDFS, YARN and S3, fetched into build/jars
 	$(MAKE) smoke
 	$(RUN)/python tools/fetch_jars.py tests/systems/jars.lock build/jars
 	SYSTEMS=required $(RUN)/python -m pytest --numprocesses 2 $(BY_FILES) -m "$(SYSTEM_TESTS)"
@@ -124,7 +126,7 @@ fuzz: $(READY)  ## any configuration, grid and override: no traceback, never exi
 	ANONSPARK_FUZZ=$(EXAMPLES) $(RUN)/python -m pytest --numprocesses 2 --timeout 0 tests/guarantees/test_fuzzed_documents.py
 	ANONSPARK_FUZZ=$$(($(EXAMPLES) / 100)) $(RUN)/python -m pytest --numprocesses 2 --timeout 0 tests/guarantees/test_hidden_records.py
 
-dist: $(WHEEL) $(PACKAGE) $(ENVIRONMENT)  ## wheel, zip and packed environment for spark-submit
+dist: $(SUMS)  ## wheel, zip and packed environment for spark-submit, with their SBOM and SHA-256 sums
 
 $(WHEEL): $(READY) $(SOURCES) README.md LICENSE hatch_build.py
 	$(RUN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
@@ -135,6 +137,12 @@ $(PACKAGE): $(READY) $(SOURCES) distribution/package_zip.py
 
 $(ENVIRONMENT): $(READY) $(wildcard anonspark/kernels/*.py) distribution/environment.py
 	NODE_PYTHON=$(NODE_PYTHON) $(RUN)/python distribution/environment.py $@
+
+$(BILL): requirements.lock pyproject.toml tools/runtime_requirements.py distribution/describe.py build/publishing/.ready
+	$(RUN)/python distribution/describe.py bill build/publishing/bin/cyclonedx-py $@
+
+$(SUMS): $(WHEEL) $(PACKAGE) $(ENVIRONMENT) $(BILL)
+	$(RUN)/python distribution/describe.py sums $@ dist/anonspark-$(VERSION)-*.whl $(PACKAGE) $(ENVIRONMENT) $(BILL)
 
 kernels: $(COMPILES)  ## build the kernels' machine code; without it who calls one compiles it
 	$(RUN)/python -m anonspark.kernels.building || $(RUN)/python -c 'from anonspark.kernels.compiling import compile_all; compile_all()'
