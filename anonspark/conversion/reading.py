@@ -705,6 +705,6 @@ def _answer(request: Request) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    *paths_and_limit, options = json.load(sys.stdin)
-    answer = _answer(Request(*paths_and_limit, Options(*options)))
+    files, target, memory, options = json.load(sys.stdin)
+    answer = _answer(Request(files, target, memory, Options(*options)))
     print(json.dumps(answer))  # noqa: T201 - the parent reads it

@@ -232,11 +232,3 @@ def import_all_kernels() -> None:
     for module in pkgutil.iter_modules(package.__path__, _PACKAGE):
         if module.name not in _IMPORT_NUMBA:
             importlib.import_module(module.name)
-
-
-def compile_all() -> int:
-    """Compile every kernel that is not compiled yet, and return how many there are."""
-    import_all_kernels()
-    for item in KERNELS:
-        item.compiled()
-    return len(KERNELS)
