@@ -448,6 +448,6 @@ def preview_nodes(
         model = FullDomain(options, task_of(configuration, generalizer, snapshot.criteria))
         with progress.stage("look at nodes", rows=snapshot.rows):
             table = Round(
-                snapshot.records, snapshot.rows, 1, last=model.rounds == 1, tell=progress.tell
+                snapshot.records, snapshot.rows, 1, last=model.rounds == 1, report=progress.tell
             )
-            return model.look(table)
+            return model.preview(table)
