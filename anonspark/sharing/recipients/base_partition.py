@@ -219,7 +219,7 @@ class PartitionMaker:
         name : str
             Of a directory for the rounds.
         """
-        location = replace(self.staging.place, private=f"{self.staging.records}/{name}")
+        location = replace(self.staging.paths, private=f"{self.staging.records}/{name}")
         self.engine.files.make_private_directory(location.state)
         return run_rounds(
             model,
