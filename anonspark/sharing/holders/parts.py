@@ -157,12 +157,11 @@ def _require_same_columns(first: Part, part: Part) -> None:
             f"{', '.join(mine['columns'])} and {', '.join(others['columns'])}. Expected the same. "
             "Publish again by the coding"
         )
-    for own_entry, other_entry in zip(
-        mine["quasi_identifiers"], others["quasi_identifiers"], strict=True
-    ):
-        types = [_type_of(described) for described in (own_entry, other_entry)]
+    entries = (side["quasi_identifiers"] for side in (mine, others))
+    for pair in zip(*entries, strict=True):
+        types = [_type_of(described) for described in pair]
         if types[0] != types[1]:
-            raise ConfigurationError(_other_types(own_entry["name"], (first, part), types))
+            raise ConfigurationError(_other_types(pair[0]["name"], (first, part), types))
 
 
 def _type_of(described: Mapping[str, Any]) -> str:

@@ -139,10 +139,8 @@ def list_coalitions(
     if size is None or len(units) <= size:
         return [tuple(sorted({*public_names, *(name for unit in units for name in unit)}))]
     # Of open data in the plan everybody gets something new.
-    asked = (
-        units if public_names & set(of_plan) else [unit for unit in units if {*unit} & {*of_plan}]
-    )
-    number = comb(len(units), size) - comb(len(units) - len(asked), size)
+    new = units if public_names & {*of_plan} else [unit for unit in units if {*unit} & {*of_plan}]
+    number = comb(len(units), size) - comb(len(units) - len(new), size)
     if number > MOST_COALITIONS:
         raise ConfigurationError(
             f"collusion.recipients: {size} of {len(units)} recipients make {number:,} coalitions. "
@@ -152,7 +150,7 @@ def list_coalitions(
     return [
         tuple(sorted({*public_names, *(name for unit in chosen for name in unit)}))
         for chosen in combinations(units, size)
-        if any(unit in asked for unit in chosen)
+        if any(unit in new for unit in chosen)
     ]
 
 

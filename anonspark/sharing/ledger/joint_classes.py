@@ -236,9 +236,8 @@ class Signatures:
         )
         counted = None
         for index in publishing:
-            by_value = self.table.aggregate(
-                [*columns, value_column(index, attribute)], count=_PERSONS
-            )
+            value = value_column(index, attribute)
+            by_value = self.table.aggregate([*columns, value], count=_PERSONS)
             groups = by_value.aggregate(columns, count=_VALUES, sums=[_PERSONS])
             part = groups.map_batches(_InRelease(index, list(columns), schema), schema)
             counted = part if counted is None else counted.union(part)

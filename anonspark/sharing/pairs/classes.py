@@ -378,9 +378,8 @@ def _coded(
         parsed, region_of_class = read_regions(columns, read_as, leaves)
         numbers.append(region_of_class + len(regions))
         if compared_as in ("code", "beginning"):
-            regions += [
-                _as_code(region, attribute, by_length=compared_as == "code") for region in parsed
-            ]
+            by_length = compared_as == "code"
+            regions += [_as_code(region, attribute, by_length=by_length) for region in parsed]
         elif compared_as is not None:
             regions += [
                 read_values(region, kind) if isinstance(region, CategoryRegion) else region

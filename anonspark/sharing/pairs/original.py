@@ -134,11 +134,11 @@ class _LookUp:
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield a row of sums."""
-        dimensions, others = len(self.first.axes), len(self.second.axes)
-        sums = np.zeros(5 + dimensions + others, np.int64)
+        axes, more_axes = len(self.first.axes), len(self.second.axes)
+        sums = np.zeros(5 + axes + more_axes, np.int64)
         for batch in batches:
             points, unreadable = self.first.points(batch)
-            more_points, more_unreadable = self._second_points(batch, dimensions, others)
+            more_points, more_unreadable = self._second_points(batch, axes, more_axes)
             candidates, single_values = sum_candidates(
                 points, *self.first.regions, more_points, *self.second.regions,
                 self.pairs, self.figures, self.values,
@@ -153,14 +153,12 @@ class _LookUp:
             sums[5:] += np.concatenate([unreadable.sum(axis=0), more_unreadable.sum(axis=0)])
         yield pa.record_batch([pa.array([total]) for total in sums], schema=self.schema)
 
-    def _second_points(
-        self, batch: pa.RecordBatch, dimensions: int, others: int
-    ) -> tuple[Codes, Flags]:
+    def _second_points(self, batch: pa.RecordBatch, skipped: int, axes: int) -> tuple[Codes, Flags]:
         """Return the points of records in the second release: its columns follow the first's."""
-        names = [f"{prefix}value_{index}" for index in range(others) for prefix in ("", "missing_")]
+        names = [f"{prefix}value_{index}" for index in range(axes) for prefix in ("", "missing_")]
         columns = [
-            batch.column(f"{prefix}value_{dimensions + index}")
-            for index in range(others)
+            batch.column(f"{prefix}value_{skipped + index}")
+            for index in range(axes)
             for prefix in ("", "missing_")
         ]
         return self.second.points(pa.RecordBatch.from_arrays(columns, names=names))

@@ -293,9 +293,8 @@ def _attack_pair(
                 required=[name for name, bound in diversity.items() if bound.required],
                 missing_markers=first.claim.missing_markers,
             )
-    common = [
-        release.name for release in attributes[0] if release.name in {n.name for n in attributes[1]}
-    ]
+    names = [[attribute.name for attribute in side] for side in attributes]
+    common = [name for name in names[0] if name in names[1]]
     return PairVerification(
         first.path, other.path, relation, k, common, list(cells.payload), figures, candidates
     )

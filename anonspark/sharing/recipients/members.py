@@ -65,9 +65,8 @@ def settle(
 
 def require_known_releases(files: Files, plan: Plan, ledger: Ledger) -> None:
     """Raise DataError if the ledger, as an older one, lacks releases at the paths of a plan."""
-    listed = {
-        (release.recipient, release.content["run_id"]) for release in ledger.releases.values()
-    }
+    releases = ledger.releases.values()
+    listed = {(release.recipient, release.content["run_id"]) for release in releases}
     for recipient in plan.recipients:
         path = recipient.configuration.output.path.rstrip("/")
         if not files.exists(f"{path}/{MANIFEST}"):

@@ -168,14 +168,8 @@ class FreezeRows:
         for name in names:
             reading = Reading(name, name, None, ("", *self.markers))
             values, missing = read_values(reading, plain(batch.column(name)))
-            strings = write(values).to_pylist()
-            is_missing = missing.to_pylist()
-            texts.append(
-                [
-                    None if absent else string
-                    for string, absent in zip(strings, is_missing, strict=True)
-                ]
-            )
+            strings = zip(write(values).to_pylist(), missing.to_pylist(), strict=True)
+            texts.append([None if absent else string for string, absent in strings])
         secret = self.key.secret
         return [_digest(parts, secret) for parts in zip(*texts, strict=True)]
 

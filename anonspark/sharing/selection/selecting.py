@@ -118,37 +118,46 @@ def set_aside(files: Files, output: str, run_id: str) -> Iterator[str]:
 def publish_selection(
     engine: Engine, query: Query, directories: tuple[str, str], entry: Entry, drawn: Drawn
 ) -> Selection:
-    """Write everything aside, and give it its place by one rename.
+    """Write a selection that is charged with an entry aside, and publish it by one rename.
 
-    Parameters
-    ----------
-    engine : Engine
-    query : Query
-    places : tuple of str
-        The directory of :func:`set_aside`, and the output.
-    entry : Entry
-        Of the ledger.
-    drawn : Drawn
-
-    Raises
-    ------
-    PublishingError
+    ``directories`` are that of :func:`set_aside`, and the output. Raises PublishingError.
     """
     above, output = directories
-    aside = f"{above}/{entry.number}"
-    files, selection = engine.files, query.settings.selection
-    names = [query.candidates[index].name for index in drawn.chosen]
-    drawn_bins = {
-        candidate.name: list(candidate.edges)
-        for candidate in drawn.candidates
-        if candidate.name in query.of_bins
-    }
-    document = {
+    aside, files = f"{above}/{entry.number}", engine.files
+    document = _describe(query, entry, drawn)
+    text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+    try:
+        files.make_private_directory(aside)
+        _write_tables(engine, query, aside, drawn)
+        configured = query.settings.configuration.attributes
+        roles = {name: configured[name].role for name in document["attributes"]}
+        files.write_text(f"{aside}/attributes.yaml", configuration_yaml({"attributes": roles}))
+        files.write_text(f"{aside}/{SELECTION}", text)
+        files.sync_tree(aside)
+        _rename(files, aside, output, text)
+        # With what attempts left that were killed.
+        files.delete(above)
+    except OSError as error:
+        raise PublishingError(
+            f"selection.output: the result could not be written to {output}. Entry {entry.number} "
+            "of the ledger stays charged. Check permissions and free space"
+        ) from error
+    finally:
+        files.delete(aside)
+    return Selection(document["attributes"], document, output)
+
+
+def _describe(query: Query, entry: Entry, drawn: Drawn) -> dict[str, Any]:
+    """Return the content of ``selection.json``."""
+    selection, candidates = query.settings.selection, query.candidates
+    bins = {domain.name: list(domain.edges) for domain in drawn.candidates}
+    bins = {name: edges for name, edges in bins.items() if name in query.of_bins}
+    return {
         "run_id": entry.content["run_id"],
-        "attributes": names,
+        "attributes": [candidates[index].name for index in drawn.chosen],
         "selection": asked_for(query.settings),
         "domains": query.domains,
-        **({"bins": drawn_bins} if drawn_bins else {}),
+        **({"bins": bins} if bins else {}),
         "asked": fingerprint_of_asked(query.settings),
         "settings": query.fingerprint(),
         "epsilon": str(query.charged),
@@ -160,45 +169,33 @@ def publish_selection(
         "guarantee": guarantee(query, entry),
         "ledger": {"dataset": query.settings.ledger.dataset, **entry.content},
         "version": __version__,
-        OF_VALUES: [
-            item.name for item in map(query.candidates.__getitem__, drawn.noisy) if item.has_values
-        ],
+        OF_VALUES: [candidates[i].name for i in drawn.noisy if candidates[i].has_values],
     }
-    try:
-        files.make_private_directory(aside)
-        if drawn.noisy:
-            _write(engine, aside, TABLES, _rows_of(query, drawn))
-        if drawn.ranked:
-            scores = [
-                {"attribute": query.candidates[row.index].name, "rank": index, "score": row.score}
-                for index, row in enumerate(drawn.ranked, start=1)
-            ]
-            _write(engine, aside, "scores", pa.Table.from_pylist(scores, schema=_SCORES))
-        configured = query.settings.configuration.attributes
-        roles = {name: configured[name].role for name in names}
-        files.write_text(f"{aside}/attributes.yaml", configuration_yaml({"attributes": roles}))
-        text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
-        files.write_text(f"{aside}/{SELECTION}", text)
-        files.sync_tree(aside)
-        written = set(files.files_below(aside))
-        files.rename(aside, output)
-        files.sync_names(output)
-        if not written <= set(files.files_below(output)):
-            # Another process took them for what a killed one had left, where a rename copies.
-            path = f"{output}/{SELECTION}"
-            if files.exists(path) and files.read_text(path) == text:
-                files.delete(output)
-            raise OSError("another process writes there")
-        # With what attempts left that were killed.
-        files.delete(above)
-    except OSError as error:
-        raise PublishingError(
-            f"selection.output: the result could not be written to {output}. Entry {entry.number} "
-            "of the ledger stays charged. Check permissions and free space"
-        ) from error
-    finally:
-        files.delete(aside)
-    return Selection(names, document, output)
+
+
+def _write_tables(engine: Engine, query: Query, directory: str, drawn: Drawn) -> None:
+    """Write the noisy tables and the scores, if there are any."""
+    if drawn.noisy:
+        _write(engine, directory, TABLES, _rows_of(query, drawn))
+    if drawn.ranked:
+        scores = [
+            {"attribute": query.candidates[row.index].name, "rank": index, "score": row.score}
+            for index, row in enumerate(drawn.ranked, start=1)
+        ]
+        _write(engine, directory, "scores", pa.Table.from_pylist(scores, schema=_SCORES))
+
+
+def _rename(files: Files, aside: str, output: str, text: str) -> None:
+    """Give a result its path. Raises OSError if another process took files of it away."""
+    written = set(files.files_below(aside))
+    files.rename(aside, output)
+    files.sync_names(output)
+    if not written <= set(files.files_below(output)):
+        # It took them for what a killed process had left, where a rename copies.
+        path = f"{output}/{SELECTION}"
+        if files.exists(path) and files.read_text(path) == text:
+            files.delete(output)
+        raise OSError("another process writes there")
 
 
 def asked_for(settings: SelectionSettings) -> dict[str, object]:
@@ -426,9 +423,8 @@ def _before(
     path = f"{output}/{SELECTION}"
     if files.exists(path):
         document = _read_selection(engine, path)
-        if document.get("run_id") == run_id and document.get("asked") == fingerprint_of_asked(
-            settings
-        ):
+        identity = {"run_id": run_id, "asked": fingerprint_of_asked(settings)}
+        if identity.items() <= document.items():
             return Selection(list(document["attributes"]), document, output)
     raise ConfigurationError(
         f"selection.output: found something at {output}. Expected nothing there. Choose another "
