@@ -370,7 +370,7 @@ def _are_enough(learning: Learning, measure: Measure) -> bool:
 
 
 def describe_usefulness(workload: WorkloadError | None, learning: Learning | None) -> str:
-    """Say in sentences how good models are, which counts can be trusted, and how far others are off.
+    """Say how good models are, which counts can be trusted, and how far others are off.
 
     Without the last full stop.
     """
@@ -381,8 +381,8 @@ def describe_usefulness(workload: WorkloadError | None, learning: Learning | Non
             names = " and ".join(workload.filters)
             sentences.append(f"counts of published records by {names} alone are exact")
         sentences.append(
-            f"counts by ranges of quasi-identifiers are off by {workload.mean:.1%} on average, half "
-            f"of them by {workload.median:.1%} at most"
+            f"counts by ranges of quasi-identifiers are off by {workload.mean:.1%} on average, "
+            f"half of them by {workload.median:.1%} at most"
         )
     first, *others = sentences or ["nothing was measured"]
     return ". ".join([first, *(sentence[0].upper() + sentence[1:] for sentence in others)])
