@@ -23,6 +23,7 @@ from anonspark.comparison.table import (
     write_tables,
 )
 from anonspark.config import Configuration
+from anonspark.config.models import model_in_words
 from anonspark.engine.files import Files, require_ours
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
@@ -83,7 +84,7 @@ def advise(trial: Trial, results: Sequence[CellResult]) -> Advice:
     if current is not None and least > _WORTH * float(at_k[current]["loss"]):
         best = current
     lost = float(at_k[best]["loss"])
-    named = f"at k = {trial.k:,} {best}"
+    named = f"at k = {trial.k:,} {model_in_words(best)}"
     if best == current:
         named += (
             ", which the configuration has," if trial.names_model else ", which is the default,"

@@ -43,7 +43,7 @@ def program(example: str, name: str) -> Path:
     folder = ENVIRONMENTS / example
     if not (folder / "ready").exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-        install = [folder / "bin" / "pip", "install", "--no-progress", "--only-binary", ":all:"]
+        install = [folder / "bin" / "pip", "install", "--quiet", "--only-binary", ":all:"]
         listed = EXAMPLES / example / "requirements.txt"
         subprocess.run([*install, "--requirement", listed, *NEEDED], check=True)
         (folder / "ready").touch()
