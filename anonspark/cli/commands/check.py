@@ -65,7 +65,7 @@ def check(
         "coding": coding and {"name": coding.name, "fingerprint": coding.fingerprint},
         "warnings": [warning.as_dict() for warning in checked.warnings],
     }
-    call.show(document, lambda _: checked_blocks(config, checked))
+    call.show(document, lambda _: checked_blocks(config, checked), is_answer=False)
 
 
 def _show_plan(call: Call, config: ConfigurationPath, overrides: Overrides, *, nodes: bool) -> None:
