@@ -400,7 +400,11 @@ class NestedMaker:
                 reused.stage(path)
                 reused = self.engine.staged([path], ATOMS)
                 tagged = _with_atoms(
-                    self.engine, frozen, reused, f"{self.staging.records}/tagged", new=True
+                    self.engine,
+                    frozen,
+                    reused,
+                    f"{self.staging.records}/tagged",
+                    keeps_patterns=True,
                 )
         counts = tagged.strata(without_atom=True)
         with self.progress.stage("strata"):
@@ -427,7 +431,9 @@ class NestedMaker:
                 files.delete(f"{root}/{name}")
             atoms.stage(f"{root}/{_ATOMS}")
             atoms = self.engine.staged([f"{root}/{_ATOMS}"], ATOMS)
-            grouped = _with_atoms(self.engine, frozen, atoms, f"{root}/{_GROUPED}", new=False)
+            grouped = _with_atoms(
+                self.engine, frozen, atoms, f"{root}/{_GROUPED}", keeps_patterns=False
+            )
             granted = grouped.strata()
         self.staging.state.keep(_ATOMS, "")
         self.staging.state.keep(
@@ -467,7 +473,8 @@ def _with_atoms(
 ) -> FrozenSource:
     """Write the records of a source with their atoms and patterns to a new private directory.
 
-    ``new`` says whether records without an atom keep their patterns, else no recipient gets them.
+    With ``keeps_patterns`` records without an atom keep their patterns, else no recipient gets
+    them.
     One shuffle of the source, and one write.
     """
     names = [name for name in frozen.records.schema.names if name not in (PATTERN, ATOM)]
