@@ -16,7 +16,7 @@ from anonspark.core.recognition.names import (
     Meaning,
     is_key_name,
     may_be_unit_name,
-    may_tell_people_apart,
+    may_number_people,
     says_body,
     unit_of_name,
     weight_of_name,
@@ -295,7 +295,7 @@ def _identifier(column: Described) -> Proposal | None:
 
 def _is_diagnosis(column: Described) -> bool:
     """Return whether values are codes or names of diseases, which are no keys of people."""
-    if column.kind not in ("text", "code") or may_tell_people_apart(column.name):
+    if column.kind not in ("text", "code") or may_number_people(column.name):
         return False
     if column.meaning is not None:
         return column.meaning.kind == "diagnosis"
