@@ -23,7 +23,7 @@ from anonspark.engine.spark import session as session_module
 from anonspark.engine.spark import start_errors
 from anonspark.engine.spark.embedded import (
     embedded_settings,
-    own_log_configuration,
+    find_log_configuration,
     read_spark_defaults,
 )
 from anonspark.engine.spark.session import open_session
@@ -375,9 +375,9 @@ def test_available_memory_is_plausible() -> None:
 
 def test_own_log_configuration_gives_way(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    assert own_log_configuration() is not None
+    assert find_log_configuration() is not None
     (tmp_path / "log4j2.properties").write_text("", encoding="utf-8")
-    assert own_log_configuration() is None
+    assert find_log_configuration() is None
 
 
 @pytest.mark.parametrize(
