@@ -336,9 +336,8 @@ def _format_of_bytes(content: bytes) -> str:
         return "json"
     # A text file may begin with a column named PAR1.
     is_text = b"\0" not in content
-    return next(
-        (kind for mark, kind in _MARKS.items() if content.startswith(mark) > is_text), "csv"
-    )
+    marked = (kind for mark, kind in _MARKS.items() if content.startswith(mark))
+    return "csv" if is_text else next(marked, "csv")
 
 
 def _by_name(options: Mapping[str, str]) -> dict[str, str]:

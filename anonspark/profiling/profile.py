@@ -268,39 +268,17 @@ def profile_table(
     seed: int = 0,
     show_values: bool = False,
 ) -> Profile:
-    """Profile a table.
+    """Profile a table. Equal on both engines, in whatever order and files the rows are.
 
-    Parameters
-    ----------
-    source : Source
-        Of :func:`anonspark.profiling.source.find_source`.
-    k : int
-        Fewer records are few. At least 2.
-    sample : int
-        Records at most by which sets of columns are measured. A smaller table is not sampled.
-    seed : int
-        Key of the hashes by which they are drawn.
-    show_values : bool
-        Whether the profile holds examples of values.
+    ``source`` is of :func:`anonspark.profiling.source.find_source`. Fewer than ``k``
+    records are few (``k`` is at least 2). At most ``sample`` records, drawn by hashes with the key ``seed``, measure
+    sets of columns: a smaller table is not sampled. With ``show_values`` the profile has examples
+    of values. Raises DataError if no table is there, it cannot be read, or it is empty, and
+    ConfigurationError if the format is not known or refuses its options.
 
-    Returns
-    -------
-    Profile
-        Equal on both engines, in whatever order and files the rows are.
-
-    Raises
-    ------
-    DataError
-        If no table is there, it cannot be read, or it is empty.
-    ConfigurationError
-        If the format is not known or refuses its options.
-
-    Notes
-    -----
-    A pass over the table that counts, with a shuffle of the different values of each column, and
-    those of :func:`anonspark.staged.sampling.sample_records`. The sample is collected. Sets of
-    columns are then measured in this process: see
-    :func:`anonspark.profiling.counting.measure_sets`.
+    A pass over the table counts, with a shuffle of the different values of each column. Then come
+    those of :func:`anonspark.staged.sampling.sample_records`. The sample is collected, and sets of
+    columns are measured in this process: see :func:`anonspark.profiling.counting.measure_sets`.
     """
     with engine.reading((source.path,), "DATA: "):
         with progress.stage("open"):

@@ -41,7 +41,7 @@ def current_version(
         return {}
     if kind == CATALOG_TABLE:
         (matched_name,) = paths
-        if _kind_of(spark, matched_name, "input.path") == "delta":
+        if _versioned_format(spark, matched_name, "input.path") == "delta":
             newest = spark.sql(f"DESCRIBE HISTORY {matched_name} LIMIT 1").head()
             return {} if newest is None else {_VERSION: str(newest["version"])}
         references = spark.table(f"{matched_name}.refs")
@@ -68,7 +68,7 @@ def open_catalog_table(
     such table or version.
     """
     matched_name = ", ".join(paths)
-    _kind_of(spark, matched_name, key)
+    _versioned_format(spark, matched_name, key)
     selected = {option.lower(): value for option, value in options.items()}
     if len(selected) > 1 or not selected.keys() <= _CLAUSES.keys():
         raise ConfigurationError(
@@ -83,20 +83,23 @@ def open_catalog_table(
     return spark.sql(f"SELECT * FROM {matched_name} {escaped_version}")  # noqa: S608 - matched above
 
 
-def _kind_of(spark: SparkSession, matched_name: str, key: str) -> str:
-    """Return the format of a table of a catalog. Raises DataError if it has no versions."""
+def _versioned_format(spark: SparkSession, name: str, key: str) -> str:
+    """Return the format of a table of a catalog.
+
+    Raises DataError if the name is not safe to write into SQL, or the format keeps no versions.
+    """
     key = "input.table" if key == "input.path" else key
-    if not _NAME.fullmatch(matched_name):
+    if not _NAME.fullmatch(name):
         raise DataError(
-            f"{key}: {matched_name} is no name of a table. Expected catalog.schema.table, and "
+            f"{key}: {name} is no name of a table. Expected catalog.schema.table, and "
             "backticks around names with other signs than letters, digits and underscores"
         )
-    described = spark.sql(f"DESCRIBE TABLE EXTENDED {matched_name}").where("col_name = 'Provider'")
+    described = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Provider'")
     # The last row counts: a column may have this name.
     kind = next((str(row["data_type"]).lower() for row in reversed(described.collect())), "")
     if kind not in _KINDS:
         raise DataError(
-            f"{key}: {matched_name} is no table of Delta Lake or Iceberg, whose versions let a "
+            f"{key}: {name} is no table of Delta Lake or Iceberg, whose versions let a "
             "continued run and a proof read the same records. Expected such a table. Name the "
             "files of others by input.path, or copy the view to a table"
         )

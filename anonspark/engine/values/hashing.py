@@ -169,7 +169,11 @@ def _add_lists(column: pa.Array, values: Sequence[pa.Array], hashes: _State) -> 
 
 
 def _add_numbers(column: pa.Array, hashes: _State) -> None:
-    """Update hashes by numbers, booleans, days or moments. Raises TypeError for other types."""
+    """Update hashes by numbers, booleans, days or moments, as Spark stores them.
+
+    Spark hashes booleans, days and integers of up to 32 bits as 32 bits, and longer ones as 64.
+    Raises TypeError for other types.
+    """
     dtype, valid = column.type, _valid(column)
     if pa.types.is_boolean(dtype) or pa.types.is_int8(dtype) or pa.types.is_int16(dtype):
         hash_half_words(_numbers(column.cast(pa.int32()), pa.int32(), np.int32), valid, hashes)
