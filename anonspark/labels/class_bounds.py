@@ -233,8 +233,8 @@ class BoundsReader:
                 means = columns[0].cast(pa.string())
                 bounds = self._read_ends(means, means, columns[1:])
                 # Of one value there is a mean, too.
-                nothing = comparable_bounds(pa.nulls(len(means), self.type), self.kind)
-                return bounds._replace(lowest=nothing, highest=nothing)
+                nulls = comparable_bounds(pa.nulls(len(means), self.type), self.kind)
+                return bounds._replace(lowest=nulls, highest=nulls)
 
     def bounds_of(self, lowest: pa.Array, highest: pa.Array) -> tuple[pa.Array, pa.Array]:
         """Return the columns of ``metrics/classes`` as :meth:`read` returns them."""

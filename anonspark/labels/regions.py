@@ -588,8 +588,8 @@ def _cell_reader(
             return lambda cell: _set_region(cell[0], leaves)
         return lambda cell: _ordered_set_region(cell[0], attribute, leaves)
     if pa.types.is_string(arrays[0].type) or pa.types.is_large_string(arrays[0].type):
-        nothing = CategoryRegion((), True) if attribute.is_category else OrderedRegion((), True)
-        return lambda cell: nothing if cell[0] is None else read_label(cell[0], attribute, leaves)
+        missing = CategoryRegion((), True) if attribute.is_category else OrderedRegion((), True)
+        return lambda cell: missing if cell[0] is None else read_label(cell[0], attribute, leaves)
     if attribute.is_category:
         return lambda cell: (
             CategoryRegion((), True) if cell[0] is None else CategoryRegion((cell[0],), False)

@@ -89,9 +89,9 @@ class Condition:
 
     def _values(self) -> list[Value]:
         """List all values of the condition, bounds last."""
-        asked = self.asked
-        bounds = [bound for bound in (asked.min, asked.max) if bound is not None]
-        return [*(asked.among or ()), *(asked.not_in or ()), *bounds]
+        options = self.asked
+        bounds = [bound for bound in (options.min, options.max) if bound is not None]
+        return [*(options.among or ()), *(options.not_in or ()), *bounds]
 
     def problems(self, data_type: pa.DataType) -> list[str]:
         """Return the reasons why a column of a type cannot be compared with the condition.
@@ -129,15 +129,15 @@ class Condition:
             values = values.cast(values.type.value_type)
         if is_text(values.type):
             values = pc.utf8_trim(values, _BLANKS)
-        asked, present = self.asked, ~missing & values.is_valid().to_numpy(zero_copy_only=False)
+        options, present = self.asked, ~missing & values.is_valid().to_numpy(zero_copy_only=False)
         holds = np.ones(len(values), bool)
-        if asked.missing is not None:
-            holds &= missing == asked.missing
-        if asked.among is not None:
-            holds &= present & self._is_in(values, asked.among)
-        if asked.not_in is not None:
-            holds &= ~(present & self._is_in(values, asked.not_in))
-        for bound, compare in ((asked.min, pc.greater_equal), (asked.max, pc.less_equal)):
+        if options.missing is not None:
+            holds &= missing == options.missing
+        if options.among is not None:
+            holds &= present & self._is_in(values, options.among)
+        if options.not_in is not None:
+            holds &= ~(present & self._is_in(values, options.not_in))
+        for bound, compare in ((options.min, pc.greater_equal), (options.max, pc.less_equal)):
             if bound is not None:
                 is_within = compare(values, pa.scalar(_typed(bound, values.type)))
                 holds &= present & flags(pc.fill_null(is_within, False))

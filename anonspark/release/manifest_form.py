@@ -132,7 +132,7 @@ class _Versions(_Part):
     @field_validator("extensions")
     @classmethod
     def _of_packages(cls, packages: dict[str, str]) -> dict[str, str]:
-        if not all(EXTENSION.fullmatch(" ".join(each)) for each in packages.items()):
+        if not all(EXTENSION.fullmatch(" ".join(item)) for item in packages.items()):
             raise ValueError("no name and version of a package")
         return packages
 

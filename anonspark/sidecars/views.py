@@ -98,8 +98,8 @@ def _typed(attribute: PublishedAttribute, manifest: Manifest, schema: pa.Schema)
     arrow_type = raw_type_of(attribute, schema)
     label = columns[0]
     stripped = f"{attribute.name}_label"
-    taken = {name.lower() for name in schema.names}
-    while stripped.lower() in taken:
+    in_use = {name.lower() for name in schema.names}
+    while stripped.lower() in in_use:
         stripped += "_"
     text, low, high = (duckdb.quoted(name) for name in (stripped, names["min"], names["max"]))
     if attribute.rule == "calendar":

@@ -323,7 +323,7 @@ def _guarantees_of(privacy: Mapping[str, Any]) -> dict[str, object]:
 
 def _require_countable(privacy: PrivacyOptions) -> None:
     """Raise ConfigurationError if the files of a union cannot show what its coding asks for."""
-    for key, asked, why in (
+    for key, is_set, reason in (
         (
             "delta_presence",
             privacy.delta_presence is not None,
@@ -335,9 +335,9 @@ def _require_countable(privacy: PrivacyOptions) -> None:
             "which identifies people. The people of two holders cannot be compared",
         ),
     ):
-        if asked:
+        if is_set:
             raise ConfigurationError(
-                f"union: the coding asks for privacy.{key}, {why}. Agree on a coding without it"
+                f"union: the coding asks for privacy.{key}, {reason}. Agree on a coding without it"
             )
 
 
@@ -352,9 +352,9 @@ def _holders(
     parts: Sequence[Part], column: str, columns: Sequence[str], attributes: Mapping[str, Any]
 ) -> tuple[str, ...]:
     """Return the value of the column of holders for each part: the name of its directory."""
-    taken = {name.lower() for name in (*columns, *attributes)}
-    taken |= {name.lower() for part in parts for name in part.manifest.attributes}
-    if not column.strip() or column.lower() in taken:
+    in_use = {name.lower() for name in (*columns, *attributes)}
+    in_use |= {name.lower() for part in parts for name in part.manifest.attributes}
+    if not column.strip() or column.lower() in in_use:
         raise ConfigurationError(
             f"--holder-column: found {column!r}. Expected a name that no column of the parts has. "
             "Choose another"

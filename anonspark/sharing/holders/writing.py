@@ -111,8 +111,8 @@ class _Pack:
             alone = np.flatnonzero(~shared)
             if len(alone):
                 files = self.division.files_of(names[alone], contents[alone], 0)
-                ones, none = np.ones(len(alone), np.int64), np.full(len(alone), -1, np.int32)
-                yield Addressed(_with(table.take(pa.array(alone)), ones, none), files)
+                ones, no_file = np.ones(len(alone), np.int64), np.full(len(alone), -1, np.int32)
+                yield Addressed(_with(table.take(pa.array(alone)), ones, no_file), files)
             if shared.any():
                 yield self._for_all_files(table, names, contents, np.flatnonzero(shared))
 

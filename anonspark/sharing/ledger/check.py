@@ -276,14 +276,14 @@ def _other_counts(engine: Engine, ledger: Ledger, release: LedgerRelease) -> lis
     members = read_kept(engine, ledger.layout.members(release.name), [SUBJECT, CLASS])
     counted = members.aggregate([CLASS], count=_COUNTED)
     classes = read_kept(engine, ledger.layout.classes(release.name), [CLASS, RECORDS])
-    both = counted.union(classes.select({CLASS: CLASS, _COUNTED: RECORDS}))
-    pairs = both.aggregate([CLASS, _COUNTED], count="tables")
-    other = sum(
+    counts = counted.union(classes.select({CLASS: CLASS, _COUNTED: RECORDS}))
+    pairs = counts.aggregate([CLASS, _COUNTED], count="tables")
+    differing = sum(
         row["number"]
         for row in pairs.aggregate(["tables"], count="number").collect().to_pylist()
         if row["tables"] != 2
     )
-    if other:
+    if differing:
         return [
             f"ledger: the members of {release.name} are not those that its class table counts. "
             "Bring both back from a copy"

@@ -234,8 +234,8 @@ def _criteria(privacy: PrivacyOptions) -> dict[str, object]:
     >>> _criteria(PrivacyOptions(k=5))
     {'k': 5, 'criteria': {}}
     """
-    asked = privacy.model_dump(mode="json", exclude_defaults=True, exclude=_PLACES)
-    return {"k": asked.pop("k"), "criteria": asked}
+    options = privacy.model_dump(mode="json", exclude_defaults=True, exclude=_PLACES)
+    return {"k": options.pop("k"), "criteria": options}
 
 
 def _options(context: RunContext) -> BudgetOptions:

@@ -117,13 +117,13 @@ def read_cells(first: ReadRelease, second: ReadRelease) -> TwoReleases:
     sensitive = [
         name for name in payload if name in first.claim.sensitive or name in second.claim.sensitive
     ]
-    both = [_collect(release, payload, schema) for release in (first, second)]
-    hashes = np.unique(np.concatenate([counted.column(_PAYLOAD).to_numpy() for _, counted in both]))
+    sides = [_collect(release, payload, schema) for release in (first, second)]
+    hashes = np.unique(np.concatenate([table.column(_PAYLOAD).to_numpy() for _, table in sides]))
     columns = _values(first, second, payload, sensitive, schema, hashes)
     bounds = [_most_left_out(release.claim, columns, len(hashes)) for release in (first, second)]
     cells = [
         _cells(classes, counted, hashes, bound)
-        for (classes, counted), bound in zip(both, bounds, strict=True)
+        for (classes, counted), bound in zip(sides, bounds, strict=True)
     ]
     numbers = {name: _numbers(column) for name, column in columns.items()}
     return TwoReleases((cells[0], cells[1]), payload, numbers)
@@ -306,12 +306,12 @@ def compatible_pairs(
     starts = np.concatenate([left.starts, right.starts[1:] + left.starts[-1]])
     payloads = np.concatenate([left.payloads, right.payloads])
     fixed = (*regions, *tree)
-    nothing = np.empty(0, np.int32)
+    empty = np.empty(0, np.int32)
     pairs = hits = 0
     for first in range(counts[0], sum(counts), _CLASSES_AT_ONCE):
         last = min(first + _CLASSES_AT_ONCE, sum(counts))
-        found_here = match_payloads(*fixed, first, last, starts, payloads, nothing, nothing)
-        pairs, hits = pairs + found_here[0], hits + found_here[1]
+        counts_here = match_payloads(*fixed, first, last, starts, payloads, empty, empty)
+        pairs, hits = pairs + counts_here[0], hits + counts_here[1]
         if pairs > _MOST_VISITED:
             raise _too_many(f"more than {_MOST_VISITED:,} pairs of classes that may share a person")
     if hits > MOST_PAIRS:

@@ -296,7 +296,7 @@ class _PlanRun:
         """Make a release and have it ready, unless an earlier attempt has published it."""
         configuration = recipient.configuration
         name = release_name(recipient.name, self.run_id)
-        before = released_before(self.engine, configuration, self.run_id)
+        earlier = released_before(self.engine, configuration, self.run_id)
         request = self._request(recipient, source)
         inner = InnerProgress(run_id=self.run_id, outer=self.progress)
         context = RunContext(
@@ -308,10 +308,10 @@ class _PlanRun:
             "release",
             request,
         )
-        if before is not None:
+        if earlier is not None:
             forget_staging(context)
             members = self._members_before(name) if self._asks_for_members else None
-            return _Prepared(name, recipient, source, members, None, None, before)
+            return _Prepared(name, recipient, source, members, None, None, earlier)
         number = f"{index + 1} of {len(self.plan.recipients)}"
         with self.progress.stage(f"release {number}: {recipient.name}", rows=source.rows_requested):
             directory = f"{self.staging.records}/{recipient.name}"

@@ -193,8 +193,8 @@ def _labels(rounds: StagedRounds, d: int) -> Table:
 
 def _class_schema(labels: pa.Schema, columns: Sequence[str]) -> pa.Schema:
     """Return the schema of a class table: its hash, the published columns, its records."""
-    taken = {CLASS, RECORDS}
-    named = [f"{name}_" if name in taken else name for name in columns]
+    in_use = {CLASS, RECORDS}
+    named = [f"{name}_" if name in in_use else name for name in columns]
     fields = [
         labels.field(published_column(index)).with_name(name).with_nullable(True)
         for index, name in enumerate(named)

@@ -246,10 +246,10 @@ class _Select:
             if self.bit not in (None, EVERYBODY):
                 selected = (patterns >> self.bit & 1).astype(bool)
             if self.becomes is not None:
-                now = np.array(
+                new_patterns = np.array(
                     [self.becomes.get(pattern, 0) for pattern in patterns.tolist()], np.int64
                 )
-                selected &= now != 0
+                selected &= new_patterns != 0
                 if ATOM in batch.schema.names:
                     has_atom = batch.column(ATOM).is_valid().to_numpy(zero_copy_only=False)
                     selected |= has_atom & (patterns != 0)
@@ -283,9 +283,9 @@ class OpenFrozen:
         companions = {SUBJECT: SUBJECT} | ({ATOM: ATOM} if self.frozen.has_atoms else {})
         companions |= {PATTERN: PATTERN} if self.with_patterns else {}
         # Whatever the columns of the input are called.
-        taken = set(self.frozen.columns)
+        in_use = set(self.frozen.columns)
         for staged in companions:
-            while companions[staged] in taken:
+            while companions[staged] in in_use:
                 companions[staged] += "_"
         schema = self.frozen.records.schema
         fields = [

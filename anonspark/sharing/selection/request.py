@@ -253,12 +253,12 @@ def _without_inference(configuration: Configuration) -> Configuration:
         # Nor does a file say of itself what it is.
         return configuration.with_input({})
     lowered = {name.lower(): value.lower() for name, value in source.options.items()}
-    for name, expected, why in _OF_ONE_RECORD:
+    for name, expected, reason in _OF_ONE_RECORD:
         value = lowered.get(name.lower(), "" if expected == "true" else expected)
         if value != expected:
             raise ConfigurationError(
                 f"input.options.{name}: {f'found {value}' if value else 'missing'}. Expected "
-                f"{expected or 'none'}, because {why}, or write the table as parquet"
+                f"{expected or 'none'}, because {reason}, or write the table as parquet"
             )
     encoding = lowered.get("encoding", lowered.get("charset", "utf-8"))
     codec = codec_of(encoding) or "utf-8"

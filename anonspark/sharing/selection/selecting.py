@@ -341,9 +341,9 @@ def select(
     run_id = require_run_id(run_id or uuid.uuid4().hex[:12])
     files, selection = engine.files, settings.selection
     output = files.qualified(selection.output).rstrip("/")
-    before = _before(engine, settings, output, run_id)
-    if before is not None:
-        return before
+    earlier = _before(engine, settings, output, run_id)
+    if earlier is not None:
+        return earlier
     require_places(files, settings, of_files=table is None)
     tell("opening the table")
     opened, query = open_query(engine, settings, table)

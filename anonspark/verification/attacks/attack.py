@@ -152,15 +152,15 @@ def _link_values(labels: LabelledTable, claim: Claim, original: Table) -> dict[s
     ones, too. None is a release with too many different combinations.
     """
     data = labels.data
-    both = set(original.schema.names).difference(claim.columns, claim.pseudonyms)
-    columns = [cell.name for cell in data.schema if cell.name in both and is_hashable(cell.type)]
+    shared = set(original.schema.names).difference(claim.columns, claim.pseudonyms)
+    columns = [cell.name for cell in data.schema if cell.name in shared and is_hashable(cell.type)]
     insensitive = [name for name in columns if name not in claim.sensitive]
     linkages: dict[str, Linkage | None] = {}
-    for key, known in ((INSENSITIVE, insensitive), (ALL_VALUES, columns)):
-        if not known or (key == ALL_VALUES and known == insensitive):
+    for key, knowledge in ((INSENSITIVE, insensitive), (ALL_VALUES, columns)):
+        if not knowledge or (key == ALL_VALUES and knowledge == insensitive):
             continue
         release, people = (
-            table.with_hashes({_VALUES: known}, like=data.schema) for table in (data, original)
+            table.with_hashes({_VALUES: knowledge}, like=data.schema) for table in (data, original)
         )
         values = PublishedAttribute(_VALUES, "integer", "interval", (_VALUES,))
         try:

@@ -446,7 +446,7 @@ class Statements:
         rows, shares = self._of_classes(published)
         if not is_union:
             attributes = self.manifest["configuration"]["attributes"].values()
-            published_roles = [a["role"] for a in attributes if a["role"] != "identifier"]
+            published_roles = [x["role"] for x in attributes if x["role"] != "identifier"]
             counted["columns_published"] = len(published_roles)
             counted |= {**rows, "smallest_units": min(self.units) if self.units else None}
             if units is not None or not self.privacy.unit:

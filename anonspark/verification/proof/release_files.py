@@ -210,10 +210,10 @@ def audit_release_files(
     they are not parsed. The release is listed once, and read once by :func:`read_contents`.
     """
     unknown = unknown_files(manifest)
-    known = manifest.listed_paths - set(unknown)
+    expected = manifest.listed_paths - set(unknown)
     try:
         entries = [entry for entry in engine.files.tree(release) if entry.path not in replaced]
-        foreign = foreign_entries(engine.files, release, entries, known, marks=(manifest.mark,))
+        foreign = foreign_entries(engine.files, release, entries, expected, marks=(manifest.mark,))
     except ConfigurationError as error:
         raise_if_limit_reached(error)
         raise GuaranteeError(str(error)) from error
