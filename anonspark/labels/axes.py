@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from anonspark.core.arrays import Figures, Integers
 from anonspark.core.queries import Domain
-from anonspark.core.uniform_mass import Runs, Spread, joined_runs, one_run_each, spread_out
+from anonspark.core.uniform_mass import Runs, Spread, joined_runs, spread_intervals, spread_out
 from anonspark.engine.raw_columns import is_text
 from anonspark.kernels.label_reading import read_plain_labels
 from anonspark.labels.grammar import split_ends
@@ -177,7 +177,7 @@ class Axis:
         is_plain = low <= high
         others = labels.filter(pa.array(~is_plain))
         regions, number_of_other = read_regions([others], published)
-        spread = one_run_each(low[is_plain], high[is_plain], whole=self.whole)
+        spread = spread_intervals(low[is_plain], high[is_plain], whole=self.whole)
         number_of = np.empty(len(is_plain), np.int64)
         number_of[is_plain] = np.arange(len(spread.low))
         number_of[~is_plain] = len(spread.low) + number_of_other

@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 
 from anonspark.core.arrays import Integers
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.core.grids import Grid, gap, places_of_range, read_grid
+from anonspark.core.grids import Grid, bound_numbers, gap, read_grid
 from anonspark.core.labels import Kind, open_marks, unmarked_ends
 from anonspark.engine.values.value_texts import coded_values, plain
 from anonspark.errors import ConfigurationError, DataError
@@ -286,7 +286,7 @@ def _declared_ends(
     if bounds is None or kind in ("category", "boolean"):
         return None
     try:
-        low, high = places_of_range(kind, bounds, single=data_type == "float")
+        low, high = bound_numbers(kind, bounds, single=data_type == "float")
     except ValueError as error:
         raise DataError(
             f"manifest.json: configuration.attributes.{name}.range is none of a {kind}"
@@ -304,7 +304,7 @@ def _coarsening(
         bottom, top = (
             None
             if configured.get(key) is None
-            else places_of_range(kind, [configured[key]], single=data_type == "float")[0]
+            else bound_numbers(kind, [configured[key]], single=data_type == "float")[0]
             for key in keys
         )
         grid = None if step is None else read_grid(step, kind)

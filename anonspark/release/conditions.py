@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from anonspark.config.problems import Finding, found
+from anonspark.config.problems import Finding, in_words
 from anonspark.config.section import Section
 from anonspark.core.arrays import Flags
 from anonspark.engine.protocol import Table
@@ -110,7 +110,7 @@ class Condition:
         for value in self._values():
             if _typed(value, data_type) is None:
                 problems.append(
-                    f"found {found(value)}, but the column has type {type_name(data_type)}. "
+                    f"found {in_words(value)}, but the column has type {type_name(data_type)}. "
                     f"Expected {_expected(data_type)}"
                 )
         if not problems and low is not None and high is not None:

@@ -185,7 +185,7 @@ def privacy_rows(
             "attribute": criterion.attribute,
             "criterion": criterion.kind,
             "required": criterion.bound,
-            "c": criterion.told_c,
+            "c": criterion.recursive_c,
             "measured": measured[criterion],
         }
         for criterion in privacy.criteria

@@ -13,7 +13,7 @@ from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import require_distinct, require_read
 from anonspark.errors import ConfigurationError
-from anonspark.progress import tell
+from anonspark.progress import report_step
 from anonspark.release.manifest import NOT_PROTECTED, Manifest
 from anonspark.release.originals import open_original
 from anonspark.verification.claims.claim import Claim
@@ -57,7 +57,7 @@ def audit_release(
     """
     from anonspark.verification.opening import open_release
 
-    tell("reading the files")
+    report_step("reading the files")
     opened = open_release(
         engine,
         release,
@@ -145,6 +145,6 @@ def audit_table(
         return proof
     from anonspark.verification.claims.statements import compare
 
-    tell("comparing with what is said of the release")
+    report_step("comparing with what is said of the release")
     compared = (matched, original.schema) if matched and original is not None else None
     return compare(proof, claim.statements, data, claim, where, compared)

@@ -30,7 +30,7 @@ from anonspark.pipeline.run import (
     forget_staging,
     staged_release,
 )
-from anonspark.pipeline.warnings.release_warning import seed_warnings, tell_warnings
+from anonspark.pipeline.warnings.release_warning import log_warnings, seed_warnings
 from anonspark.progress import InnerProgress, Progress
 from anonspark.redaction import Redacted
 from anonspark.release.conditions import stated_conditions
@@ -151,7 +151,7 @@ def distribute(
     progress = progress or Progress()
     progress.run_id = run_id
     require_places(files, plan)
-    tell_warnings(seed_warnings(plan.base))
+    log_warnings(seed_warnings(plan.base))
     key = _key_of(plan, run_id)
     ledger = None
     if plan.file.ledger is not None:

@@ -15,7 +15,7 @@ from anonspark.labels.class_bounds import is_alike
 from anonspark.labels.inference import infer_attributes
 from anonspark.labels.region_matching import LabelledTable, TooManyClassesError
 from anonspark.labels.regions import PublishedAttribute, leaves_by_label
-from anonspark.progress import tell
+from anonspark.progress import report_step
 from anonspark.release.derived_figures import risk_rows
 from anonspark.release.originals import records_to_match
 from anonspark.verification.attacks.ends import Ends, classes_of_proven, measure_ends
@@ -277,7 +277,7 @@ def attack(
         failures += broken_presence(presence, presence_options)
         proof, counts = replace(proof, presence=presence), presence.counts
     if original is not None:
-        tell("matching with the original")
+        report_step("matching with the original")
         matched = match_original(data, claim, proof.published, original)
         linkage["original"] = matched.linkage
         linked = linked_values_warnings(matched.with_values)
@@ -290,7 +290,7 @@ def attack(
             warnings=[*proof.warnings, *matched.warnings, *linked],
         )
     if population is not None:
-        tell("attacking with the population")
+        report_step("attacking with the population")
         by_population = match_population(data, claim, population)
         linkage["population"], counts = by_population.linkage, by_population.counts
         proof = replace(proof, classes_not_covered=by_population.classes_not_covered)

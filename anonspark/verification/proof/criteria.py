@@ -62,7 +62,7 @@ class MeasuredCriterion:
             "attribute": self.criterion.attribute,
             "criterion": self.criterion.kind,
             "required": self.criterion.bound,
-            "c": self.criterion.told_c,
+            "c": self.criterion.recursive_c,
             "measured": finite(self.measured),
             "violating_classes": self.violating_classes,
             "violating_records": self.violating_records,

@@ -10,7 +10,7 @@ import pyarrow as pa
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_publishable, require_distinct, require_read, type_name
 from anonspark.errors import DataError, GuaranteeError
-from anonspark.progress import tell
+from anonspark.progress import report_step
 from anonspark.release.derived_figures import risk_rows
 from anonspark.verification.claims.claim import Claim
 from anonspark.verification.proof.class_table import ClassLabels
@@ -37,17 +37,17 @@ def recount(
     _require_columns(data, claim, where)
     misread, readable = _class_labels(data, claim, where)
     if published is None:
-        tell("counting classes")
+        report_step("counting classes")
         published = count_published_classes(data, claim.columns, labels=readable)
     if not published.rows:
         raise DataError(f"{where}: holds no records. There is nothing to verify")
     k = claim.privacy.k
     failures = [*claim.failures, *_unwanted_columns(data, claim, where), *misread]
     try:
-        tell(f"measuring sensitive values of {published.rows:,} records")
+        report_step(f"measuring sensitive values of {published.rows:,} records")
         sensitive = measure_sensitive(data, claim, published.rows, trials)
         failures += broken_promises(published, k=k, measured=sensitive.criteria)
-        tell("counting people")
+        report_step("counting people")
         units, warnings = measure_units(data, claim, claim.units), sensitive.warnings
         if units is not None:
             units = replace(units, with_criteria=sensitive.of_people)
