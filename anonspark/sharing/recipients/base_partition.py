@@ -177,7 +177,7 @@ class PartitionMaker:
         ``snapshot`` has the records and what is demanded of them, ``generalizer`` is that of the
         model, ``name`` that of a directory for the rounds.
         """
-        location = replace(self.staging.place, private=f"{self.staging.records}/{name}")
+        location = replace(self.staging.paths, private=f"{self.staging.records}/{name}")
         self.engine.files.make_private_directory(location.state)
         return run_rounds(
             model,

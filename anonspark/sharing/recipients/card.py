@@ -80,7 +80,8 @@ def preview_plan(engine: Engine, plan: Plan, *, progress: Progress | None = None
     return PlanPreview(sum(strata.values()), groups, requests, coalitions)
 
 
-_COLUMNS = ("rows", "withheld", "classes", "gcp", "gcp the other way")
+_LOSS = "certainty penalty (gcp)"
+_COLUMNS = ("rows", "withheld", "classes", _LOSS, f"{_LOSS} the other way")
 
 
 def distribution_blocks(result: Distribution | PlanPreview) -> Iterator[Card | Table | Text]:
@@ -91,7 +92,7 @@ def distribution_blocks(result: Distribution | PlanPreview) -> Iterator[Card | T
     summaries = {name: release.summary for name, release in result.releases.items()}
     others: dict[str, Mapping[str, Any]] = {
         "withheld": result.withheld,
-        "gcp the other way": result.other_strategy,
+        f"{_LOSS} the other way": result.other_strategy,
     }
     yield distribution_card(summaries, result.coalitions, others)
     for name, release in result.releases.items():
@@ -110,7 +111,7 @@ def distribution_card(
     ``summaries`` are the rows of the table ``summary`` of the releases by recipient, ``coalitions``
     rows of the joint check. ``others`` are further columns, by recipient.
     """
-    names = {"rows": "rows_published", "classes": "published_classes", "gcp": "gcp"}
+    names = {"rows": "rows_published", "classes": "published_classes", _LOSS: "gcp"}
     columns: dict[str, Mapping[str, Any]] = {
         title: {recipient: row.get(name) for recipient, row in summaries.items()}
         for title, name in names.items()

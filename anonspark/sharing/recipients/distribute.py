@@ -255,8 +255,8 @@ class _PlanRun:
 
     def _read_source(self, table: Table | None) -> FrozenSource:
         """Return the frozen source, that of an earlier attempt if there is one."""
-        state, path = self.staging.state, f"{self.staging.place.kept}/{_FROZEN}"
-        text = state.kept(_FROZEN)
+        state, path = self.staging.state, f"{self.staging.paths.shared}/{_FROZEN}"
+        text = state.facts_of(_FROZEN)
         if text is None:
             frozen = read_source(self.engine, self.plan, self.key, path, table)
         else:
@@ -347,7 +347,7 @@ class _PlanRun:
         self, staged: StagedRelease, recipient: Recipient, name: str
     ) -> StagedMembers:
         """Stage the members of a release's classes, and note that they are there."""
-        path = f"{self.staging.place.kept}/members-{recipient.name}"
+        path = f"{self.staging.paths.shared}/members-{recipient.name}"
         self.staging.state.forget(f"members-{recipient.name}")
         self.engine.files.delete(path)
         staged_members = stage_members(
@@ -366,13 +366,13 @@ class _PlanRun:
         if self.ledger is not None and name in self.ledger.releases:
             return members_of(self.engine, self.ledger, self.ledger.releases[name])
         recipient = name.removesuffix(f"-{self.run_id}")
-        text = self.staging.state.kept(f"members-{recipient}")
+        text = self.staging.state.facts_of(f"members-{recipient}")
         if text is None:
             raise PublishingError(
                 f"run id: {self.run_id} has published a release of {recipient} before, and what it "
                 "gave is not known any more. Expected a new run id. Choose another"
             )
-        path = f"{self.staging.place.kept}/members-{recipient}"
+        path = f"{self.staging.paths.shared}/members-{recipient}"
         return StagedMembers.again(json.loads(text), name, recipient, path).members(self.engine)
 
     def _request(self, recipient: Recipient, source: ReleaseSource) -> Request:

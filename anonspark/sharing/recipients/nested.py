@@ -369,11 +369,11 @@ class NestedMaker:
             self.engine, self.plan.partition, self.staging, self.progress, generation
         )
         described = None
-        if self.staging.state.kept(_GROUPED) is None:
+        if self.staging.state.facts_of(_GROUPED) is None:
             snapshot = self._group(frozen, maker)
             described = snapshot.quasi_identifiers
-        document = json.loads(self.staging.state.kept(_GROUPED) or "{}")
-        root = self.staging.place.kept
+        document = json.loads(self.staging.state.facts_of(_GROUPED) or "{}")
+        root = self.staging.paths.shared
         grouped = FrozenSource.again(self.engine, f"{root}/{_GROUPED}", document)
         granted = {int(pattern): number for pattern, number in document["given"].items()}
         if described is None or isinstance(self.plan.base.model, FullDomainOptions):
@@ -391,7 +391,7 @@ class NestedMaker:
         demand = Soundness(self.plan.demand.k, self.plan.demand.diversity)
         people = {PEOPLE: demand.k} if self.plan.file.record else {}
         of_strata = Soundness(demand.k, {**demand.diversity, **people})
-        root, files = self.staging.place.kept, self.engine.files
+        root, files = self.staging.paths.shared, self.engine.files
         reused = self._reused(frozen, demand, maker.generation)
         tagged = frozen
         if reused is not None:
@@ -467,7 +467,8 @@ def _with_atoms(
 ) -> FrozenSource:
     """Write the records of a source with their atoms and patterns to a new private directory.
 
-    ``new`` says whether records without an atom keep their patterns, else no recipient gets them.
+    With ``keeps_patterns`` records without an atom keep their patterns, else no recipient gets
+    them.
     One shuffle of the source, and one write.
     """
     names = [name for name in frozen.records.schema.names if name not in (PATTERN, ATOM)]

@@ -64,7 +64,7 @@ class OtherStrategy:
         """Return the other strategy, for a nested one with a k."""
         if not k:
             return Independent(frozen, strata)
-        location = replace(self.staging.place, private=f"{self.staging.records}/nested-{k}")
+        location = replace(self.staging.paths, private=f"{self.staging.records}/nested-{k}")
         self.engine.files.make_private_directory(location.state)
         staging = Staging(location, RunState.claim(self.engine.files, location.state))
         partition = self.plan.partition
