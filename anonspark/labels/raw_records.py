@@ -120,19 +120,19 @@ def _comparable_type(
         case "timestamp":
             return pa.timestamp("us"), "integer", False
         case "float":
-            # As the released values were rounded when they were read.
+            # Rounded to 32 bits, as the released values were.
             single = attribute.type == "float"
             return pa.float32() if single else pa.float64(), "float", False
     if pa.types.is_integer(raw_type):
         return pa.int64(), "integer", False
     if pa.types.is_decimal(raw_type):
-        # Spark can be told to allow negative scales: hundreds are whole numbers, too.
+        # Spark may allow negative scales: hundreds are whole numbers, too.
         scale = max(raw_type.scale, 0)
         return pa.decimal128(DECIMAL_DIGITS, scale), scale, False
     if is_number(raw_type) and (attribute.rule is not None or attribute.kind == "integer"):
         # The labels of a rule were made from the text.
         return pa.float64(), "float", attribute.rule is not None
-    # Floats by way of the text: 0.1 is one tenth.
+    # Floats are read from their texts: 0.1 is one tenth.
     scale = _text_places(attribute.type)
     return pa.decimal128(DECIMAL_DIGITS, scale), scale, True
 

@@ -141,7 +141,7 @@ def _ordered_sets(
     regions: Sequence[OrderedRegion], places: Places
 ) -> tuple[OrderedAxis, list[Runs]]:
     """Return the axis of the ends of all regions, and each region as runs."""
-    # Of each region, first and last value that a column of this type can hold in each interval.
+    # The first and last value of this type in each interval of a region.
     closed: list[list[tuple[Any, Any]] | None] = []
     for region in regions:
         if region.intervals is None:
@@ -185,7 +185,7 @@ def _closed(interval: Interval, places: Places) -> tuple[Any, Any]:
     first, last = math.ceil(low), math.floor(high)
     first += int(not interval.low_included and first == low)
     last -= int(not interval.high_included and last == high)
-    # Ends beyond what the column's type holds bound nothing.
+    # An end beyond the column's type bounds nothing.
     least, greatest = (-(2**127), 2**127 - 1)
     if places == "integer":
         least, greatest = _INT64.min, _INT64.max

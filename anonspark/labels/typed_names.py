@@ -31,7 +31,7 @@ def typed_names(
 
     def named(content: Typed) -> str:
         name = f"{attribute.name}_{content}"
-        # Databases do not tell upper case from lower case.
+        # Databases ignore case in names.
         while name.lower() in names_in_use:
             name += "_"
         return name

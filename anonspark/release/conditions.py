@@ -81,7 +81,7 @@ class Condition:
         """
         values = self._values()
         largest = max((abs(value) for value in values if isinstance(value, int)), default=0)
-        # No float has all whole numbers beyond.
+        # Beyond 2**53 floats skip whole numbers.
         exact = pa.decimal128(38, 0) if 2**53 < largest < 10**38 else pa.float64()
         types = (pa.bool_(), exact, INSTANT)
         fits = (kind for kind in types if all(_typed(value, kind) is not None for value in values))
@@ -173,7 +173,7 @@ def stated_conditions(conditions: Sequence[Condition]) -> dict[str, dict[str, An
     return {condition.column: dump(condition.asked) for condition in conditions}
 
 
-# In an original without the configuration of its plan, texts are read as what conditions compare.
+# A manifest lacks the types of its plan: texts of an original are read as conditions compare.
 _OF_TEXTS = (pa.float64(), pa.timestamp("us"), pa.bool_())
 
 
@@ -223,7 +223,7 @@ def _typed(value: Value, data_type: pa.DataType) -> Any:
     if is_number(data_type):
         if isinstance(value, bool) or not isinstance(value, int | float):
             return None
-        # As it is written: a decimal of 0.1 is one tenth.
+        # By its digits: 0.1 is one tenth, not the nearest float.
         return Decimal(repr(value)) if pa.types.is_decimal(data_type) else value
     if is_time(data_type) and isinstance(value, str):
         is_day = pa.types.is_date(data_type)

@@ -136,7 +136,7 @@ def audit_table(
             require_read(table.schema, used, f"{subject}: ")
     proof = replace(recount(data, claim, where, trials, published), release=name)
     matched = None
-    # Late: a run imports what it uses.
+    # Imported late, because most runs do not need it.
     if original is not None or population is not None or claim.privacy.delta_presence is not None:
         from anonspark.verification.attacks.attack import attack
 

@@ -37,7 +37,7 @@ from anonspark.redaction import Redacted
 
 _DEFAULTS = {name: field.default for name, field in Attribute.model_fields.items()}
 
-# A coding tells a file of a hierarchy by its hash, a manifest by its path.
+# A coding names a hierarchy file by its hash, a manifest by its path.
 _DESCRIBED_OTHERWISE = {"hierarchy", "order", "order_entries", "order_fingerprint"}
 
 
@@ -481,7 +481,7 @@ def form_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
         yield "coding.name: expected that of coding.document"
     if coding["fingerprint"] != coding_fingerprint(document):
         yield "coding.fingerprint: expected that of coding.document"
-    # The contents of files stand for the files.
+    # A stand-in for the path of a file of which only the hash is known.
     attributes = {
         str(attribute.get("name")): {
             key: "-" if key == "hierarchy" and "sha256" in value else value

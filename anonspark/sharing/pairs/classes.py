@@ -47,7 +47,7 @@ from anonspark.verification.claims.left_out import listed_values
 
 MOST_CELLS = 20_000_000
 
-# The names that people give to columns are not like these.
+# No column has such a name by accident.
 _PAYLOAD, _KEY = "anonspark_payload", "anonspark_key"
 
 
@@ -345,7 +345,7 @@ def _common_regions(
         _coded(name, releases, cells, hierarchies) for name in indices[0] if name in indices[1]
     ]
     if not coded:
-        # Nothing tells classes apart: all have one region.
+        # Without a common attribute all classes have one region.
         coded = [([((0, 0),)], np.zeros(classes, np.int64))]
     return code_regions(coded, classes)
 
@@ -443,7 +443,7 @@ def _as_code(
             return region
         ends = [_whole_ends(interval) for interval in region.intervals]
         if any(low < 0 or high == math.inf for low, high in ends):
-            # A superset: below 0 the order is another one, and what has no end has any length.
+            # A superset: codes order negative numbers otherwise, and open ends have any length.
             return OrderedRegion(None, region.missing)
         keys = [
             (code_key(str(low), by_length=True), code_key(str(high), by_length=True))

@@ -292,7 +292,7 @@ def _absences(cells: TwoReleases, relation: Relation) -> list[_Absence]:
         if relation == "unknown":
             records = np.zeros_like(surplus)
         elif relation == inside:
-            # Who was left out is not in the release, either: nothing tells the two apart.
+            # People who were left out are absent, too, and cannot be distinguished from the others.
             records = surplus + other.left_out
             exact = not other.left_out.any()
         else:

@@ -176,7 +176,7 @@ _ARROW: Mapping[Kind, pa.DataType] = {
     "category": pa.string(),
 }
 
-# Numbers before days, for none is both.
+# No label is both a number and a day.
 _TRIED: tuple[Kind, ...] = ("decimal", "date", "timestamp")
 
 

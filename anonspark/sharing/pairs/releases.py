@@ -243,7 +243,7 @@ def _partial(
         index
         for index, item in enumerate(opened)
         if item.manifest is not None
-        # Null where few are withheld.
+        # Null if few are withheld.
         and (
             item.manifest.recipient.get("where")
             or item.manifest.recipient.get("rows_withheld", 0) != 0

@@ -232,7 +232,7 @@ class NameAtoms:
             for pattern in np.unique(patterns).tolist():
                 mask = patterns == pattern
                 names, indices = np.unique(classes[mask], return_inverse=True)
-                # Mixed twice: a sum of the two would be that of another generation and pattern.
+                # Hashed twice: a sum of generation and pattern could be that of another pair.
                 salt = root_path(np.uint64(pattern), self.generation)
                 paths = [child_path(name, salt) for name in names.view(np.uint64)]
                 atoms[mask] = np.array(paths, np.uint64).view(np.int64)[indices]

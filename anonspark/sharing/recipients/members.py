@@ -100,7 +100,7 @@ def _can_go_on(files: Files, release: LedgerRelease, staging_path: str | None) -
     return any(staging.run_id == release.content["run_id"] for staging in stagings)
 
 
-# More classes than these are brought to the records by a shuffle.
+# A join with more classes than these is a shuffle.
 _FEW_CLASSES = 1_000_000
 
 
@@ -268,7 +268,7 @@ def clean_plan(files: Files, plan: Plan, run_id: str | None = None) -> list[tupl
     process is at work on them. Raises ConfigurationError, DataError or PublishingError.
     """
     staging_path = plan.base.execution.staging_path
-    # The plan's own last: as long as it is there, the run can be gone on with.
+    # The plan's own staging goes last: as long as it exists, the run can be resumed.
     outputs = [*(recipient.configuration.output.path for recipient in plan.recipients), plan.output]
     removed = [
         (staging.private, remove_staging(files, staging))

@@ -377,7 +377,7 @@ class NestedMaker:
         grouped = FrozenSource.again(self.engine, f"{root}/{_GROUPED}", document)
         granted = {int(pattern): number for pattern, number in document["given"].items()}
         if described is None or isinstance(self.plan.base.model, FullDomainOptions):
-            # Of which the base withholds more.
+            # A full-domain base withholds more records, which changes the ranges.
             described = maker.snapshot(grouped).quasi_identifiers
         atoms = self.engine.staged([f"{root}/{_ATOMS}"], ATOMS)
         make_model: ModelMaker = MergedAtoms
@@ -440,7 +440,7 @@ class NestedMaker:
         if self.ledger is None or not self.plan.file.base_partition.reuse:
             return None
         if isinstance(self.plan.base.model, FullDomainOptions):
-            # Nodes of other records may divide them: the joint check decides.
+            # Levels that other records choose may divide atoms: the joint check decides.
             return None
         recipients = len(self.plan.recipients)
         return reused_atoms(

@@ -187,7 +187,7 @@ def _base_document(
         )
     privacy = base.get("privacy")
     if file.record and file.subject and isinstance(privacy, dict):
-        # All that is counted are people.
+        # With several records a person, people are counted.
         base["privacy"] = {"unit": list(file.subject), **privacy}
     if file.strategy == "nested" and "model" not in base:
         base["model"] = {"name": _NESTED_MODEL}
@@ -319,7 +319,7 @@ class _Reading:
         watched: dict[str, list[str]] = {}
         for recipient in recipients:
             metrics = recipient.configuration.metrics
-            # Their files are named by the run, which is one for all.
+            # Files are named by the run, which all releases share.
             if metrics.append_to is not None:
                 for key in (f"tables {metrics.append_to}", f"job {metrics.job}"):
                     watched.setdefault(key, []).append(recipient.name)

@@ -122,7 +122,7 @@ class FreezeRows:
                     column = batch.column(name)
                     is_missing[name] = validate(self.plans[name], column, self.markers).missing
                     if self.late is not None and is_text(column.type):
-                        # Numbers perhaps: it is not known yet.
+                        # The column may turn out to be numbers, whose markers differ.
                         is_missing[name] |= flags(mean_missing(column, self.markers, numbers=True))
                 holds &= ~is_missing[name]
             patterns |= holds.astype(np.int64) << bit

@@ -24,7 +24,7 @@ _COUNTS = pa.schema([("cell", pa.int64()), ("records", pa.int64())])
 _PERSON, _KEY, _CODES = "person", "record_key", "codes"
 _CODED = pa.schema([(_PERSON, pa.string()), (_KEY, pa.int64()), (_CODES, pa.binary())])
 
-# Records of a person's task, more or less.
+# Records of a task, more or less.
 _TASK_RECORDS = 2**20
 # Codes that wait for those of the same person, before all but the first of each are forgotten.
 _WAITING = 2**21

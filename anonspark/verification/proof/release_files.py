@@ -124,7 +124,7 @@ def _in_tasks(engine: Engine, address: str, reader: _Read) -> dict[str, Content]
     except engine.failures as error:
         if "cancelled" in str(error).lower():
             raise
-        # Each file is tried alone: one that cannot be read is to be named.
+        # The driver then tries each file alone, to name the one that cannot be read.
         return {}
     return {
         row["path"]: Content(
@@ -183,7 +183,7 @@ def _by_driver(engine: Engine, address: str, entry: Entry, reader: _Read) -> Con
         if needed > length:
             tail = files.read_part(path, size - needed, needed)
     except failures as error:
-        # A disk that refuses says nothing about the file.
+        # A full or failing disk says nothing about the file.
         raise_if_limit_reached(error)
         return Content(None)
     return reader.content(entry.path, digest, tail)
@@ -323,7 +323,7 @@ def _tables(
     empty, data_format = [], manifest.data_format.lower()
     for entry in entries:
         folder, _, name = entry.path.rpartition("/")
-        # Of a table in another format than those with footers only what has one is compared.
+        # In formats without footers only files that have one are compared.
         is_hidden = name.startswith(("_", ".")) or "/_" in f"/{folder}"
         if not folder or folder == COPIES or is_hidden:
             continue
@@ -391,7 +391,7 @@ def _one_table(
         )
     if not readable:
         return failures
-    # Most files are right where one is wrong.
+    # If files differ, the majority is right.
     counts = Counter(tuple(footer.columns) for footer in readable.values())
     usual = max(readable.values(), key=lambda footer: counts[tuple(footer.columns)])
     names = usual.names if columns is None else list(columns)
@@ -471,7 +471,7 @@ def changed_sidecar_files(release: str, manifest: Manifest, schema: pa.Schema) -
     Return a sentence, or nothing. Another version may word the texts otherwise.
     """
     columns = {name for attribute in published_attributes(manifest) for name in attribute.columns}
-    if not columns <= {*schema.names}:  # which is refused itself
+    if not columns <= {*schema.names}:  # which is refused elsewhere
         return []
     listed = [PublishedFile(**file) for file in manifest.files]
     contents = sidecar_contents(manifest, schema, listed)
@@ -502,7 +502,7 @@ TAIL_BYTES = 2**20
 
 _PARQUET = b"PAR1"
 
-# What Spark writes beside the columns of ORC files. Everything else may hold anything.
+# Spark's own note in ORC files. Any other note may hold data.
 _SPARK = b"org.apache.spark.version"
 _NUMBERS = r"\d+(?:\.\d+){1,3}(?:-[a-zA-Z]{1,12}(?:-?\d{1,6})?)?"
 _VERSION = re.compile(_NUMBERS.encode())
@@ -631,7 +631,7 @@ def _count_runs(columns: Sequence[pa.Array]) -> int:
     >>> _count_runs([pa.array([1, 1, 2]), pa.array(["a", "b", "b"])])
     3
     """
-    # Sets and bounds that are lists have no order of theirs; the others are enough.
+    # Lists cannot be compared with the row before. The other columns are enough.
     plain = [
         column.indices if pa.types.is_dictionary(column.type) else column
         for column in columns
