@@ -102,14 +102,14 @@ class Manifest(Redacted):
         return self.document.get("signer")
 
     @property
-    def files(self) -> Sequence[Mapping[str, Any]]:
-        """The files of the release: path, bytes, rows, SHA-256."""
-        return self.document.get("files") or ()
+    def files(self) -> tuple[PublishedFile, ...]:
+        """The files of the release."""
+        return tuple(PublishedFile(**file) for file in self.document.get("files") or ())
 
     @property
     def listed_paths(self) -> frozenset[str]:
         """Paths of the files of the release."""
-        return frozenset(file["path"] for file in self.files)
+        return frozenset(file.path for file in self.files)
 
     @property
     def lists_left_out_values(self) -> bool:

@@ -53,8 +53,7 @@ class Part:
     @property
     def stored(self) -> int:
         """Bytes of the published records on the disk."""
-        files = self.manifest.files or ()
-        return sum(file["bytes"] for file in files if file["path"].startswith("data/"))
+        return sum(file.bytes for file in self.manifest.files if file.path.startswith("data/"))
 
 
 def read_parts(files: Files, releases: Sequence[str]) -> list[Part]:

@@ -265,7 +265,7 @@ def clean_plan(files: Files, plan: Plan, run_id: str | None = None) -> list[tupl
     """Remove what killed runs of a plan left, and write the ends of what they planned.
 
     With an id only those of this run. Return directories, and whether they were removed: not if a
-    process is at work on them. Raises ConfigurationError, DataError or PublishingError.
+    process is at work on them.
     """
     staging_path = plan.base.execution.staging_path
     # The plan's own staging goes last: as long as it exists, the run can be resumed.

@@ -290,10 +290,7 @@ class Prospect:
 
 
 def look_ahead(engine: Engine, settings: SelectionSettings) -> Prospect:
-    """Return the cost of a selection. Of the data the schema alone is read.
-
-    Raises ConfigurationError, DataError or GuaranteeError.
-    """
+    """Return the cost of a selection. Of the data the schema alone is read."""
     require_places(engine.files, settings, of_files=True)
     _, query = open_query(engine, settings)
     selection, loss = settings.selection, query.of_a_record

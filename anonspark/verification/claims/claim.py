@@ -239,9 +239,8 @@ def claim_of_configuration(
 ) -> Claim:
     """Return what a configuration requires of a release with some columns.
 
-    ``promise`` is that of the release's manifest, or None without one: labels are read as it says.
-    Raises DataError if the release lacks columns, and ConfigurationError if a hierarchy that is
-    needed cannot be read.
+    Labels are read as the manifest promises, if there is one. Raises DataError if columns lack, and
+    ConfigurationError if a hierarchy that is needed cannot be read.
     """
     attributes = configuration.model_dump(mode="json")["attributes"]
     pseudonyms = configuration.output.pseudonyms.values()

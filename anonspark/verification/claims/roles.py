@@ -195,17 +195,10 @@ def leave_out_suppressed(data: Table, claim: Claim, roles: Roles | None) -> tupl
         for is_suppressed in (True, False)
     )
     rows = suppressed.count()
-    names = [name for name in claim.sensitive if is_plain(data.schema.field(name).type)]
-    return others, replace(
-        claim,
-        left_out=LeftOut(
-            rows,
-            pa.concat_tables(_values(suppressed, name, text) for name in names)
-            if rows and names
-            else None,
-            suppressed=rows,
-        ),
-    )
+    names = [name for name in claim.sensitive if rows and is_plain(data.schema.field(name).type)]
+    tables = [_values(suppressed, name, text) for name in names]
+    left_out = LeftOut(rows, pa.concat_tables(tables) if tables else None, suppressed=rows)
+    return others, replace(claim, left_out=left_out)
 
 
 def _values(suppressed: Table, name: str, text: str) -> pa.Table:

@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -225,7 +224,7 @@ def audit_release_files(
         )
     unread = {MANIFEST, *(text.split(" (")[0].rstrip("/") for text in foreign)}
     members = [entry for entry in entries if entry.kind == "file" and entry.path not in unread]
-    listed = [file for file in manifest.files if file["path"] not in {*unknown, *replaced}]
+    listed = [file for file in manifest.files if file.path not in {*unknown, *replaced}]
     contents = _read_listed(engine, release, manifest, members, listed)
     unreadable = [path for path, content in contents.items() if content.sha256 is None]
     if unreadable:
@@ -249,7 +248,7 @@ def _read_listed(
     release: str,
     manifest: Manifest,
     members: Sequence[Entry],
-    listed: Sequence[Mapping[str, Any]],
+    listed: Sequence[PublishedFile],
 ) -> dict[str, Content]:
     """Read the files of a release. Of tables of Delta not every byte is compared."""
     data = ("data/",) if manifest.data_format.lower() == "parquet" else ()
@@ -259,14 +258,14 @@ def _read_listed(
         members,
         ("metrics/", "left_out/", *data),
         manifest.quasi_identifier_columns,
-        listed={file["path"]: file["sha256"] for file in listed},
+        listed={file.path: file.sha256 for file in listed},
         copies="csv" in manifest.copies,
     )
 
 
 def _as_listed(
     release: str,
-    listed: Sequence[Mapping[str, Any]],
+    listed: Sequence[PublishedFile],
     entries: Iterable[Entry],
     contents: Mapping[str, Content],
 ) -> list[str]:
@@ -274,15 +273,14 @@ def _as_listed(
     sizes = {entry.path: entry.bytes for entry in entries}
     missing, changed, rows = [], [], []
     for file in listed:
-        path = file["path"]
-        content = contents.get(path)
+        path, content = file.path, contents.get(file.path)
         if content is None:
             missing.append(path)
-        elif sizes[path] != file["bytes"] or content.sha256 not in (None, file["sha256"]):
+        elif sizes[path] != file.bytes or content.sha256 not in (None, file.sha256):
             changed.append(path)
-        elif (content.footer is not None and content.footer.rows != file["rows"]) or (
-            content.footer is None and file["rows"] is not None and "/" not in path
-        ):
+        elif content.footer is not None:
+            rows += [path] if content.footer.rows != file.rows else []
+        elif file.rows is not None and "/" not in path:
             rows.append(path)
     remedy = "Restore the release or publish it again"
     problems = (
@@ -473,10 +471,9 @@ def changed_sidecar_files(release: str, manifest: Manifest, schema: pa.Schema) -
     columns = {name for attribute in published_attributes(manifest) for name in attribute.columns}
     if not columns <= {*schema.names}:  # which is refused elsewhere
         return []
-    listed = [PublishedFile(**file) for file in manifest.files]
-    contents = sidecar_contents(manifest, schema, listed)
+    contents = sidecar_contents(manifest, schema, manifest.files)
     expected = {name: hashlib.sha256(text).hexdigest() for name, text in contents.items()}
-    existing = {file.path: file.sha256 for file in listed if file.path in COMPANIONS}
+    existing = {file.path: file.sha256 for file in manifest.files if file.path in COMPANIONS}
     changed = _differing(expected, existing)
     if not changed or manifest.version != __version__:
         return []
