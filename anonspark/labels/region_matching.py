@@ -144,7 +144,7 @@ def build_search(
     for index, attribute in enumerate(attributes):
         # A rule describes all values, leaves only those that were released.
         leaves = None if attribute.rule else hierarchies.get(attribute.name)
-        compared_as = prepared.places[index]
+        compared_as = prepared.compared_as[index]
         is_rounded = compared_as == "float" and attribute.rule is not None
         # Ends are rounded as the values are.
         read_as = replace(attribute, kind="float") if is_rounded else attribute
@@ -162,8 +162,8 @@ def class_columns(
     classes: pa.Table, attributes: Sequence[PublishedAttribute], index: int
 ) -> list[pa.ChunkedArray]:
     """Return the columns of an attribute in what :func:`collect_classes` returns."""
-    places = range(len(attributes[index].columns))
-    return [classes.column(f"published_{index}_{position}") for position in places]
+    positions = range(len(attributes[index].columns))
+    return [classes.column(f"published_{index}_{position}") for position in positions]
 
 
 def code_regions(

@@ -20,7 +20,7 @@ from anonspark.engine.raw_columns import is_text, type_name
 from anonspark.errors import DataError
 from anonspark.kernels.region_pairs import match_payloads
 from anonspark.kernels.region_search import build_region_tree
-from anonspark.labels.raw_records import Places, places_of_code
+from anonspark.labels.raw_records import ComparedAs, order_of_code
 from anonspark.labels.region_axes import Runs, sets_of_codes
 from anonspark.labels.region_matching import (
     class_columns,
@@ -393,7 +393,7 @@ def _coded(
 
 def _comparison(
     name: str, attributes: Sequence[PublishedAttribute], releases: Sequence[ReadRelease]
-) -> tuple[Places | None, Kind]:
+) -> tuple[ComparedAs | None, Kind]:
     """Return what the values of an attribute of both releases are compared as, and their kind.
 
     Texts, of a hierarchy for instance, are read as what the other release has. Raises DataError if
@@ -404,7 +404,7 @@ def _comparison(
         for attribute, release in zip(attributes, releases, strict=True)
     ]
     ordered = {kind for kind in kinds if kind not in _TEXTS}
-    codes = {order for attribute in attributes if (order := places_of_code(attribute)) is not None}
+    codes = {order for attribute in attributes if (order := order_of_code(attribute)) is not None}
     if len(codes) > 1:
         raise DataError(
             f"{releases[1].name}: quasi-identifier {name!r} has another rule than in "
