@@ -217,7 +217,7 @@ def _as_before(manifest: Manifest, rows: int) -> Estimate | None:
     before = (manifest.document.get("published") or {}).get("rows")
     if not seconds or not before:
         return None
-    size = sum(int(file["bytes"]) for file in manifest.files if file["path"].startswith("data/"))
+    size = sum(file.bytes for file in manifest.files if file.path.startswith("data/"))
     return Estimate(
         sum(seconds.values()) * rows / before,
         int(size * rows / before),
