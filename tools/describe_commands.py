@@ -43,8 +43,8 @@ PAGES = {
 """The page that says more about a command."""
 
 COMMON = (
-    *("--set", "--master", "--engine", "--run-id", "--resume", "--json", "--quiet", "--no-progress"),
-    *("--sign", "--format", "--option"),
+    *("--set", "--master", "--engine", "--run-id", "--resume", "--json", "--quiet"),
+    *("--no-progress", "--sign", "--format", "--option"),
 )
 """Options of several commands, which the page describes once."""
 

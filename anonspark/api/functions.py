@@ -58,8 +58,8 @@ from anonspark.comparison.grid import BESIDE, load_comparison
 from anonspark.comparison.runner import compare as run_cells
 from anonspark.config import Configuration
 from anonspark.config.variables import configuration_yaml
-from anonspark.conversion.convert import Options
 from anonspark.conversion.convert import convert as convert_files
+from anonspark.conversion.reading import Options
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError
 from anonspark.pipeline.run import run

@@ -202,7 +202,7 @@ class CellEvaluation:
             options,
             key="evaluation.holdout.path",
             section="evaluation.holdout",
-            wanted=self._wanted,
+            columns=self._wanted,
         )
 
     def _reading(self, *releases: str) -> AbstractContextManager[None]:

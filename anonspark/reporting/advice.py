@@ -14,7 +14,7 @@ from anonspark.core.figure_text import figure_text, k_of
 from anonspark.presentation.blocks import Block, Item, Items, Section, Table, Text
 from anonspark.reporting.evidence import Evidence, round_percent
 from anonspark.verification.proof.criteria import MeasuredCriterion
-from anonspark.verification.proof.sensitive_values import SensitiveValues
+from anonspark.verification.proof.measures import SensitiveValues
 
 # From this share of one value on a class tells it almost surely.
 _ALMOST_SURE = 0.5

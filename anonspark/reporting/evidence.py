@@ -8,7 +8,7 @@ from typing import Any
 
 from anonspark.config.decision import Decision
 from anonspark.core.figure_text import percent
-from anonspark.layers.evaluate.small_counts import COUNTS, told_counts
+from anonspark.layers.evaluate.small_counts import COUNTS, published_counts
 from anonspark.redaction import redact
 from anonspark.release.manifest import Manifest
 from anonspark.reporting.figures import Figures
@@ -237,4 +237,4 @@ def _as_published(summary: Row, k: int) -> Row:
     """Hide counts of few records in a summary."""
     if any(summary.get(name) is None for name in COUNTS):
         return summary
-    return {**summary, **told_counts({name: int(summary[name]) for name in COUNTS}, k)}
+    return {**summary, **published_counts({name: int(summary[name]) for name in COUNTS}, k)}

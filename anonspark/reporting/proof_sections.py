@@ -140,7 +140,7 @@ def _units_rows(
 def _criterion_row(case: MeasuredCriterion) -> list[str | Verdict]:
     asked = case.criterion
     what = asked.type.measured.format(bound=figure_text(asked.bound))
-    limit = asked.bound if asked.told_c is None else asked.told_c
+    limit = asked.bound if asked.recursive_c is None else asked.recursive_c
     measured = figure_text(case.measured) if isfinite(case.measured) else "unbounded"
     return [
         f"{asked.attribute}: {what}",

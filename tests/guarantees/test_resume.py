@@ -508,10 +508,10 @@ def test_a_superseded_driver_leaves_its_successors_publication_alone(tmp_path: P
         with open_staging(files, str(release), "night", resume=True) as newer:
             # The successor is between its two last renames.
             release.mkdir()
-            (release / newer.place.mark_name).touch()
+            (release / newer.paths.mark_name).touch()
             with pytest.raises(PublishingError, match="another process has taken this run over"):
                 commit(files, older, overwrite=True)
-            assert (release / newer.place.mark_name).exists()
+            assert (release / newer.paths.mark_name).exists()
             (release / "manifest.json").touch()
     assert staging_directories(tmp_path) == []
     assert [path.name for path in release.iterdir()] == ["manifest.json"]
