@@ -451,27 +451,8 @@ def _role_line(name: str, role: str, evidence: Evidence) -> str:
 
 def stricter(evidence: Evidence) -> Section | None:
     """Show what every promise that was tried would cost."""
-    total = evidence.rows
-    rows = [
-        [
-            case.criterion.attribute,
-            case.criterion.type.words.format(
-                bound=case.criterion.bound, c=case.criterion.c, kind=case.criterion.kind
-            ),
-            f"{case.violating_classes:,}",
-            # Of a single class they would tell which one it is.
-            *(
-                ("", "")
-                if case.violating_classes == 1
-                else (
-                    evidence.rules.count(case.violating_records),
-                    evidence.rules.share(case.violating_records / total, total),
-                )
-            ),
-        ]
-        for case in stricter_than_required(evidence)
-        if case.violating_classes
-    ]
+    cases = [case for case in stricter_than_required(evidence) if case.violating_classes]
+    rows = [_cost_row(case, evidence) for case in cases]
     if not rows or evidence.manifest.parts:
         return None
     columns = ("attribute", "promise", "classes", "records", "share")
@@ -479,6 +460,17 @@ def stricter(evidence: Evidence) -> Section | None:
     if evidence.people:
         title = "Stricter promises, if records counted, and the classes that do not keep them now"
     return Section("stricter", "Stricter promises", [Table(title, columns, rows)])
+
+
+def _cost_row(case: MeasuredCriterion, evidence: Evidence) -> list[str]:
+    """Name a promise, and count the classes and records of the release that break it."""
+    criterion, records, rules = case.criterion, case.violating_records, evidence.rules
+    words = criterion.type.words.format(bound=criterion.bound, c=criterion.c, kind=criterion.kind)
+    row = [criterion.attribute, words, f"{case.violating_classes:,}"]
+    # The records of a single class would show which class it is.
+    if case.violating_classes == 1:
+        return [*row, "", ""]
+    return [*row, rules.count(records), rules.share(records / evidence.rows, evidence.rows)]
 
 
 DISTANCES = (0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)

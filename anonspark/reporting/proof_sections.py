@@ -123,6 +123,7 @@ def _command(evidence: Evidence) -> str:
 def _units_rows(
     units: MeasuredUnits, required: int, rules: Disclosure
 ) -> Iterator[list[str | Verdict]]:
+    """Compare k with the people of each class, and with those who agree in all their classes."""
     source = ", as the run counted" if units.not_published else ""
     yield [
         f"k-anonymity: people of the class that has the fewest{source}",
@@ -130,7 +131,7 @@ def _units_rows(
         rules.count(units.fewest),
         Verdict(units.fewest >= required),
     ]
-    # An attacker learns this who knows all records of a person that stay together.
+    # An attacker who knows all records of a person that stay together is left with so many people.
     if units.fewest_agreeing is not None:
         yield [
             "people who agree in the classes of all records, the fewest",
