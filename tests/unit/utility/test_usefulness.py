@@ -138,7 +138,7 @@ def test_sentences_say_which_counts_are_exact_and_how_far_others_are_off() -> No
     )
     assert describe_usefulness(WORKLOAD, None) == f"c{ranges}"
     filtered = replace(WORKLOAD, filters=["income", "illness"])
-    exact = "counts of published records by income and illness alone are exact"
+    exact = "counts of published records by unchanged columns (income, illness) are exact"
     assert describe_usefulness(filtered, None) == f"{exact}. C{ranges}"
     both = describe_usefulness(WORKLOAD, learned(0.9, 0.02))
     assert both.startswith("a model trained on the release is 95.0% as good as on the original")
