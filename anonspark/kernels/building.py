@@ -26,7 +26,7 @@ from pathlib import Path
 from anonspark.kernels.built import file_name, folder_of_package
 from anonspark.kernels.compiling import NUMBA_PATCHES, import_all_kernels
 
-# As measured, instructions that only newer ones have save no time.
+# Measured: instructions that only newer processors have save no time.
 _PROCESSOR = {"x86_64": "x86-64"}.get(platform.machine(), "generic")
 
 _IN_A_PROCESS_OF_ITS_OWN = (
@@ -40,25 +40,25 @@ def build(folder: Path) -> Path:
     Parameters
     ----------
     folder : Path
-        Where the file is put, and left where it is there already. What was built there from other
-        sources is removed.
+        Where the file is put, unless it is there already. What was built there from other sources
+        is removed.
 
     Returns
     -------
     Path
-        Of the file.
+        The file.
 
     Raises
     ------
     OSError
-        Numba, a compiler or the headers of Python are missing. It holds what was said.
+        If Numba, a compiler or the headers of Python are missing. It holds their messages.
     """
     target = folder / file_name()
     if target.is_file():
         return target
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".kernels-") as temporary:
-        # In a process of its own: Numba compiles for one processor there, and is changed.
+        # A separate process, in which Numba is patched and compiles for one processor.
         done = subprocess.run(  # noqa: S603
             [sys.executable, "-c", _IN_A_PROCESS_OF_ITS_OWN, temporary],
             env={

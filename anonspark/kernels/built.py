@@ -53,7 +53,7 @@ def folder_of_environment() -> Path:
 
 @cache
 def built() -> ModuleType | None:
-    """Load it, and return None where there is none."""
+    """Load the module, or return None without one."""
     for folder in (folder_of_package(), folder_of_environment()):
         file = folder / file_name()
         if file.is_file():
