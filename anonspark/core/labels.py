@@ -166,6 +166,11 @@ def unmarked_ends(labels: pa.StringArray, kind: Kind) -> pa.StringArray:
     return pc.replace_substring_regex(labels, rf"({marks})([\]/-]|$)", r"\2")
 
 
+def divider_of(kind: Kind) -> str:
+    """Return what stands between the ends of an interval: for times a slash, as in ISO 8601."""
+    return "/" if kind in ("date", "timestamp") else "-"
+
+
 def interval_labels(
     low: pa.StringArray, high: pa.StringArray, kind: Kind, with_missing: Flags
 ) -> pa.StringArray:
@@ -178,8 +183,7 @@ def interval_labels(
     >>> interval_labels(low, high, "integer", np.array([False, True])).to_pylist()
     ['[17-25]', '20 or missing']
     """
-    divider = "/" if kind in ("date", "timestamp") else "-"
-    intervals = pc.binary_join_element_wise("[", low, divider, high, "]", "")
+    intervals = pc.binary_join_element_wise("[", low, divider_of(kind), high, "]", "")
     labels = pc.if_else(pc.equal(low, high), low, intervals)
     if not with_missing.any():
         return labels

@@ -58,7 +58,7 @@ from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, c
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
 from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
-from anonspark.verification.proof.sensitive_values import SensitiveValues
+from anonspark.verification.proof.measures import SensitiveValues
 from anonspark.verification.proof.weights import sum_weights
 
 
@@ -448,6 +448,10 @@ def preview_nodes(
         model = FullDomain(options, task_of(configuration, generalizer, snapshot.criteria))
         with progress.stage("look at nodes", rows=snapshot.rows):
             table = Round(
-                snapshot.records, snapshot.rows, 1, last=model.rounds == 1, report=progress.tell
+                snapshot.records,
+                snapshot.rows,
+                1,
+                last=model.rounds == 1,
+                report=progress.report_step,
             )
             return model.preview(table)

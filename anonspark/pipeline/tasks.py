@@ -16,7 +16,7 @@ from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.models.model import Model, Task
 from anonspark.models.registry import create_model
 from anonspark.pipeline.context import RunContext
-from anonspark.verification.proof.sensitive_values import SensitiveValues
+from anonspark.verification.proof.measures import SensitiveValues
 
 if TYPE_CHECKING:
     from anonspark.models.choosing import Alternative, Choice

@@ -17,7 +17,7 @@ from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError
 from anonspark.labels.axes import Axis
 from anonspark.labels.regions import leaves_by_label, published_attributes
-from anonspark.progress import tell
+from anonspark.progress import report_step
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.originals import open_original, original_records
 from anonspark.utility.association import Association, measure_association
@@ -233,7 +233,7 @@ class Evaluation:
 
     def workload(self) -> WorkloadError:
         """Compare counts. See :func:`~anonspark.utility.workload.measure_workload`."""
-        tell("answering counts")
+        report_step("answering counts")
         return measure_workload(
             self.release,
             self.original,
@@ -250,7 +250,7 @@ class Evaluation:
         """
         if self.target is None:
             return None
-        tell("comparing the information that attributes have about the target")
+        report_step("comparing the information that attributes have about the target")
         return measure_association(
             self.release,
             self.original,
@@ -276,9 +276,9 @@ class Evaluation:
             tested = self.tested(persisted, self.target)
             for name, training in trainings.items():
                 if name in trained_on:
-                    tell(f"training models on the {name.replace('_', ' ')}")
+                    report_step(f"training models on the {name.replace('_', ' ')}")
                     tested = tested.with_models(training, name, self.records)
-            tell("scoring models")
+            report_step("scoring models")
             return tested.figures()
         finally:
             persisted.unpersist()
@@ -376,7 +376,7 @@ def open_evaluation(
 
     Costs the jobs of :func:`~anonspark.utility.original.describe_original`, and one for the target.
     """
-    tell("describing the original")
+    report_step("describing the original")
     release = release.rstrip("/")
     manifest = read_manifest(engine.files, release)
     if target is not None:

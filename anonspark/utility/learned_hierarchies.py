@@ -28,7 +28,7 @@ from anonspark.engine.values.column_plans import PlannedColumn, plan_columns
 from anonspark.engine.values.value_texts import coded_values, read_values
 from anonspark.engine.values.value_validation import validate
 from anonspark.errors import ConfigurationError, DataError, PublishingError
-from anonspark.progress import tell
+from anonspark.progress import report_step
 from anonspark.release.noisy_tables import read_noisy_tables
 from anonspark.staged.records import together
 from anonspark.utility.learning import LABEL, MOST_CLASSES, PART_BYTES, Target, count_values
@@ -177,7 +177,7 @@ def arrange(
                 f"--out: found {path} already. Expected no such file. Remove it or choose another "
                 "directory"
             )
-    tell(f"arranging {len(counts):,} attributes")
+    report_step(f"arranging {len(counts):,} attributes")
     arranged = [_arranged(name, count, form, least) for name, count in counts.items()]
     if form == "order":
         texts = {paths[""]: _as_yaml(arranged, target, least)}
@@ -201,7 +201,7 @@ def _counts_of_table(
     engine: Engine, configuration: Configuration, attributes: Sequence[str], target: str
 ) -> dict[str, Counts]:
     """Return the records of each value and class, by attribute."""
-    tell("counting values")
+    report_step("counting values")
     with engine.reading(configuration.input.paths):
         table = engine.open_source(configuration, for_tasks=True)
         plans = _plans(table, configuration, attributes, target)

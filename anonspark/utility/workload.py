@@ -328,23 +328,25 @@ def _are_enough(learning: Learning, measure: Measure) -> bool:
 
 
 def describe_usefulness(workload: WorkloadError | None, learning: Learning | None) -> str:
-    """Describe in one sentence, without a full stop, how useful a release is.
+    """Say how good models are, which counts can be trusted, and how far others are off.
 
-    Errors of counts are reported if no models were trained.
+    Sentences without the last full stop.
 
     >>> describe_usefulness(None, None)
     'nothing was measured'
     """
     score = kept_of(learning)
-    if score is not None:
-        return _of_models(score)
+    sentences = [] if score is None else [_of_models(score)]
     if workload is not None:
-        return (
-            "half of all counts that are taken from the release are off by "
-            f"{workload.median:.1%} at most, three quarters by "
-            f"{workload.third_quartile:.1%} at most"
+        if workload.filters:
+            names = " and ".join(workload.filters)
+            sentences.append(f"counts of published records by {names} alone are exact")
+        sentences.append(
+            f"counts by ranges of quasi-identifiers are off by {workload.mean:.1%} on average, "
+            f"half of them by {workload.median:.1%} at most"
         )
-    return "nothing was measured"
+    first, *others = sentences or ["nothing was measured"]
+    return ". ".join([first, *(sentence[0].upper() + sentence[1:] for sentence in others)])
 
 
 def _of_models(score: KeptScore) -> str:

@@ -72,12 +72,12 @@ from anonspark.verification.proof.criteria import satisfies
 from anonspark.verification.proof.homogeneity import homogeneity_of
 from anonspark.verification.proof.measures import (
     PeopleOfClasses,
+    SensitiveValues,
     ValueCounts,
     _ranks_and_mass,
     matched_values,
 )
 from anonspark.verification.proof.recount import broken_promises
-from anonspark.verification.proof.sensitive_values import SensitiveValues
 from anonspark.verification.proof.unit_criteria import MeasuredUnits
 from anonspark.verifier import check_release
 
@@ -297,7 +297,7 @@ def values_with_people(people: int) -> int:
 def labels_of_several_values() -> list[bool]:
     published = published_attribute("a", "category")
     reader = BoundsReader(
-        published, "category", pa.string(), has_hierarchy=False, tells_missing=True
+        published, "category", pa.string(), has_hierarchy=False, has_missing_label=True
     )
     wider: list[bool] = reader.read([pa.array(["a", "{a, b}", "missing"])]).wider.tolist()
     return wider

@@ -17,8 +17,8 @@ from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
 from anonspark.verification.proof.classes import PublishedClasses
 from anonspark.verification.proof.homogeneity import MISSING_VALUES, Homogeneity
+from anonspark.verification.proof.measures import SensitiveValues
 from anonspark.verification.proof.sensitive import describe_values
-from anonspark.verification.proof.sensitive_values import SensitiveValues
 
 
 def plain_spelling(text: str) -> str:

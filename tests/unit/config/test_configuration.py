@@ -34,7 +34,7 @@ from anonspark.config import (
     parse_configuration,
 )
 from anonspark.config.models import ModelOptions
-from anonspark.config.problems import found, key_path, nearest
+from anonspark.config.problems import in_words, key_path, nearest
 from anonspark.core.grids import UnfitRangeError, bound_numbers, day_of, decimal_places, moment_of
 from anonspark.errors import ConfigurationError
 
@@ -794,7 +794,7 @@ def test_the_order_of_the_sections_does_not_matter(order: list[str], seed: int) 
     ],
 )
 def test_words_for_values(value: object, words: str) -> None:
-    assert found(value) == words
+    assert in_words(value) == words
 
 
 def test_a_number_too_long_to_be_written() -> None:
