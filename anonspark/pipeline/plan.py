@@ -106,7 +106,7 @@ def warn_of_input(
             *sensitive_value_warnings(table, configuration, sensitive, sizes),
             *privacy_warnings_of_input(table, configuration, sizes),
         ]
-    # Where k counts people, no identifier makes it count fewer.
+    # If k counts people, no identifier makes it count fewer.
     counted = {} if configuration.privacy.unit else {name: sizes[name] for name in identifiers}
     warnings = [
         *seed_warnings(configuration),

@@ -63,7 +63,7 @@ def test_numba_is_loaded_by_the_first_call_alone(without: str) -> None:
     ],
 )
 def test_a_deferred_type_is_that_of_numba(declared: object, expected: object) -> None:
-    assert declared.made == expected  # type: ignore[attr-defined]
+    assert declared.resolved == expected  # type: ignore[attr-defined]
 
 
 def _twice(number: int) -> int:
