@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
@@ -143,19 +143,24 @@ _SETTINGS = ("attributes", "missing", "privacy", "model")
 
 _SECONDS_TO_BEGIN = 2.0
 
-# docs/performance.md: ten million people, five numbers, two cores. Variants take as long.
-_ROWS_A_SECOND = MappingProxyType(
+# docs/performance.md: ten million people, five numbers, two cores, on Spark and without Java, or
+# None where that was not measured. Variants take as long.
+_ROWS_A_SECOND: Mapping[str, tuple[int, int | None]] = MappingProxyType(
     {
-        "smondrian": 142_000,
-        "mondrian": 142_000,
-        "su-mondrian": 128_000,
-        "u-mondrian": 128_000,
-        "canon": 103_000,
-        "u-canon": 70_000,
-        "microaggregation": 24_000,
+        "smondrian": (177_000, 466_000),
+        "mondrian": (177_000, 466_000),
+        "su-mondrian": (157_000, 256_000),
+        "u-mondrian": (157_000, 256_000),
+        "canon": (136_000, None),
+        "u-canon": (108_000, None),
+        "microaggregation": (25_000, 35_000),
     }
 )
 _MEASURED_WITH = 5
+_MOST_MEASURED = 10_000_000
+
+# benchmarks/serial_seconds.py: what the driver computes while no task does, of a run and of a row.
+_SERIAL_SECONDS, _SERIAL_SECONDS_A_ROW = 3.0, 3e-7
 
 # Columns of Parquet, compressed, of classes that lie side by side: somewhat less as a rule.
 _BYTES_A_VALUE = 1.0
@@ -175,60 +180,63 @@ class Estimate(Redacted):
         What it is reckoned from, in words.
     run_id : str or None
         Of the earlier run. None where there is none.
+    serial_seconds : float or None
+        The driver's own among the seconds, which more cores make no fewer. None without Spark, and
+        where an earlier run is the basis.
+    lower_bound : bool
+        Whether the seconds are less than any that were measured of so many rows.
     """
 
     seconds: float | None
     bytes: int
     basis: str
     run_id: str | None = None
+    serial_seconds: float | None = None
+    lower_bound: bool = False
 
     def as_dict(self) -> dict[str, object]:
         """Return it as JSON has it."""
         return asdict(self)
 
 
-def estimate_run(files: Files, configuration: Configuration, rows: int, columns: int) -> Estimate:
-    """Estimate what a run will take.
+def estimate_run(
+    engine: Engine,
+    configuration: Configuration,
+    quasi_identifiers: Sequence[QuasiIdentifier],
+    rows: int,
+    columns: int,
+) -> Estimate:
+    """Estimate what a run takes from one small file, without a job.
 
-    Parameters
-    ----------
-    files : Files
-    configuration : Configuration
-    rows : int
-        Records that will be anonymized.
-    columns : int
-        Columns of the release.
-
-    Returns
-    -------
-    Estimate
-        In proportion to the release at the output path, if that has the same attributes, criteria
-        and model, else by constants.
-
-    Notes
-    -----
-    No job. One small file is read.
+    It is in proportion to the release at the output path, if that has the same attributes, criteria
+    and model, else by constants, whose words say what of it was never measured.
     """
-    earlier = _earlier_release(files, configuration)
+    earlier = _earlier_release(engine.files, configuration)
     if earlier is not None:
         estimate = _as_before(earlier, rows)
         if estimate is not None:
             return estimate
     size = int(rows * columns * _BYTES_A_VALUE)
-    rate = _ROWS_A_SECOND.get(configuration.model.name)
-    if rate is None:
-        return Estimate(
-            None,
-            size,
-            f"no rate is known of {configuration.model.name}. After a first run to "
-            "output.path there is one",
-        )
-    width = len(configuration.quasi_identifiers) / _MEASURED_WITH
+    name = configuration.model.name
+    if name not in _ROWS_A_SECOND:
+        basis = f"no rate is known of {name}. After a first run to output.path there is one"
+        return Estimate(None, size, basis)
+    spark, java_free = _ROWS_A_SECOND[name]
+    on_spark = "spark" in engine.versions
+    unmeasured = {
+        f"{name} without Java": not on_spark and java_free is None,
+        "texts": any(identifier.kind == "category" for identifier in quasi_identifiers),
+        f"more than {_MOST_MEASURED:,} rows, which take more passes": rows > _MOST_MEASURED,
+    }
+    unknown = " and ".join(what for what, applies in unmeasured.items() if applies)
+    rate = spark if on_spark else java_free or spark
     return Estimate(
-        _SECONDS_TO_BEGIN + rows * width / rate,
+        _SECONDS_TO_BEGIN + rows * len(configuration.quasi_identifiers) / _MEASURED_WITH / rate,
         size,
         "no earlier run at output.path. Constants of docs/performance.md, for numbers and two "
-        "cores: yours may differ by a factor of three",
+        "cores: yours may differ by a factor of three" + (unknown and f". Not measured: {unknown}"),
+        serial_seconds=_SERIAL_SECONDS + rows * _SERIAL_SECONDS_A_ROW if on_spark else None,
+        lower_bound=rows > _MOST_MEASURED,
     )
 
 
@@ -427,7 +435,9 @@ def plan_run(
         nodes=model.nodes,
         columns=columns,
         output=engine.files.qualified(configuration.output.path),
-        estimate=estimate_run(engine.files, configuration, rows, len(columns)),
+        estimate=estimate_run(
+            engine, configuration, inspection.quasi_identifiers, rows, len(columns)
+        ),
         cluster=cluster_sizes(rows, tasks) if "spark" in engine.versions else None,
     )
 

@@ -96,16 +96,21 @@ def test_with_a_keytab(secured: SecuredHdfs, folder: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("user", "reason"), [(None, "Kerberos"), ("mallory", "cannot create the staging directory")]
+    ("user", "code", "reason"),
+    [
+        (None, 6, "a file system asks for Kerberos, and Spark has no valid ticket"),
+        ("mallory", 5, "cannot create the staging directory"),
+    ],
 )
 def test_who_may_not(
-    secured: SecuredHdfs, folder: str, tmp_path: Path, user: str | None, reason: str
+    secured: SecuredHdfs, folder: str, tmp_path: Path, user: str | None, code: int, reason: str
 ) -> None:
     """Without a ticket nothing is read, as another user nothing is written."""
     before = names(secured, folder)
-    path = configure(tmp_path, f"{secured.address}{folder}", output={"mode": "overwrite"})
+    root = f"{secured.address}{folder}"
+    path = configure(tmp_path, root, output={"path": f"{root}/refused"})
     done = submit(secured, "anonymize.py", path, user=user)
-    assert done.returncode in (5, 6), done.stdout
+    assert done.returncode == code, done.stdout
     (message,) = (line for line in done.stdout.splitlines() if line.startswith("error: "))
     assert reason in message
     assert names(secured, folder) == before
