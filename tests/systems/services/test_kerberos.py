@@ -136,6 +136,9 @@ def test_executors_get_new_tokens(yarn: Yarn, folder: str, tmp_path: Path) -> No
     done = secured.shell("-put", str(path), f"{folder}/configuration.yaml", user=USER)
     assert done.returncode == 0, done.stderr
     (option,) = secured.java_options
+    # Executors know the realm, and no KDC that could give them a ticket.
+    realm = tmp_path / "realm.conf"
+    realm.write_text(f"[libdefaults]\ndefault_realm = {REALM}\n")
     job = yarn.submit(
         tmp_path,
         "cluster",
@@ -143,8 +146,8 @@ def test_executors_get_new_tokens(yarn: Yarn, folder: str, tmp_path: Path) -> No
         f"{root}/configuration.yaml",
         options=["--principal", f"{USER}@{REALM}", "--keytab", secured.kdc.keytab],
         settings={
-            # No executor knows the KDC.
             "spark.driver.extraJavaOptions": f"{QUICK_START} {option}",
+            "spark.executor.extraJavaOptions": f"{QUICK_START} -Djava.security.krb5.conf={realm}",
             "spark.pyspark.python": sys.executable,
             "spark.yarn.appMasterEnv.PYTHONPATH": str(REPOSITORY),
             "spark.executorEnv.PYTHONPATH": str(REPOSITORY),
