@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
@@ -126,7 +126,7 @@ _SECONDS_TO_BEGIN = 2.0
 
 # docs/performance.md: ten million people, five numbers, two cores, on Spark and without Java, or
 # None where that was not measured. Variants take as long.
-_ROWS_A_SECOND: Mapping[str, tuple[int, int | None]] = MappingProxyType(
+_ROWS_A_SECOND = MappingProxyType[str, tuple[int, int | None]](
     {
         "smondrian": (177_000, 466_000),
         "mondrian": (177_000, 466_000),
@@ -179,43 +179,36 @@ class Estimate(Redacted):
         return asdict(self)
 
 
-def estimate_run(
-    engine: Engine,
-    configuration: Configuration,
-    quasi_identifiers: Sequence[QuasiIdentifier],
-    rows: int,
-    columns: int,
-) -> Estimate:
+def estimate_run(engine: Engine, configuration: Configuration, rows: int, columns: int) -> Estimate:
     """Estimate what a run takes for ``rows`` records and ``columns`` published columns.
 
     The estimate is in proportion to the release at the output path, if that has the same
-    attributes, criteria and model, otherwise by constants, and says which of them were not
-    measured. No job. One small file is read.
+    attributes, criteria and model, otherwise by constants, and says what was not measured. No job.
+    One small file is read.
     """
     earlier = _earlier_release(engine.files, configuration)
-    if earlier is not None:
-        estimate = _as_before(earlier, rows)
-        if estimate is not None:
-            return estimate
-    size = int(rows * columns * _BYTES_A_VALUE)
-    name = configuration.model.name
+    estimate = None if earlier is None else _as_before(earlier, rows)
+    if estimate is not None:
+        return estimate
+    name, size = configuration.model.name, int(rows * columns * _BYTES_A_VALUE)
     if name not in _ROWS_A_SECOND:
         basis = f"no rate is known of {name}. After a first run to output.path there is one"
         return Estimate(None, size, basis)
-    spark, java_free = _ROWS_A_SECOND[name]
     on_spark = "spark" in engine.versions
-    unmeasured = {
-        f"{name} without Java": not on_spark and java_free is None,
-        "texts": any(identifier.kind == "category" for identifier in quasi_identifiers),
-        f"more than {_MOST_MEASURED:,} rows, which take more passes": rows > _MOST_MEASURED,
-    }
-    unknown = " and ".join(what for what, applies in unmeasured.items() if applies)
-    rate = spark if on_spark else java_free or spark
+    spark, java_free = _ROWS_A_SECOND[name]
+    basis = (
+        "no earlier run at output.path. Constants of docs/performance.md, for numbers (texts were "
+        "not measured) and two cores: yours may differ by a factor of three"
+    )
+    if not on_spark and java_free is None:
+        basis += f". {name} was measured on Spark only"
+    if rows > _MOST_MEASURED:
+        basis += f". A lower bound: more than {_MOST_MEASURED:,} rows take more passes"
+    rate = (spark if on_spark else java_free) or spark
     return Estimate(
         _SECONDS_TO_BEGIN + rows * len(configuration.quasi_identifiers) / _MEASURED_WITH / rate,
         size,
-        "no earlier run at output.path. Constants of docs/performance.md, for numbers and two "
-        "cores: yours may differ by a factor of three" + (unknown and f". Not measured: {unknown}"),
+        basis,
         serial_seconds=_SERIAL_SECONDS + rows * _SERIAL_SECONDS_A_ROW if on_spark else None,
         lower_bound=rows > _MOST_MEASURED,
     )
@@ -399,9 +392,7 @@ def plan_run(
         nodes=model.nodes,
         columns=columns,
         output=engine.files.qualified(configuration.output.path),
-        estimate=estimate_run(
-            engine, configuration, inspection.quasi_identifiers, rows, len(columns)
-        ),
+        estimate=estimate_run(engine, configuration, rows, len(columns)),
         cluster=cluster_sizes(rows, tasks) if "spark" in engine.versions else None,
     )
 
