@@ -78,7 +78,7 @@ def submit(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=PATIENCE,
+        timeout=2 * PATIENCE,
         check=False,
     )
 
@@ -155,7 +155,7 @@ def test_executors_get_new_tokens(yarn: Yarn, folder: str, tmp_path: Path) -> No
         },
         environment={"SPARK_SUBMIT_OPTS": option},
     )
-    assert job.wait() == 0, job.said
+    assert job.wait(2 * PATIENCE) == 0, job.said
     assert fingerprints(secured, f"{folder}/from-yarn") == FINGERPRINTS
     said = yarn.said(application_of(job))
     assert len(re.findall(r"Updating delegation tokens for current user", said)) > 2, said
