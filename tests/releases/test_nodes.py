@@ -302,9 +302,10 @@ def test_an_earlier_run_tells_what_another_takes(
     before = told["estimate"]
     assert before["run_id"] is None
     assert before["bytes"] == 200
-    # One of five attributes, at 145,029 records a second, after two seconds.
-    assert before["seconds"] == pytest.approx(2 + 200 / 5 / 128_000)
+    # One of five attributes, at 256,000 records a second, after two seconds.
+    assert before["seconds"] == pytest.approx(2 + 200 / 5 / 256_000)
     assert "Constants of docs/performance.md" in before["basis"]
+    assert (before["serial_seconds"], before["lower_bound"]) == (None, False)
 
     assert command(capsys, "run", configuration, "--run-id", "first", "--no-progress").code == 0
     write_table(tmp_path / "input.parquet", {"age": list(range(400))})

@@ -29,18 +29,10 @@ def test_sizes(rows: int, tasks: int, executors: int, overhead: int) -> None:
 
 
 def session(mode: str, **given: str) -> Any:
-    """Return a session whose settings of memory are known, in MiB."""
+    """Return a session with a mode of deployment and sizes of the driver."""
     named = {f"spark.driver.{name}": value for name, value in given.items()}
-    java = SimpleNamespace(
-        getSizeAsMb=lambda key, usual: (
-            int(named.get(key, usual).strip("mg"))
-            * (1024 if named.get(key, usual)[-1] == "g" else 1)
-        )
-    )
-    return SimpleNamespace(
-        conf=SimpleNamespace(get=lambda *_: mode),
-        sparkContext=SimpleNamespace(_conf=SimpleNamespace(_jconf=java)),
-    )
+    named["spark.submit.deployMode"] = mode
+    return SimpleNamespace(conf=SimpleNamespace(get=named.get))
 
 
 @pytest.mark.parametrize(
@@ -52,6 +44,9 @@ def session(mode: str, **given: str) -> Any:
         ("cluster", {"memory": "6g"}, 10**7, ""),
         ("cluster", {"memoryOverhead": "511m"}, 10**7, "spark.driver.memoryOverhead=1024m"),
         ("cluster", {"memoryOverhead": "512m"}, 10**7, ""),
+        # A number is one of MiB here.
+        ("cluster", {"memoryOverhead": "511"}, 10**7, "can have 511 MiB"),
+        ("cluster", {"memory": "6144"}, 10**7, ""),
         ("cluster", {"memoryOverhead": "2g"}, 10**8, "spark.driver.memoryOverhead=6144m"),
     ],
 )

@@ -10,6 +10,7 @@ from py4j.protocol import Py4JError
 
 from anonspark.engine.spark import filesystem
 from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.errors import ConfigurationError
 
 
 @dataclass
@@ -115,6 +116,21 @@ def test_what_cannot_be_asked_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(Java, "getFileLinkStatus", refuse)
     with pytest.raises(OSError, match="AccessControlException"):
         files.fault("hdfs://a/b")
+
+
+def test_nothing_is_below_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HDFS refuses the question, unless its superuser asks it."""
+    files = files_of(Java(), monkeypatch)
+    said = "/conf/people.yaml (is not a directory)"
+
+    def refuse(*_: object) -> Any:
+        raise Py4JError(said)
+
+    monkeypatch.setattr(Java, "exists", refuse)
+    assert not files.exists("hdfs://a/conf/people.yaml/manifest.json")
+    said = "AccessControlException: Permission denied: user=me, access=EXECUTE"
+    with pytest.raises(ConfigurationError, match="Hadoop cannot reach it"):
+        files.exists("hdfs://a/conf/people.yaml")
 
 
 def test_private_directories_on_hdfs(monkeypatch: pytest.MonkeyPatch) -> None:
