@@ -1,8 +1,9 @@
-"""The commands, as a user types them."""
+"""The commands as a user types them: what they tell, show, and say of a wrong line."""
 
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 import runpy
@@ -14,6 +15,7 @@ from typing import Any
 
 import jsonschema
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -24,6 +26,7 @@ from cases import cases
 from helpers import command, configuration_file, contents, metrics, published, summary, write_table
 from places import REPOSITORY
 
+import anonspark
 from anonspark import __version__
 from anonspark.cli.application import main
 from anonspark.demo.people import PEOPLE_SCHEMA, find_class, people_of
@@ -441,3 +444,259 @@ def test_people_are_those_of_the_table_that_comes_with_the_project() -> None:
     at = PEOPLE_SCHEMA.get_field_index("last_visit")
     visits = expected["last_visit"].cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
     assert expected.set_column(at, PEOPLE_SCHEMA.field(at), visits).equals(table)
+
+
+@cases(__file__, "line", "told")
+def test_what_is_said_of_a_wrong_line(
+    capsys: pytest.CaptureFixture[str], line: str, told: str
+) -> None:
+    shown = command(capsys, *line.split())
+    assert shown.code == 2
+    assert told in shown.err
+
+
+@pytest.fixture
+def wrong_configuration(tmp_path: Path) -> Path:
+    (tmp_path / "people.csv").write_text("age,zip,disease\n" + "30,1,flu\n31,2,cold\n" * 9)
+    path = tmp_path / "people.yaml"
+    path.write_text(
+        f"input: {{path: {tmp_path}/people.csv, options: {{header: true}}}}\n"
+        "quasi_identifiers: [age, zipp]\n"
+        "attributes:\n"
+        "  disese: sensitive\n"
+        "privacy: {k: 2}\n"
+        "output:\n"
+        f"  path: {tmp_path}/release\n"
+    )
+    return path
+
+
+def test_what_the_data_show_is_told_at_the_place_of_its_key(
+    wrong_configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("check", "run"):
+        shown = command(capsys, name, wrong_configuration)
+        assert shown.code == 3
+        listed, attribute = [line for line in shown.err.splitlines() if line.startswith("error: ")]
+        assert listed.startswith(f"error: {configuration}:2:26: attributes.zipp: the input has no")
+        assert attribute.startswith(f"error: {configuration}:4:3: attributes.disese: the input has")
+    shown = command(capsys, "check", wrong_configuration, "--log-format", "json")
+    told = json.loads(shown.err.splitlines()[-1])["message"]
+    assert told == f"{listed}\n{attribute}".replace("error: ", "")
+
+    (wrong_configuration.parent / "release").mkdir()
+    shown = command(capsys, "run", wrong_configuration)
+    assert shown.code == 2
+    assert f"error: {configuration}:7:3: output.path: " in shown.err
+    # What writes nothing says it, and looks at the rest.
+    for options in ([], ["--plan"]):
+        shown = command(capsys, "check", wrong_configuration, *options)
+        assert shown.code == 3
+        assert f"output.path: {configuration.parent / 'release'} exists already" in shown.err
+
+
+def test_what_the_file_does_not_say_has_no_place_in_it(
+    wrong_configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = command(capsys, "check", wrong_configuration, "--set=input.path=/nowhere/people.csv")
+    assert shown.code == 3
+    assert "error: input.path: /nowhere/people.csv is not there" in shown.err
+    added = "--set=attributes.town=insensitive"
+    shown = command(capsys, "check", wrong_configuration, added)
+    assert shown.code == 3
+    assert "error: attributes.town: the input has no such column" in shown.err
+    assert f"error: {configuration}:4:3: attributes.disese: " in shown.err
+
+
+STAGES = {
+    "check": ["read the input", "count who is singled out: 120 rows"],
+    "plan": ["read the input"],
+    "verify": ["verify"],
+    "evaluate": ["evaluate"],
+    "report": ["report"],
+    "arrange": ["arrange"],
+    "clean": ["remove what was left"],
+    "compare": ["prepare"],
+    "query": ["query"],
+    "mapping": ["mapping"],
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a table, its configuration, a grid and nothing else."""
+    folder = tmp_path_factory.mktemp("progress")
+    random = np.random.default_rng(2)
+    table = {
+        "age": random.integers(20, 80, 120).tolist(),
+        "city": random.choice(["Linz", "Graz", "Wien"], 120).tolist(),
+        "ill": random.choice(["yes", "no"], 120).tolist(),
+    }
+    write_table(folder / "people.parquet", table)
+    document = {
+        "input": {"path": str(folder / "people.parquet")},
+        "attributes": {
+            "age": "quasi_identifier", "city": "quasi_identifier", "ill": "sensitive",
+        },
+        "privacy": {"k": 4},
+        "execution": {"seed": 1},
+        "output": {"path": str(folder / "release")},
+    }  # fmt: skip
+    (folder / "people.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+    recoded = document | {
+        "attributes": {
+            "age": {"role": "quasi_identifier", "hierarchy": {"intervals": [10, 20]}},
+            "city": {"role": "quasi_identifier", "hierarchy": {"prefix": [1, 2]}},
+            "ill": "sensitive",
+        },
+        "model": {"name": "full-domain", "suppression_limit": 0.2},
+        "output": {"path": str(folder / "recoded")},
+    }
+    (folder / "recoded.yaml").write_text(yaml.safe_dump(recoded, sort_keys=False))
+    grid = {"base": "people.yaml", "axes": {"privacy.k": [4, 8]}, "output": str(folder / "cells")}
+    (folder / "grid.yaml").write_text(yaml.safe_dump(grid, sort_keys=False))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def followed_release(place: Path) -> Path:
+    """Return a release of the table, made by its command."""
+    for name in ("people", "recoded"):
+        assert main(["run", str(place / f"{name}.yaml"), "--quiet"]) == 0
+    return place / "release"
+
+
+def arguments(name: str, place: Path, folder: Path) -> list[object]:
+    """Return the arguments of a command that reads or makes the release."""
+    configuration, followed_release = place / "people.yaml", place / "release"
+    people = place / "people.parquet"
+    return {
+        "check": ["check", configuration, "--set", f"output.path={folder / 'other'}"],
+        "plan": ["check", "--plan", configuration, "--set", f"output.path={folder / 'other'}"],
+        "verify": ["verify", followed_release, "--original", people],
+        "evaluate": ["evaluate", followed_release, "--original", people],
+        "report": ["report", followed_release, "--out", folder / "report.html"],
+        "arrange": ["arrange", configuration, "--target", "ill", "--out", folder / "arranged"],
+        "clean": ["clean", configuration],
+        "compare": ["compare", place / "grid.yaml"],
+        "query": ["query", followed_release, "age < 40 by ill"],
+        "mapping": ["mapping", place / "recoded"],
+    }[name]
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_stages(
+    name: str,
+    place: Path,
+    followed_release: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert followed_release.is_dir()
+    words = arguments(name, place, tmp_path)
+    outcome = command(capsys, *words)
+    assert outcome.code == 0, outcome.err
+    told = [line.partition(" anonspark: ")[2] for line in outcome.err.splitlines()]
+    done = [line.rpartition(": done in ")[0] for line in told if ": done in " in line]
+    assert done[0] == "start"
+    assert [stage for stage in done if stage in STAGES[name]] == STAGES[name]
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_quiet(
+    name: str,
+    place: Path,
+    followed_release: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert followed_release.is_dir()
+    outcome = command(capsys, *arguments(name, place, tmp_path), "--quiet")
+    assert outcome.code == 0, outcome.err
+    assert " ..." not in outcome.err
+    assert "done in" not in outcome.err
+
+
+@pytest.mark.parametrize("name", ["query", "mapping"])
+def test_what_is_printed_stays_as_it_is(
+    name: str,
+    place: Path,
+    followed_release: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert followed_release.is_dir()
+    words = arguments(name, place, tmp_path)
+    for more in ([], ["--json"]):
+        told, quiet = command(capsys, *words, *more), command(capsys, *words, *more, "--quiet")
+        assert told.out == quiet.out != ""
+        assert "anonspark: " not in told.out
+    json.loads(quiet.out)
+
+
+FILES = Path(__file__).with_name("terminal")
+CONFIGURATION = """\
+input: {path: people.csv, format: csv, options: {header: "true"}}
+attributes:
+  birth_date: {role: quasi_identifier, type: date}
+  sex: quasi_identifier
+  education: quasi_identifier
+  income: {role: quasi_identifier, type: number}
+  diagnosis: sensitive
+missing: drop
+privacy: {k: 5, l_diversity: {attribute: diagnosis, l: 3}}
+execution: {seed: 4611686018427387905, engine: local}
+output: {path: out}
+"""
+COMMANDS = {
+    "profile": ("profile", "people.csv"),
+    "check": ("check", "people.yaml"),
+    "plan": ("check", "--plan", "people.yaml"),
+    "run": ("run", "people.yaml", "--run-id", "monday", "--details"),
+    "verify": ("verify", "out", "--original", "people.csv"),
+    "query": ("query", "out", "by sex"),
+    "evaluate": ("evaluate", "out", "--original", "people.csv"),
+}
+
+
+def compare(name: str, shown: str) -> None:
+    """Compare a text with the file of its name."""
+    shown = re.sub(r"About \d+ seconds", "About N seconds", shown)
+    shown = re.sub(r" +$", "", shown, flags=re.M)
+    file = FILES / f"{name}.txt"
+    if os.environ.get("ANONSPARK_SNAPSHOTS") == "write":
+        file.write_text(shown, encoding="utf-8")
+    assert shown == file.read_text(encoding="utf-8")
+
+
+def test_a_terminal_shows_what_it_showed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = (REPOSITORY / "data" / "people.csv").read_text(encoding="utf-8").splitlines()
+    Path("people.csv").write_text("\n".join(lines[:401]) + "\n", encoding="utf-8")
+    Path("people.yaml").write_text(CONFIGURATION, encoding="utf-8")
+    for name, line in COMMANDS.items():
+        done = command(capsys, *line)
+        assert done.code == 0, done.err
+        compare(name, done.out.replace(str(tmp_path), ""))
+    # Tables and figures are never wider than the terminal; sentences are broken by it.
+    frames = [line for line in done.out.splitlines() if "──" in line or line.startswith("  ")]
+    assert max(map(len, frames)) <= 80
+
+
+def test_a_notebook_shows_what_it_showed() -> None:
+    people = pd.read_csv(REPOSITORY / "data" / "people.csv", nrows=400)
+    roles = {"quasi_identifiers": ["sex", "income"], "sensitive": ["diagnosis"]}
+    columns = ["sex", "income", "diagnosis"]
+    with anonspark.anonymize(people[columns], k=5, l=3, seed=2**62 + 1, **roles) as release:
+        compare("notebook_release", f"{release!r}\n")
+        compare("notebook_verification", f"{release.verify(original=people)!r}\n")
+    compare("notebook_profile", f"{anonspark.profile(people[columns])!r}\n")
+
+
+def test_the_picture_of_a_terminal_is_what_the_commands_print() -> None:
+    drawn = runpy.run_path(str(REPOSITORY / "tools" / "draw_terminal.py"))["draw"]()
+    picture = REPOSITORY / "docs" / "images" / "terminal.svg"
+    assert drawn == picture.read_text(encoding="utf-8"), "run tools/draw_terminal.py"

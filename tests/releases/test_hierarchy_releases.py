@@ -1,16 +1,19 @@
-"""Whole runs with hierarchies: Adult with the public ones, rules, and what must be refused."""
+"""Runs with hierarchies: public ones, rules, codes, and ordered groups in disguise."""
 
 from __future__ import annotations
 
 import csv
 import datetime
+import io
 import json
+import random
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.csv as pc
+import pyarrow.compute as pc
+import pyarrow.csv
 import pytest
 from cases import cases
 from data_sets import ADULT_BY_HIERARCHIES
@@ -18,6 +21,12 @@ from helpers import command, configuration_file, contents, metrics, published, s
 from places import require_data
 
 from anonspark.config import load_configuration
+from anonspark.core.recognition.disguised import (
+    OTHER_DAY,
+    OTHER_NUMBER,
+    disguise_of,
+    letters_misorder,
+)
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.run import run
 from anonspark.verification.audit import audit_release
@@ -47,7 +56,7 @@ class Groups:
 
 @pytest.fixture(scope="module")
 def adult(adult_path: Path) -> pa.Table:
-    table = pc.read_csv(adult_path).select([*ADULT, "income"])
+    table = pyarrow.csv.read_csv(adult_path).select([*ADULT, "income"])
     return table.append_column("row", pa.array(range(table.num_rows)))
 
 
@@ -374,3 +383,207 @@ def test_too_many_values(
     path = city_configuration(tmp_path, hierarchy={"intervals": [10]})
     told = "more than 20 different values, too many for a hierarchy. Is it an identifier?"
     require_refusal(capsys, tmp_path, path, 3, told)
+
+
+ROWS = 400
+CODE_RULES: dict[str, Any] = {
+    "age": {"intervals": [5, 10], "top": 80},
+    "born": {"calendar": ["year", "decade"]},
+    "icd": {"keep": [3, 1]},
+}
+
+
+def people() -> dict[str, Any]:
+    draw = random.Random(11)  # noqa: S311
+    first = datetime.date(1935, 1, 1)
+    codes = ["E11", "E11.9", "E11.65", "E10.1", "I10", "I50.22", "I50.9", "J45.909", "J4"]
+    return {
+        "age": [draw.randint(18, 104) for _ in range(ROWS)],
+        "born": [first + datetime.timedelta(days=draw.randint(0, 25_000)) for _ in range(ROWS)],
+        "icd": [draw.choice(codes) for _ in range(ROWS)],
+        "illness": [draw.choice(["flu", "cold", "none"]) for _ in range(ROWS)],
+    }
+
+
+def release_of(
+    capsys: pytest.CaptureFixture[str], folder: Path, style: str, model: dict[str, Any]
+) -> Path:
+    write_table(folder / "input.parquet", people())
+    path = configuration_file(
+        folder,
+        attributes={
+            **{
+                name: {"role": "quasi_identifier", "hierarchy": rule}
+                for name, rule in CODE_RULES.items()
+            },
+            "illness": "sensitive",
+        },
+        privacy={"k": 5},
+        model=model,
+        output={"style": style},
+        execution={"seed": 8_152_637_485_960_714},
+    )
+    outcome = command(capsys, "run", path, "--quiet")
+    assert outcome.code == 0, outcome.err
+    return path
+
+
+@cases(__file__, "model", "style")
+def test_releases_hold_with_the_original(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, model: dict[str, Any], style: str
+) -> None:
+    path = release_of(capsys, tmp_path, style, model)
+    release = tmp_path / "release"
+    assert command(capsys, "verify", release, "--config", path, "--json").code == 0
+    original = command(
+        capsys, "verify", release, "--original", tmp_path / "input.parquet", "--json"
+    )
+    assert original.code == 0, original.err
+    for name in ("evaluate", "report"):
+        done = command(capsys, name, release, "--original", tmp_path / "input.parquet")
+        assert done.code == 0, done.err
+
+
+def test_every_label_holds_its_records(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    release_of(capsys, tmp_path, "interval", {"name": "su-mondrian"})
+    release, raw = tmp_path / "release", pa.table(people()).to_pylist()
+    labels = {name: set(published(release)[name].to_pylist()) for name in CODE_RULES}
+    assert "80+" in labels["age"]
+    assert any(label.endswith("0s") for label in labels["born"])
+    assert any(label.endswith("*") and len(label) == 4 for label in labels["icd"])
+    for question, holds in (
+        ("icd = 'E11*'", lambda row: row["icd"].startswith("E11")),
+        ("icd = 'E11'", lambda row: row["icd"] == "E11"),
+        ("icd in ('J*', 'I10')", lambda row: row["icd"][0] == "J" or row["icd"] == "I10"),
+        ("age >= 80", lambda row: row["age"] >= 80),
+        ("age between 95 and 97", lambda row: 95 <= row["age"] <= 97),
+        ("born < '1950-01-01'", lambda row: row["born"].year < 1950),
+    ):
+        outcome = command(capsys, "query", release, question, "--json")
+        assert outcome.code == 0, outcome.err
+        answer = json.loads(outcome.out)
+        truth = sum(map(holds, raw))
+        assert answer["lower"] <= truth <= answer["upper"], question
+        assert answer["lower"] <= answer["estimate"] <= answer["upper"], question
+
+
+def test_the_mapping_of_an_open_interval_has_no_end(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    release_of(capsys, tmp_path, "interval", {"name": "full-domain", "suppression_limit": 0.1})
+    outcome = command(capsys, "mapping", tmp_path / "release")
+    rows = list(csv.DictReader(io.StringIO(outcome.out)))
+    (row,) = [row for row in rows if row["label"] == "80+"]
+    assert (row["low"], row["high"], row["high_included"]) == ("80", "", "")
+
+
+DAYS = [
+    *("31.12.1980", "12/31/1980", "1980/12/31", "31-12-80", "1.1.1980", "31 Dec 1980"),
+    *("Dec 31, 1980", "31.12.1980 10:00", "31. Dezember 1980", "31DEC1980", "1980W05", "1980-W05"),
+    *("1980-12", "12/1980", "Dec 1980", "Dec-80", "31/12/80", "1980.12.31"),
+]
+NUMBERS = [
+    *("3,5", "-3,5", "1,234", "1,234.5", "1.234,5", "1.234.567", "1 234", "1\u202f234,5"),
+    *("1'234.5", "45%", "-4.5 %", "$12", "12 \u20ac", "\u20ac 1.234,50", "12 EUR", "$1,234.50"),
+]
+NEITHER = ["abc", "12D", "0-4", "123 456 789", "52.5,13.4", "12 Main Street", "1.2.", "10:30", ""]
+NEITHER += ["Mark 12", "1980-85", "Decker 1234", "12 kg"]
+
+
+@pytest.mark.parametrize("text", DAYS)
+def test_days_are_recognized(text: str) -> None:
+    assert disguise_of([text]) == "other date"
+    assert pc.match_substring_regex(pa.array([text]), OTHER_DAY).to_pylist() == [True]
+
+
+@pytest.mark.parametrize("text", NUMBERS)
+def test_numbers_are_recognized(text: str) -> None:
+    assert disguise_of([text, "12"]) == "other number"
+    assert pc.match_substring_regex(pa.array([text]), OTHER_NUMBER).to_pylist() == [True]
+
+
+@pytest.mark.parametrize("text", NEITHER)
+def test_others_are_neither(text: str) -> None:
+    assert disguise_of([text]) is None
+
+
+def test_units_and_moments() -> None:
+    assert disguise_of(["12kg", "8.5 kg", "100 kg"]) == "other number"
+    assert disguise_of(["-5 \u00b0C", "3 \u00b0C"]) == "other number"
+    # Letters that differ are no unit.
+    assert disguise_of(["10A", "10B", "12C"]) is None
+    assert disguise_of(["1980-12-31 10:00:00", "1999-01-01T00:00Z"]) == "timestamp"
+
+
+@cases(__file__, "values", "wrong")
+def test_orders_of_letters(values: list[str], wrong: bool) -> None:
+    assert letters_misorder(values) is wrong
+    assert letters_misorder(values[::-1]) is wrong
+
+
+def codes(text: str) -> list[tuple[str, str]]:
+    return [(one["code"], one["attribute"]) for one in json.loads(text)["warnings"]]
+
+
+def test_check_and_run_warn_with_the_remedy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = range(60)
+    columns = {
+        "born": [f"{row % 28 + 1:02d}.{row % 12 + 1:02d}.{1950 + row % 50}" for row in rows],
+        "seen": [f"{2000 + row % 20}-01-{row % 28 + 1:02d}" for row in rows],
+        "weight": [f"{50 + row % 40},{row % 10}" for row in rows],
+        "agegroup": [("0-4", "5-9", "10-14", "85+")[row % 4] for row in rows],
+    }
+    write_table(tmp_path / "input.parquet", columns)
+    seed = {"seed": 5_164_208_731_946_275_003}
+    roles = dict.fromkeys(columns, "quasi_identifier")
+    path = configuration_file(tmp_path, attributes=roles, execution=seed)
+    expected = [
+        ("text_days", "born"),
+        ("text_days", "seen"),
+        ("text_numbers", "weight"),
+        ("order_of_letters", "agegroup"),
+    ]
+    checked = command(capsys, "check", path, "--json")
+    assert codes(checked.out) == expected
+    ran = command(capsys, "run", path, "--json", "--quiet")
+    assert codes(ran.out) == expected
+    assert codes((tmp_path / "release" / "manifest.json").read_text()) == expected
+    for said in (
+        *("born: nearly all of its values are days", "Declare its type as date", "1234.5"),
+        *("attributes.agegroup.order", "written as 2026-01-31"),
+    ):
+        assert said in checked.err
+        assert said in ran.err
+    assert not any(value in checked.err + ran.err for own in columns.values() for value in own)
+
+    # What is advised helps.
+    write_table(tmp_path / "input.csv", columns, "csv")
+    groups = {"role": "quasi_identifier", "order": ["0-4", "5-9", "10-14", "85+"]}
+    for more, wanted in (
+        ({}, [("text_days", "born"), ("text_days", "seen")]),
+        ({"dateFormat": "dd.MM.yyyy"}, [("text_days", "born"), ("text_days", "seen")]),
+        ({"dateFormat": "dd.MM.yyyy", "inferSchema": "true"}, []),
+    ):
+        path = configuration_file(
+            tmp_path,
+            input={
+                "path": str(tmp_path / "input.csv"),
+                "format": "csv",
+                "options": {"header": "true"} | more,
+            },
+            attributes={
+                **{key: {"role": "quasi_identifier", "grid": "auto"} for key in ("born", "seen")},
+                "agegroup": groups,
+            },
+            output={"mode": "overwrite"},
+            execution=seed,
+        )
+        outcome = command(capsys, "check", path, "--json")
+        assert outcome.code == 0, outcome.err
+        assert codes(outcome.out) == wanted
+        assert ("inferSchema" in outcome.err) == bool(wanted)
+        if wanted:
+            outcome = command(capsys, "check", path, "--json", "--set", "attributes.seen.type=date")
+            assert codes(outcome.out) == [("text_days", "born")]

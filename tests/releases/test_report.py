@@ -1,4 +1,4 @@
-"""The report of a small release, opened in a real browser."""
+"""The report of a small release in a real browser, with what models learn from it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from helpers import command, local_table, write_table
+from evaluated import people
+from helpers import command, configuration_file, local_table, write_table
 from places import REPOSITORY, skip_or_fail
 from release_folders import list_files, rewrite
 
+import anonspark
 from anonspark.cli.application import main
 from anonspark.config.decision import Decision
 from anonspark.core.hierarchies.hierarchy import Hierarchy
@@ -36,6 +38,7 @@ from anonspark.reporting.marginals import Marginal
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Request
+
 
 CHROMIUM = Path("/usr/bin/chromium")
 K = 5
@@ -589,3 +592,72 @@ def test_what_is_no_decision(
     code, message = decided(made, tmp_path, capsys, text)
     assert code == 2
     assert problem in message
+
+
+class LearnedRelease(NamedTuple):
+    """A release, and what it was made of."""
+
+    release: Path
+    original: Path
+    holdout: Path
+
+
+@pytest.fixture(scope="module")
+def learned_release(tmp_path_factory: pytest.TempPathFactory) -> LearnedRelease:
+    folder = tmp_path_factory.mktemp("learned")
+    table = people().drop_columns(["born", "visits"])
+    original = write_table(folder / "input.parquet", table.slice(0, 400))
+    holdout = write_table(folder / "holdout.parquet", table.slice(400))
+    attributes = {
+        **dict.fromkeys(("age", "job", "weight"), "quasi_identifier"),
+        "ill": "sensitive",
+    }
+    path = configuration_file(folder, attributes=attributes, missing="category")
+    assert main(["run", str(path), "--quiet"]) == 0
+    return LearnedRelease(folder / "release", original, holdout)
+
+
+@pytest.mark.parametrize("held_out", [True, False])
+def test_the_sentence_is_that_of_evaluate(
+    learned_release: LearnedRelease,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    held_out: bool,
+) -> None:
+    given = ["--original", learned_release.original, "--target", "ill", "--quiet"]
+    given += ["--holdout", learned_release.holdout] * held_out
+    told = json.loads(command(capsys, "evaluate", learned_release.release, *given, "--json").out)
+    out = tmp_path / "report.html"
+    assert command(capsys, "report", learned_release.release, *given, "--out", out).code == 0
+    page = unescape(out.read_text())
+    sentence = f"{told['sentence'][0].upper()}{told['sentence'][1:]}."
+    assert "as good as on the original (95% interval" in sentence
+    # In the tile and in the section.
+    assert page.count(sentence) == 2
+    assert ("flattering" in page) is not held_out
+    share = f"{100 * told['kept']['share']:.1f}%"
+    assert re.search(rf'class="[^"]*value[^"]*">{share}<', page)
+    for one in told["learning"]["differences"]:
+        assert f"{one['roc_auc']['difference']:+.4f}" in page
+    if held_out:
+        html = anonspark.report(
+            learned_release.release,
+            original=learned_release.original,
+            target="ill",
+            holdout=learned_release.holdout,
+        ).html
+        assert html == out.read_text()
+
+
+def test_too_few_test_records_are_refused(
+    learned_release: LearnedRelease, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    few = write_table(tmp_path / "few.parquet", pq.read_table(learned_release.holdout).slice(0, 4))
+    given = ["--original", learned_release.original, "--target", "ill", "--quiet"]
+    outcome = command(capsys, "report", learned_release.release, *given, "--holdout", few)
+    assert outcome.code == 3
+    assert "fewer than 5 test records. Expected k = 5 or none of each kind" in outcome.err
+    assert not (learned_release.release / "report.html").exists()
+    outcome = command(capsys, "report", learned_release.release, "--target", "ill", "--quiet")
+    assert outcome.code == 2
+    assert "--target: found no --original. " in outcome.err

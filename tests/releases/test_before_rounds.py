@@ -1,4 +1,4 @@
-"""A block that no cut makes smaller is one task: the log says so before, the manifest after."""
+"""What is known of a run before its rounds: blocks that no cut makes smaller, early judgement."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from helpers import command, configuration_file, write_table
 
+from anonspark.config import parse_configuration
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.errors import GuaranteeError
+from anonspark.layers.evaluate.gates import Drift
+from anonspark.pipeline.run import run
 from anonspark.pipeline.warnings.release_warning import large_block_warnings
+from anonspark.progress import Progress
 
 TASK_ROWS = 10
 EQUAL = 123
 OTHERS = 40
 
 
-def run(
+def run_blocks(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, *options: str, **sections: Any
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Run 123 records that are equal in both quasi-identifiers, and 40 others."""
@@ -50,7 +57,7 @@ ROUNDS = {"name": "su-mondrian", "refine": 0}
 
 @pytest.mark.parametrize("model", ["smondrian", ROUNDS, {"published": "canbay-2019"}])
 def test_equal_records(capsys: pytest.CaptureFixture[str], tmp_path: Path, model: Any) -> None:
-    found, logged = run(capsys, tmp_path, "--report", model=model)
+    found, logged = run_blocks(capsys, tmp_path, "--report", model=model)
     (warning,) = found
     assert warning["figures"] == {"records": 120}
     assert "a block of about 120 records cannot be cut" in warning["text"]
@@ -69,12 +76,12 @@ def test_the_log_warns_before_a_task_takes_the_block(
 
     monkeypatch.setattr("anonspark.models.blockwise.received_records", out_of_memory)
     with pytest.raises(AssertionError, match="block of about 120 records cannot be cut"):
-        run(capsys, tmp_path, model=ROUNDS)
+        run_blocks(capsys, tmp_path, model=ROUNDS)
 
 
 def test_a_criterion_that_allows_no_cut(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     attributes = {"age": "quasi_identifier", "ill": "sensitive"}
-    found, logged = run(
+    found, logged = run_blocks(
         capsys,
         tmp_path,
         attributes=attributes,
@@ -104,7 +111,7 @@ def test_nothing_to_warn_of_blocks(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, model: dict[str, Any], task_rows: int
 ) -> None:
     execution = {"task_rows": task_rows, "seed": 2**60 + 1}
-    assert run(capsys, tmp_path, model=model, execution=execution) == ([], [])
+    assert run_blocks(capsys, tmp_path, model=model, execution=execution) == ([], [])
 
 
 def test_a_resumed_run_has_the_warning_of_its_finished_rounds(
@@ -115,9 +122,9 @@ def test_a_resumed_run_has_the_warning_of_its_finished_rounds(
 
     monkeypatch.setattr("anonspark.pipeline.run.basis_of_figures", out_of_memory)
     with pytest.raises(AssertionError, match=r"1 finished round\. Continue"):
-        run(capsys, tmp_path, "--run-id", "night", "--resume", model="smondrian")
+        run_blocks(capsys, tmp_path, "--run-id", "night", "--resume", model="smondrian")
     monkeypatch.undo()
-    found, logged = run(capsys, tmp_path, "--run-id", "night", "--resume", model="smondrian")
+    found, logged = run_blocks(capsys, tmp_path, "--run-id", "night", "--resume", model="smondrian")
     assert [one["figures"] for one in found] == [{"records": 120}]
     assert logged == []
 
@@ -130,3 +137,70 @@ def test_no_exact_number_is_in_a_warning(rows: int, about: int) -> None:
     assert warning.figures == {"records": about}
     assert f"about {about:,} records" in warning.text
     assert not list(large_block_warnings(0))
+
+
+def document_of(folder: Path, rows: int, missing: int = 0, **sections: Any) -> dict[str, Any]:
+    """Write a table and return its configuration."""
+    random = np.random.default_rng(rows)
+    ages = [None] * missing + random.integers(20, 80, rows - missing).tolist()
+    path = write_table(folder / f"{rows}-{missing}.parquet", {"age": ages, "town": ["x"] * rows})
+    return {
+        "input": {"path": str(path)},
+        "attributes": {"age": "quasi_identifier", "town": "insensitive"},
+        "missing": "drop",
+        "privacy": {"k": 4},
+        "metrics": {"append_to": str(folder / "runs"), "drift": {"rows_in": 0.2}},
+        "execution": {"seed": 1},
+        "output": {"path": str(folder / "release"), "mode": "overwrite"},
+        **sections,
+    }
+
+
+def stages_of(document: dict[str, Any], words: str | None = None) -> list[str]:
+    """Run a configuration, which fails with some words, and return its stages."""
+    progress = Progress()
+    if words is None:
+        run(LocalEngine(), parse_configuration(document), progress=progress)
+    else:
+        with pytest.raises(GuaranteeError, match=words):
+            run(LocalEngine(), parse_configuration(document), progress=progress)
+    return list(progress.seconds)
+
+
+def test_half_a_delivery_ends_the_night_at_once(tmp_path: Path) -> None:
+    stages = stages_of(document_of(tmp_path, 100))
+    assert stages[:3] == ["prepare", "drift", "round 1 of 5"]
+    words = r"metrics\.drift\.rows_in: found 50 after 100 in run \w+, a relative change of 0\.5"
+    assert stages_of(document_of(tmp_path, 50), words) == ["prepare", "drift"]
+    # Figures that only a release has are judged when there is one.
+    told = {"append_to": str(tmp_path / "runs"), "drift": {"gcp": 0.0, "rows_in": 9}}
+    stages = stages_of(document_of(tmp_path, 50, metrics=told), r"metrics\.drift\.gcp")
+    assert "verify" in stages
+
+
+def test_a_gate_on_the_input_is_judged_at_once(tmp_path: Path) -> None:
+    gates = {"rows_in": {"min": 100}, "rows_dropped_missing": {"max": 5}}
+    document = document_of(tmp_path, 60, 10, gates=gates)
+    words = (
+        r"gates\.rows_in: found 60, expected at least 100, 40 more\n"
+        r"gates\.rows_dropped_missing: found 10, expected at most 5, 5 less"
+    )
+    assert stages_of(document, words) == ["prepare", "drift"]
+    # Of fewer than k records no number is told.
+    document = document_of(tmp_path, 60, 3, gates={"rows_dropped_missing": {"max": 2}})
+    words = r"gates\.rows_dropped_missing: found a number that is withheld"
+    assert stages_of(document, words) == ["prepare", "drift"]
+    stages_of(document_of(tmp_path, 60, 3, gates={"rows_dropped_missing": {"max": 3}}))
+
+
+@pytest.mark.parametrize(
+    ("found", "before", "less", "sure"),
+    [(120, 100, 0, False), (121, 100, 0, True), (122, 100, 2, False), (123, 100, 2, True),
+     (79, 100, 9, True), (105, 100, 9, False)],
+)  # fmt: skip
+def test_a_count_that_may_be_told_smaller_is_judged_by_the_nearest(
+    found: float, before: float, less: int, sure: bool
+) -> None:
+    assert Drift("rows_in", found, before, 0.2, "monday").is_sure(less) == sure
+    nearest = min((abs(found - some - before) / before for some in range(less + 1)), default=0.0)
+    assert sure == (nearest > 0.2)
