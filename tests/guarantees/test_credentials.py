@@ -16,7 +16,8 @@ import pytest
 import typer
 import yaml
 from cases import cases
-from helpers import command, contents, write_people_of_towns
+from commands import Cli
+from helpers import contents, write_people_of_towns
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -335,9 +336,7 @@ def folder(spark: SparkSession, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("key", PATHS, ids=".".join)
-def test_a_path_that_cannot_be_reached(
-    folder: Path, key: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_path_that_cannot_be_reached(folder: Path, key: tuple[str, ...], cli: Cli) -> None:
     path = folder / "configuration.yaml"
     for address, options in ((ADDRESS, ("--debug",)), (ENCODED, ("--log-format", "json"))):
         document = deepcopy(document_at(folder))
@@ -348,7 +347,7 @@ def test_a_path_that_cannot_be_reached(
         section[key[-1]] = address
         path.write_text(yaml.safe_dump(document, sort_keys=False))
         for words in (("check",), ("run", "--report"), ("clean",)):
-            outcome = command(capsys, words[0], path, *words[1:], *options)
+            outcome = cli(words[0], path, *words[1:], *options)
             require_untold(outcome.out + outcome.err, (words, key, address))
             if key in (("input", "path"), ("output", "path")) and words[0] != "clean":
                 assert outcome.code not in (0, 1), outcome.err
@@ -424,13 +423,13 @@ def test_every_command_is_planted() -> None:
     assert len(list(planted_arguments())) > 30
 
 
-def test_an_address_in_every_argument(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_address_in_every_argument(folder: Path, cli: Cli) -> None:
     for name in ("CONFIG", "GRID", "PLAN"):
         (folder / name).write_text("{}")
     for name, words in planted_arguments():
         arguments = [str(folder / word) if word.isupper() else word for word in words]
         for options in (("--debug",), ("--log-format", "json")):
-            outcome = command(capsys, *name.split(), *arguments, *options)
+            outcome = cli(*name.split(), *arguments, *options)
             # Of a session that is there the master stays what it is.
             may_go_well = "--master" in arguments or ANY_TEXT & set(arguments)
             assert outcome.code not in ((1,) if may_go_well else (0, 1)), outcome.err
@@ -467,7 +466,7 @@ def test_a_run_with_credentials_everywhere(
     mounted: Path,
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     written = tmp_path_factory.mktemp("configurations")
@@ -503,7 +502,7 @@ def test_a_run_with_credentials_everywhere(
         ("compare", written / "grid.yaml"),
         ("clean", path),
     ):
-        outcome = command(capsys, *arguments)
+        outcome = cli(*arguments)
         assert outcome.code == 0, (arguments, outcome.err)
         require_untold(outcome.out + outcome.err, arguments)
     require_untold(caplog.text, "the log")

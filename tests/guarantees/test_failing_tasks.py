@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import cases
-from helpers import command, configuration_file, contents, write_table
+from commands import Cli
+from helpers import configuration_file, contents, write_table
 
 from anonspark.models import blockwise
 
@@ -37,7 +38,7 @@ def reason_to_fail(name: str) -> Callable[[], None]:
 def test_message(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     reason: str,
     code: int,
     expected: str,
@@ -64,7 +65,7 @@ def test_message(
         model={"name": "su-mondrian", "rho": 2},
     )
     before = contents(tmp_path)
-    outcome = command(capsys, "run", path, "--quiet")
+    outcome = cli("run", path, "--quiet")
     assert outcome.code == code, outcome.err
     assert f"error: {expected}" in outcome.err
     assert "Kryptonitis" not in outcome.err

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from commands import Cli
 from helpers import (
-    command,
     configuration_file,
     contents,
     disk,
@@ -122,7 +122,7 @@ def test_disk_full(
     small_disk: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     stage: str,
 ) -> None:
     """Wherever the disk fills up: exit code 5, the earlier release unchanged, nothing left."""
@@ -146,7 +146,7 @@ def test_disk_full(
         output={"path": str(small_disk / "release"), "mode": "overwrite"},
     )
     before = contents(small_disk)
-    outcome = command(capsys, "run", path)
+    outcome = cli("run", path)
     assert outcome.code == 5, outcome.err
     assert "output.path: no space left on the device" in outcome.err
     assert "Free space" in outcome.err
@@ -165,7 +165,7 @@ def test_disk_full_before_the_first_byte(
     execution: dict[str, str],
     small_disk: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     """A staging directory that cannot be made names the place."""
     write_people(tmp_path / "input.parquet", 100)
@@ -177,7 +177,7 @@ def test_disk_full_before_the_first_byte(
     )
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     before = contents(small_disk)
-    outcome = command(capsys, "run", path)
+    outcome = cli("run", path)
     assert outcome.code == 5, outcome.err
     assert "output.path: cannot create the staging directory" in outcome.err
     assert str(small_disk) in outcome.err
@@ -237,7 +237,7 @@ def test_release_that_fails_its_verification_is_not_published(
     execution: dict[str, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     spoil: Callable[[Table], Table],
     told: str,
 ) -> None:
@@ -250,7 +250,7 @@ def test_release_that_fails_its_verification_is_not_published(
     monkeypatch.setattr(writing, "write_records", write_spoilt)
     path = replacing(tmp_path, execution)
     before = contents(tmp_path)
-    outcome = command(capsys, "run", path)
+    outcome = cli("run", path)
     assert outcome.code == 4, outcome.err
     assert told in outcome.err
     assert contents(tmp_path) == before
@@ -260,7 +260,7 @@ def test_release_that_fails_its_verification_is_not_published(
 def test_rename_that_fails_brings_the_earlier_release_back(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     failing: str,
 ) -> None:
     renaming = LocalFiles.rename
@@ -277,14 +277,14 @@ def test_rename_that_fails_brings_the_earlier_release_back(
     monkeypatch.setattr(LocalFiles, "rename", rename)
     path = replacing(tmp_path, {"engine": "local"})
     before = contents(tmp_path)
-    outcome = command(capsys, "run", path)
+    outcome = cli("run", path)
     assert outcome.code == 5, outcome.err
     assert "could not be renamed" in outcome.err
     assert contents(tmp_path) == before
 
 
 def test_a_run_that_another_one_outruns_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     """Permissions and free space were blamed."""
     renaming = LocalFiles.rename
@@ -302,7 +302,7 @@ def test_a_run_that_another_one_outruns_says_so(
         model={"name": "smondrian"},
         execution={"engine": "local"},
     )
-    outcome = command(capsys, "run", path)
+    outcome = cli("run", path)
     assert outcome.code == 5, outcome.err
     assert "appeared while the run was going on" in outcome.err
 
@@ -312,7 +312,7 @@ def test_output_that_appears_during_the_run_stays(
     execution: dict[str, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     works = writing.write_manifest
 
@@ -326,7 +326,7 @@ def test_output_that_appears_during_the_run_stays(
         tmp_path, attributes=ATTRIBUTES, model={"name": "smondrian"}, execution=execution
     )
     before = set(contents(tmp_path))
-    outcome = command(capsys, "run", path)
+    outcome = cli("run", path)
     assert outcome.code == 5, outcome.err
     assert "appeared while the run was going on" in outcome.err
     write_earlier_release(tmp_path / "expected")

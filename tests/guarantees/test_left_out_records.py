@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cases import cases, one_by_day
+from commands import Cli, Outcome
 from everything_written import everything
-from helpers import Outcome, command, configuration_file, metrics, summary, write_table
+from helpers import configuration_file, metrics, summary, write_table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -76,7 +77,7 @@ ALONE: list[Row] = [
 
 def written(
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     rows: list[Row],
     *,
     report: bool,
@@ -91,14 +92,14 @@ def written(
         evaluate={"information": True, "association": {"target": "disease"}},
     )
     options = ["--report"] if report else []
-    outcome = command(capsys, "run", path, *options, "--quiet", "--run-id", "same")
+    outcome = cli("run", path, *options, "--quiet", "--run-id", "same")
     assert outcome.code == 0, outcome.err
     return tmp_path / "release", outcome
 
 
 def assert_same(
     tmp_path: Path,
-    capsys: Any,
+    cli: Cli,
     inputs: list[list[Row]],
     *,
     report: bool = False,
@@ -107,7 +108,7 @@ def assert_same(
     """Check that all inputs have one release, and return it."""
     releases = []
     for rows in inputs:
-        release, outcome = written(tmp_path, capsys, rows, report=report, **sections)
+        release, outcome = written(tmp_path, cli, rows, report=report, **sections)
         releases.append(everything(release, outcome))
     first, *others = releases
     for other in others:
@@ -117,12 +118,10 @@ def assert_same(
     return release
 
 
-def test_a_record_without_a_class_is_not_told_of(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_record_without_a_class_is_not_told_of(tmp_path: Path, cli: Cli) -> None:
     release = assert_same(
         tmp_path,
-        capsys,
+        cli,
         [[*people(), alone] for alone in ALONE[::2]],
         report=True,
         privacy={"k": 5},
@@ -136,12 +135,10 @@ def test_a_record_without_a_class_is_not_told_of(
     assert manifest["published"]["rows_left_out"] is None
 
 
-def test_nor_is_it_by_rounds_and_distances(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nor_is_it_by_rounds_and_distances(tmp_path: Path, cli: Cli) -> None:
     assert_same(
         tmp_path,
-        capsys,
+        cli,
         [[*people(), alone] for alone in ALONE[:2]],
         privacy={"k": 5, "t_closeness": {"attribute": "disease", "t": 0.6}},
         model={
@@ -154,14 +151,12 @@ def test_nor_is_it_by_rounds_and_distances(
         missing="category",
     )
     release = tmp_path / "release"
-    outcome = command(
-        capsys, "verify", release, "--original", tmp_path / "input.parquet", "--quiet"
-    )
+    outcome = cli("verify", release, "--original", tmp_path / "input.parquet", "--quiet")
     assert outcome.code == 0, outcome.err
 
 
 def test_records_without_a_class_that_are_none_together_are_counted_only(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, cli: Cli
 ) -> None:
     inputs = [
         [*people(), *({**alone, "age": 70 + 9 * place} for place in range(6))]
@@ -169,7 +164,7 @@ def test_records_without_a_class_that_are_none_together_are_counted_only(
     ]
     release = assert_same(
         tmp_path,
-        capsys,
+        cli,
         inputs,
         privacy={"k": 5, "l_diversity": {"attribute": "disease", "l": 2}},
         model={"name": "full-domain", "levels": [{"age": 2, "code": 2, "since": 2, "sex": 0}]},
@@ -181,9 +176,7 @@ def test_records_without_a_class_that_are_none_together_are_counted_only(
     assert summary(release)["minimal_distortion"] == generalized >= 206 + 6 * 3
 
 
-def test_a_record_dropped_for_a_missing_value_is_not_told_of(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_record_dropped_for_a_missing_value_is_not_told_of(tmp_path: Path, cli: Cli) -> None:
     inputs = [
         [*people(), {**ALONE[1], "sex": None, "code": None}],
         [*people(), {**ALONE[0], "since": None}, {**ALONE[1], "age": None}],
@@ -196,7 +189,7 @@ def test_a_record_dropped_for_a_missing_value_is_not_told_of(
     }
     release = assert_same(
         tmp_path,
-        capsys,
+        cli,
         inputs,
         attributes=attributes,
         privacy={"k": 5, "t_closeness": {"attribute": "disease", "t": 0.6}},
@@ -230,16 +223,16 @@ def spread(kind: str, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
 
 
 def written_with_means(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], table: pa.Table, **sections: Any
+    tmp_path: Path, cli: Cli, table: pa.Table, **sections: Any
 ) -> dict[str, Any]:
     """Return everything that is written, always at the same place."""
     write_table(tmp_path / "input.parquet", table)
     sections["output"] = {"mode": "overwrite", "style": "mean", **sections.get("output", {})}
     sections = {"privacy": {"k": K}, "execution": {"seed": 2**40}, **sections}
     path = configuration_file(tmp_path, **sections)
-    outcome = command(capsys, "run", path, "--report", "--details", "--quiet", "--run-id", "same")
+    outcome = cli("run", path, "--report", "--details", "--quiet", "--run-id", "same")
     assert outcome.code == 0, outcome.err
-    checked = command(capsys, "verify", tmp_path / "release", "--json")
+    checked = cli("verify", tmp_path / "release", "--json")
     assert checked.code == 0, checked.out + checked.err
     # The log is for who has the input.
     return everything(tmp_path / "release", Outcome(0, outcome.out, "")) | {
@@ -266,7 +259,7 @@ MODELS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("model", MODELS)
 def test_a_release_is_a_function_of_sizes_and_means(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str, kind: str
+    tmp_path: Path, cli: Cli, model: str, kind: str
 ) -> None:
     found = []
     for shapes in (NARROW, WIDE):
@@ -275,7 +268,7 @@ def test_a_release_is_a_function_of_sizes_and_means(
         found.append(
             written_with_means(
                 tmp_path,
-                capsys,
+                cli,
                 pa.table(columns),
                 attributes={"income": "quasi_identifier", "ill": "sensitive"},
                 model=MODELS[model],
@@ -294,7 +287,7 @@ def test_a_release_is_a_function_of_sizes_and_means(
 @pytest.mark.parametrize("model", ["microaggregation", "smondrian"])
 def test_beside_others_that_tell_their_own_loss(
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     model: str,
     missing: str,
     declared: dict[str, Any],
@@ -314,7 +307,7 @@ def test_beside_others_that_tell_their_own_loss(
         found.append(
             written_with_means(
                 tmp_path,
-                capsys,
+                cli,
                 pa.table(columns),
                 attributes=attributes,
                 model={"name": model},
@@ -331,7 +324,7 @@ def test_beside_others_that_tell_their_own_loss(
 @given(data=st.data())
 def test_of_a_single_class_nothing_but_the_mean(
     tmp_path_factory: pytest.TempPathFactory,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     kind: str,
     data: st.DataObject,
 ) -> None:
@@ -348,7 +341,7 @@ def test_of_a_single_class_nothing_but_the_mean(
     found = [
         written_with_means(
             folder,
-            capsys,
+            cli,
             pa.table({"income": pa.array([make(one) for one in numbers], own_type)}),
             attributes={"income": "quasi_identifier"},
             privacy={"k": len(values)},
@@ -380,13 +373,13 @@ def test_means_of_floats_depend_on_their_sum_alone(values: list[float], draw: An
     assert means[0] == pytest.approx(float(exact), rel=1e-15, abs=1e-300)
 
 
-def test_what_is_null_and_what_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_null_and_what_is_not(tmp_path: Path, cli: Cli) -> None:
     table = pa.table({"income": spread("integer", WIDE), "job": ["a", "b", "c"] * len(WIDE)})
     document: dict[str, Any] = {
         "attributes": {"income": "quasi_identifier", "job": "insensitive"},
         "model": {"name": "su-mondrian", "rho": 2},
     }
-    written_with_means(tmp_path, capsys, table, **document)
+    written_with_means(tmp_path, cli, table, **document)
     release = tmp_path / "release"
     tables = {"summary": SUMMARY, "rounds": ROUNDS, "attributes": ATTRIBUTES}
     for name, columns in tables.items():
@@ -401,7 +394,7 @@ def test_what_is_null_and_what_is_not(tmp_path: Path, capsys: pytest.CaptureFixt
     assert manifest["summary"]["gcp"] is None
     # Of labels everything is told as before, whatever the style is called.
     document["attributes"] = {"income": "insensitive", "job": "quasi_identifier"}
-    written_with_means(tmp_path, capsys, table, **document)
+    written_with_means(tmp_path, cli, table, **document)
     assert summary(release)["gcp"] is not None
     assert summary(release)["utility_score"] is not None
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from cases import cases
-from helpers import command, contents, of_any_run
+from commands import Cli
+from helpers import contents, of_any_run
 from test_resume import configure
 
 from anonspark.cli.application import main
@@ -105,7 +106,7 @@ def test_killed_and_removed_or_continued(
     tmp_path: Path,
     expected: Path,
     kill: Kill,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     when: str,
     name: str,
 ) -> None:
@@ -120,13 +121,13 @@ def test_killed_and_removed_or_continued(
         with pytest.raises(DataError, match=r"no manifest\.json there"):
             audit_release(LocalEngine(), str(release)).require()
         kept = shutil.copytree(folder, tmp_path / "kept", symlinks=True)
-        outcome = command(capsys, "clean", configuration)
+        outcome = cli("clean", configuration)
         assert outcome.code == 0, outcome.err
         assert contents(folder) == before
         assert find_stagings(LocalFiles(), str(release), None) == []
         shutil.rmtree(folder)
         kept.rename(folder)
-    outcome = command(capsys, "run", configuration, "--resume", "--quiet", "--run-id", "night")
+    outcome = cli("run", configuration, "--resume", "--quiet", "--run-id", "night")
     assert outcome.code == 0, outcome.err
     assert of_any_run(release) == of_any_run(expected)
     assert {path.name for path in folder.iterdir() if path.is_dir()} == {"release"}
@@ -136,7 +137,7 @@ def test_killed_and_removed_or_continued(
 
 @pytest.mark.usefixtures("copying")
 def test_a_refused_release_does_not_stay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     configuration = configure(tmp_path)
     before = contents(tmp_path)
@@ -146,14 +147,14 @@ def test_a_refused_release_does_not_stay(
         raise GuaranteeError("on purpose")
 
     monkeypatch.setattr(run, "verify_staged", refuse)
-    outcome = command(capsys, "run", configuration, "--quiet", "--resume")
+    outcome = cli("run", configuration, "--quiet", "--resume")
     assert outcome.code == 4, outcome.err
     assert contents(tmp_path) == before
 
 
 @pytest.mark.usefixtures("copying")
 def test_two_runs_write_to_one_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     """Whoever comes second stops, and takes nothing from the first."""
     configuration, release = configure(tmp_path), tmp_path / "release"
@@ -166,7 +167,7 @@ def test_two_runs_write_to_one_place(
         return works(*arguments)
 
     monkeypatch.setattr(run, "stage_records", meet)
-    outcome = command(capsys, "run", configuration, "--quiet", "--run-id", "one")
+    outcome = cli("run", configuration, "--quiet", "--run-id", "one")
     assert outcome.code == 0, outcome.err
     works = run.basis_of_figures
     (release / "manifest.json").unlink()
@@ -178,7 +179,7 @@ def test_two_runs_write_to_one_place(
         return works(*arguments, **named)
 
     monkeypatch.setattr(run, "basis_of_figures", come)
-    outcome = command(capsys, "run", configuration, "--quiet", "--run-id", "one")
+    outcome = cli("run", configuration, "--quiet", "--run-id", "one")
     assert outcome.code == 5, outcome.err
     assert "appeared while the run was going on. Nothing was published" in outcome.err
     assert [path.name for path in release.iterdir()] == [".anonspark-two"]

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pytest
 import yaml
 from cases import cases
-from helpers import command, configuration_file, write_table
+from commands import Cli
+from helpers import configuration_file, write_table
 from places import REPOSITORY
 
 from anonspark.config import load_configuration
@@ -221,7 +222,7 @@ STAGINGS = {
 @pytest.mark.parametrize("private", [False, True])
 def test_staging(
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     words: tuple[str, ...],
     spoil: Spoil,
     expected: str,
@@ -244,7 +245,7 @@ def test_staging(
     before = all_below(tmp_path)
     verb, *others = words
     more = ("--set", f"execution.staging_path={tmp_path / 'private'}") if private else ()
-    done = command(capsys, verb, path, *others, *more)
+    done = cli(verb, path, *others, *more)
     assert done.code == 5, done.err
     assert expected in done.err
     assert str(staging) in done.err
@@ -253,9 +254,7 @@ def test_staging(
 
 @pytest.mark.parametrize("name", ["rounds", "written-1", "state/attempts", "state"])
 @pytest.mark.parametrize("verb", ["run", "clean"])
-def test_links_inside_of_staging(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, verb: str
-) -> None:
+def test_links_inside_of_staging(tmp_path: Path, cli: Cli, name: str, verb: str) -> None:
     """Raw records of a run that goes on are not led elsewhere."""
     path = configured(tmp_path)
     link = tmp_path / ".release.anonspark-night" / name
@@ -265,7 +264,7 @@ def test_links_inside_of_staging(
     link.symlink_to(tmp_path / "elsewhere")
     before = all_below(tmp_path)
     more = ("--resume",) if verb == "run" else ()
-    done = command(capsys, verb, path, "--run-id", "night", *more)
+    done = cli(verb, path, "--run-id", "night", *more)
     assert done.code == 5, done.err
     assert f"{link} is a link or a device" in done.err
     assert all_below(tmp_path) == before
@@ -273,33 +272,29 @@ def test_links_inside_of_staging(
 
 @pytest.mark.parametrize(("spoil", "expected"), OTHERS)
 def test_a_release_of_others_is_not_replaced(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], spoil: Spoil, expected: str
+    tmp_path: Path, cli: Cli, spoil: Spoil, expected: str
 ) -> None:
     path = configured(tmp_path, output={"mode": "overwrite"})
-    assert command(capsys, "run", path).code == 0
+    assert cli("run", path).code == 0
     spoil(tmp_path / "release")
     before = all_below(tmp_path)
-    done = command(capsys, "run", path)
+    done = cli("run", path)
     assert done.code == 2
     assert expected in done.err
     assert all_below(tmp_path) == before
 
 
 @AS_ROOT
-def test_a_release_of_others_is_not_taken_for_that_of_a_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_release_of_others_is_not_taken_for_that_of_a_run(tmp_path: Path, cli: Cli) -> None:
     path = configured(tmp_path)
-    assert command(capsys, "run", path, "--run-id", "night").code == 0
+    assert cli("run", path, "--run-id", "night").code == 0
     os.chown(tmp_path / "release", SOMEBODY, SOMEBODY)
-    done = command(capsys, "run", path, "--run-id", "night", "--resume")
+    done = cli("run", path, "--run-id", "night", "--resume")
     assert done.code == 2
     assert "belongs to the user" in done.err
 
 
-def test_what_people_do_with_releases_works(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_people_do_with_releases_works(tmp_path: Path, cli: Cli) -> None:
     """A link above the output, a group that writes, and readers."""
     (tmp_path / "disk").mkdir()
     (tmp_path / "data").symlink_to(tmp_path / "disk")
@@ -307,12 +302,12 @@ def test_what_people_do_with_releases_works(
     path = configured(tmp_path, output=output)
     before = os.umask(0o002)
     try:
-        assert command(capsys, "run", path).code == 0
+        assert cli("run", path).code == 0
         (tmp_path / "disk").chmod(0o2775)
         assert (tmp_path / "disk" / "release").stat().st_mode & 0o775 == 0o775
         if os.geteuid() == 0:
             os.chown(tmp_path / "disk" / "release", SOMEBODY, os.getegid())
-        assert command(capsys, "run", path, "--run-id", "night", "--resume").code == 0
+        assert cli("run", path, "--run-id", "night", "--resume").code == 0
     finally:
         os.umask(before)
 
@@ -320,12 +315,12 @@ def test_what_people_do_with_releases_works(
 @pytest.mark.parametrize(("spoil", "expected"), OTHERS)
 @pytest.mark.parametrize("name", ["summary", "rounds"])
 def test_tables_of_all_runs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], spoil: Spoil, expected: str, name: str
+    tmp_path: Path, cli: Cli, spoil: Spoil, expected: str, name: str
 ) -> None:
     (tmp_path / "history").mkdir()
     spoil(tmp_path / "history" / name)
     path = configured(tmp_path, metrics={"append_to": str(tmp_path / "history")})
-    done = command(capsys, "run", path)
+    done = cli("run", path)
     assert done.code == 2
     assert expected in done.err
     assert not (tmp_path / "release").exists()
@@ -333,27 +328,25 @@ def test_tables_of_all_runs(
 
 @pytest.mark.parametrize(("spoil", "expected"), OTHERS)
 def test_the_night_of_a_table_of_all_runs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], spoil: Spoil, expected: str
+    tmp_path: Path, cli: Cli, spoil: Spoil, expected: str
 ) -> None:
     path = configured(tmp_path, metrics={"append_to": str(tmp_path / "history")})
-    assert command(capsys, "run", path, "--run-id", "night").code == 0
+    assert cli("run", path, "--run-id", "night").code == 0
     (date,) = (tmp_path / "history" / "summary").iterdir()
     spoil(date)
     other = ("--set", f"output.path={tmp_path / 'other'}")
-    done = command(capsys, "run", path, "--run-id", "next", *other)
+    done = cli("run", path, "--run-id", "next", *other)
     assert done.code == 5, done.err
     assert expected in done.err
     assert f"The release at {tmp_path / 'other'} is complete" in done.err
 
 
 @pytest.mark.parametrize(("spoil", "expected"), OTHERS)
-def test_comparisons(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], spoil: Spoil, expected: str
-) -> None:
+def test_comparisons(tmp_path: Path, cli: Cli, spoil: Spoil, expected: str) -> None:
     path = configured(tmp_path)
     for place in ("release-comparison", "release-comparison/cells"):
         spoil(tmp_path / place)
-        done = command(capsys, "compare", path)
+        done = cli("compare", path)
         assert done.code == 2, done.err
         assert expected in done.err
         (tmp_path / place).unlink() if spoil is _link else os.chown(tmp_path / place, 0, 0)
@@ -361,43 +354,37 @@ def test_comparisons(
 
 
 @pytest.mark.parametrize("name", ["page.html", ".page.html.writing"])
-def test_a_page_does_not_go_where_a_link_leads(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_a_page_does_not_go_where_a_link_leads(tmp_path: Path, cli: Cli, name: str) -> None:
     configured(tmp_path)
     (tmp_path / "precious").write_text("precious")
     (tmp_path / name).symlink_to(tmp_path / "precious")
-    done = command(capsys, "profile", tmp_path / "input.parquet", "--html", tmp_path / "page.html")
+    done = cli("profile", tmp_path / "input.parquet", "--html", tmp_path / "page.html")
     assert done.code == (2 if name == "page.html" else 0), done.err
     assert (tmp_path / "precious").read_text() == "precious"
 
 
 @AS_ROOT
-def test_a_page_is_not_written_into_a_file_of_others(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_page_is_not_written_into_a_file_of_others(tmp_path: Path, cli: Cli) -> None:
     configured(tmp_path)
     (tmp_path / "page.html").touch(mode=0o666)
     os.chown(tmp_path / "page.html", SOMEBODY, SOMEBODY)
-    done = command(capsys, "profile", tmp_path / "input.parquet", "--html", tmp_path / "page.html")
+    done = cli("profile", tmp_path / "input.parquet", "--html", tmp_path / "page.html")
     assert done.code == 2
     assert not (tmp_path / "page.html").read_text()
 
 
 @pytest.mark.parametrize(("spoil", "expected"), ALSO_OPEN)
-def test_ledgers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], spoil: Spoil, expected: str
-) -> None:
+def test_ledgers(tmp_path: Path, cli: Cli, spoil: Spoil, expected: str) -> None:
     key = str(tmp_path / "key")
     init_ledger(LocalFiles(), str(tmp_path / "ledger"), make_key(key), ["person"])
-    assert command(capsys, "ledger", "check", tmp_path / "ledger").code == 0
+    assert cli("ledger", "check", tmp_path / "ledger").code == 0
     spoil(tmp_path / "ledger")
     for verb in ("check", "show", "unlock"):
-        done = command(capsys, "ledger", verb, tmp_path / "ledger")
+        done = cli("ledger", verb, tmp_path / "ledger")
         assert done.code == 2
         assert expected in done.err
     arguments = ("--key-file", key, "--subject", "person")
-    assert command(capsys, "ledger", "init", tmp_path / "ledger", *arguments).code == 2
+    assert cli("ledger", "init", tmp_path / "ledger", *arguments).code == 2
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from helpers import attribute, command, configuration_file, local_table, write_table
+from commands import Cli
+from helpers import attribute, configuration_file, local_table, write_table
 from references import slow_matching
 
 from anonspark.errors import ConfigurationError, DataError
@@ -376,9 +377,7 @@ def test_what_cannot_be_compared_is_said() -> None:
     assert measure_linkage(release, ages, original.slice(2), k=2) == Linkage(0, 0, 0, 0, 0, 0)
 
 
-def test_k_1_promises_nobody_to_be_hidden(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_k_1_promises_nobody_to_be_hidden(tmp_path: Path, cli: Cli) -> None:
     ages = pa.array(range(40))
     path = write_table(tmp_path / "input.parquet", {"age": ages, "sickness": ["flu"] * 40})
     configured = configuration_file(
@@ -386,10 +385,10 @@ def test_k_1_promises_nobody_to_be_hidden(
         attributes={"age": "quasi_identifier", "sickness": "sensitive"},
         privacy={"k": 1, "allow_k_1": True},
     )
-    outcome = command(capsys, "run", configured)
+    outcome = cli("run", configured)
     assert outcome.code == 0, outcome.err
     checked = (tmp_path / "release", "--original", path)
-    outcome = command(capsys, "verify", *checked, "--population", path, "--json")
+    outcome = cli("verify", *checked, "--population", path, "--json")
     assert outcome.code == 0, outcome.err
     found = json.loads(outcome.out)
     assert found["holds"]
@@ -397,13 +396,13 @@ def test_k_1_promises_nobody_to_be_hidden(
     for linkage in found["linkage"].values():
         assert linkage["holds"]
         assert linkage["singled_out"] == linkage["re_identified"] == 40
-    outcome = command(capsys, "verify", *checked)
+    outcome = cli("verify", *checked)
     assert outcome.code == 0, outcome.err
     assert "original records, 40 singled out" in outcome.out
     # Whoever requires more of it is told.
     configured = configuration_file(
         tmp_path, attributes={"age": "quasi_identifier", "sickness": "sensitive"}, privacy={"k": 2}
     )
-    outcome = command(capsys, "verify", *checked, "--config", configured)
+    outcome = cli("verify", *checked, "--config", configured)
     assert outcome.code == 4
     assert "linkage attack" in outcome.err

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import yaml
-from helpers import command, document_file, write_table
+from commands import Cli
+from helpers import document_file, write_table
 
 from anonspark.config import parse_configuration
 from anonspark.core.arrangement import learned_order
@@ -63,13 +64,11 @@ def document_at(folder: Path, **attributes: Any) -> dict[str, Any]:
     }
 
 
-def test_an_order_is_what_a_configuration_takes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_order_is_what_a_configuration_takes(tmp_path: Path, cli: Cli) -> None:
     document = document_at(tmp_path)
     path = document_file(tmp_path, document)
     out = tmp_path / "arranged"
-    shown = command(capsys, "arrange", path, "--target", "ill", "--out", out)
+    shown = cli("arrange", path, "--target", "ill", "--out", out)
     assert shown.code == 0, shown.err
     for value in (PLANTED, *JOBS):
         assert value not in shown.out + shown.err
@@ -99,13 +98,11 @@ def test_an_order_is_what_a_configuration_takes(
     assert learned.loss < chance.loss
 
 
-def test_a_hierarchy_is_what_a_configuration_takes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_hierarchy_is_what_a_configuration_takes(tmp_path: Path, cli: Cli) -> None:
     document = document_at(tmp_path)
     path = document_file(tmp_path, document)
     words = ("arrange", path, "--target", "ill", "--as", "hierarchy", "--out", tmp_path / "out")
-    shown = command(capsys, *words, "--attribute", "job", "--json")
+    shown = cli(*words, "--attribute", "job", "--json")
     assert shown.code == 0, shown.err
     (told,) = json.loads(shown.out)["attributes"]
     assert told["values"] == len(JOBS) + 1
@@ -149,44 +146,42 @@ def test_several_classes(tmp_path: Path) -> None:
     ],
 )
 def test_refused_arrange_writes_nothing_and_shows_no_value(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], expected: str
+    tmp_path: Path, cli: Cli, words: tuple[str, ...], expected: str
 ) -> None:
     path = document_file(tmp_path, document_at(tmp_path))
     out = tmp_path / "arranged"
-    shown = command(capsys, "arrange", path, *words, "--out", out)
+    shown = cli("arrange", path, *words, "--out", out)
     assert shown.code in (2, 3)
     assert expected in shown.err
     assert PLANTED not in shown.err
     assert not out.exists()
 
 
-def test_nothing_to_arrange(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_to_arrange(tmp_path: Path, cli: Cli) -> None:
     document = document_at(tmp_path)
     del document["attributes"]["job"], document["attributes"]["town"]
-    shown = command(capsys, "arrange", document_file(tmp_path, document), "--target", "ill")
+    shown = cli("arrange", document_file(tmp_path, document), "--target", "ill")
     assert shown.code == 2
     assert "found no quasi-identifier of text" in shown.err
 
 
-def test_what_is_there_is_not_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_there_is_not_replaced(tmp_path: Path, cli: Cli) -> None:
     path = document_file(tmp_path, document_at(tmp_path))
     words = ("arrange", path, "--target", "ill", "--out", tmp_path / "arranged")
-    assert command(capsys, *words).code == 0
-    again = command(capsys, *words)
+    assert cli(*words).code == 0
+    again = cli(*words)
     assert again.code == 2
     assert "orders.yaml already" in again.err
 
 
-def test_a_place_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_place_that_cannot_be_written(tmp_path: Path, cli: Cli) -> None:
     path = document_file(tmp_path, document_at(tmp_path))
-    shown = command(capsys, "arrange", path, "--target", "ill", "--out", path / "arranged")
+    shown = cli("arrange", path, "--target", "ill", "--out", path / "arranged")
     assert shown.code == 5
     assert "--out: nothing can be written to" in shown.err
 
 
-def test_values_that_no_hierarchy_file_can_hold(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_values_that_no_hierarchy_file_can_hold(tmp_path: Path, cli: Cli) -> None:
     path = document_file(tmp_path, document_at(tmp_path))
     table = people()
     town = ["A" if one < 300 else "B" if one < 600 else "*" for one in range(ROWS)]
@@ -194,7 +189,7 @@ def test_values_that_no_hierarchy_file_can_hold(
     table = table.set_column(1, "town", pa.array(town)).set_column(3, "ill", pa.array(ill))
     write_table(tmp_path / "people.parquet", table)
     words = ("arrange", path, "--target", "ill", "--attribute", "town", "--as", "hierarchy")
-    shown = command(capsys, *words, "--out", tmp_path / "arranged")
+    shown = cli(*words, "--out", tmp_path / "arranged")
     assert shown.code == 3, shown.out
     assert "attributes.town: a value is *, has a line's end in it, or looks" in shown.err
     assert not (tmp_path / "arranged").exists()
@@ -253,23 +248,21 @@ def selection_at(folder: Path, **selection: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def selected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+def selected(tmp_path: Path, cli: Cli) -> Path:
     """Return the configuration of a selection whose data are gone."""
     data = write_table(tmp_path / "people.parquet", people_of_selection())
     path = document_file(tmp_path, selection_at(tmp_path))
-    shown = command(capsys, "select", path, "--quiet")
+    shown = cli("select", path, "--quiet")
     assert shown.code == 0, shown.err
     data.unlink()
     return path
 
 
-def test_the_order_is_that_of_the_noisy_tables(
-    selected: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_order_is_that_of_the_noisy_tables(selected: Path, tmp_path: Path, cli: Cli) -> None:
     entries = sorted((tmp_path / "ledger").rglob("*"))
     words = ("arrange", selected, "--target", "ill", "--from", tmp_path / "selection")
     # No minimum changes it.
-    shown = command(capsys, *words, "--out", tmp_path / "out", "--min-records", "2000")
+    shown = cli(*words, "--out", tmp_path / "out", "--min-records", "2000")
     assert shown.code == 0, shown.err
     assert "without" in shown.out
     assert "fewer than" not in shown.out
@@ -297,10 +290,10 @@ def test_the_order_is_that_of_the_noisy_tables(
     assert sorted((tmp_path / "ledger").rglob("*")) == entries
 
 
-def test_a_hierarchy(selected: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_hierarchy(selected: Path, tmp_path: Path, cli: Cli) -> None:
     words = ("arrange", selected, "--target", "ill", "--from", tmp_path / "selection")
     words = (*words, "--as", "hierarchy", "--attribute", "town", "--attribute", "job", "--json")
-    shown = command(capsys, *words, "--out", tmp_path / "out")
+    shown = cli(*words, "--out", tmp_path / "out")
     assert shown.code == 0, shown.err
     told = json.loads(shown.out)
     assert told["min_records"] is None
@@ -340,13 +333,13 @@ def command_quietly(*words: object) -> int:
 
 
 def test_refused_selections_write_nothing_and_show_no_value(
-    selected: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    selected: Path, tmp_path: Path, cli: Cli
 ) -> None:
     selection = tmp_path / "selection"
 
     def refused(place: Path, target: str = "ill", *words: str) -> str:
         own = ("--target", target, "--from", place, "--out", tmp_path / "out", *words)
-        shown = command(capsys, "arrange", selected, *own)
+        shown = cli("arrange", selected, *own)
         assert shown.code == 2, shown.err
         assert not (tmp_path / "out").exists()
         assert PLANTED not in shown.err
@@ -361,19 +354,17 @@ def test_refused_selections_write_nothing_and_show_no_value(
         assert "found no selection at" in refused(selection)
 
 
-def test_a_selection_without_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_selection_without_tables(tmp_path: Path, cli: Cli) -> None:
     write_table(tmp_path / "people.parquet", people_of_selection())
     path = document_file(tmp_path, selection_at(tmp_path, mechanism="top"))
-    assert command(capsys, "select", path, "--quiet").code == 0
+    assert cli("select", path, "--quiet").code == 0
     words = ("arrange", path, "--target", "ill", "--from", tmp_path / "selection")
-    shown = command(capsys, *words, "--out", tmp_path / "out")
+    shown = cli(*words, "--out", tmp_path / "out")
     assert shown.code == 2
     assert "published no tables" in shown.err
 
 
-def test_tables_without_any_count(
-    selected: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tables_without_any_count(selected: Path, tmp_path: Path, cli: Cli) -> None:
     tables = tmp_path / "selection" / "tables"
     cells = pa.parquet.read_table(tables)
     for file in tables.iterdir():
@@ -382,7 +373,7 @@ def test_tables_without_any_count(
     place = cells.schema.get_field_index("records")
     write_table(tables / "part.parquet", cells.set_column(place, "records", nothing))
     words = ("arrange", selected, "--target", "ill", "--from", tmp_path / "selection")
-    shown = command(capsys, *words, "--out", tmp_path / "out")
+    shown = cli(*words, "--out", tmp_path / "out")
     assert shown.code == 3
     assert "all noisy counts are 0 or less" in shown.err
     tables = read_noisy_tables(LocalEngine(), str(tmp_path / "selection"))

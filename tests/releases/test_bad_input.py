@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from cases import cases
-from helpers import command, configuration_file, contents, summary, write_table
+from commands import Cli
+from helpers import configuration_file, contents, summary, write_table
 
 from anonspark.engine.spark import engine as spark_engine
 from anonspark.layers.prepare import sensitive as sensitive_module
@@ -48,7 +49,7 @@ def earlier_release(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refused:
+def refused(tmp_path: Path, cli: Cli) -> Refused:
     """Require commands to fail with a code and a message, and to leave everything as it was."""
 
     def require(
@@ -57,7 +58,7 @@ def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refused:
         before = contents(tmp_path)
         message = ""
         for name in commands:
-            outcome = command(capsys, name, configuration)
+            outcome = cli(name, configuration)
             assert outcome.code == code, outcome.err
             assert outcome.out == ""
             message = "\n".join(
@@ -439,7 +440,7 @@ def test_criterion_that_the_whole_input_violates(
 def test_input_may_vanish_after_it_was_read(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     source = write_table(tmp_path / "input.parquet", people())
     path = configuration_file(tmp_path, attributes=ATTRIBUTES)
@@ -451,13 +452,11 @@ def test_input_may_vanish_after_it_was_read(
         return taken
 
     monkeypatch.setattr(preparing, "take_snapshot", take_and_lose)
-    assert command(capsys, "run", path).code == 0
+    assert cli("run", path).code == 0
     assert summary(tmp_path / "release")["rows_published"] == 40
 
 
-def test_a_csv_without_a_header_is_not_quoted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_csv_without_a_header_is_not_quoted(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "people.csv").write_text("Kryptonitis,34,flu\nKryptonitis,35,flu\n")
     path = configuration_file(
         tmp_path,
@@ -468,19 +467,19 @@ def test_a_csv_without_a_header_is_not_quoted(
         },
         attributes=ATTRIBUTES,
     )
-    outcome = command(capsys, "check", path)
+    outcome = cli("check", path)
     assert outcome.code == 3
     assert "the input has 3 columns, and none of them has the name of an attribute" in outcome.err
     assert "Kryptonitis" not in outcome.out + outcome.err
 
 
-def test_nan_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nan_is_missing(tmp_path: Path, cli: Cli) -> None:
     columns = people()
     columns["height"][3:6] = [None, float("nan"), -float("nan")]
     columns["weight"] = pa.array([float("nan")] + [1.5] * 39, pa.float32())
     write_table(tmp_path / "input.parquet", columns)
     path = configuration_file(tmp_path, attributes=ATTRIBUTES | {"weight": "quasi_identifier"})
-    assert command(capsys, "run", path).code == 0
+    assert cli("run", path).code == 0
     row = summary(tmp_path / "release")
     # Four are fewer than k = 5.
     assert (row["rows_in"], row["rows_dropped_missing"], row["rows_published"]) == (None, None, 36)
@@ -613,9 +612,7 @@ class TestWrongConfiguration:
         )
         refused(path, 2, f"file://{second}", "lie inside one another")
 
-    def test_neighbours_with_one_prefix_are_apart(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_neighbours_with_one_prefix_are_apart(self, tmp_path: Path, cli: Cli) -> None:
         source = write_table(tmp_path / "table" / "a.parquet", people())
         path = configuration_file(
             tmp_path,
@@ -623,7 +620,7 @@ class TestWrongConfiguration:
             attributes=ATTRIBUTES,
             output={"path": str(tmp_path / "table-published")},
         )
-        assert command(capsys, "check", path).code == 0
+        assert cli("check", path).code == 0
 
     def test_configuration_file_that_does_not_exist(self, refused: Refused, tmp_path: Path) -> None:
         missing = tmp_path / "nowhere.yaml"
@@ -636,8 +633,8 @@ class TestWrongConfiguration:
 
 
 @cases(__file__, "arguments", "told")
-def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], told: str) -> None:
-    outcome = command(capsys, *arguments)
+def test_wrong_usage(cli: Cli, arguments: list[str], told: str) -> None:
+    outcome = cli(*arguments)
     assert outcome.code == 2
     assert told in outcome.err
     assert "--help" in outcome.err
@@ -645,10 +642,8 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], t
 
 
 @cases(__file__, "override", "told")
-def test_wrong_override(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], override: str, told: str
-) -> None:
+def test_wrong_override(tmp_path: Path, cli: Cli, override: str, told: str) -> None:
     path = configuration_file(tmp_path, attributes=ATTRIBUTES)
-    outcome = command(capsys, "run", path, "--set", override)
+    outcome = cli("run", path, "--set", override)
     assert outcome.code == 2
     assert told in outcome.err

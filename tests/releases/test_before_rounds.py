@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import command, configuration_file, write_table
+from commands import Cli
+from helpers import configuration_file, write_table
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
@@ -24,7 +25,7 @@ OTHERS = 40
 
 
 def run_blocks(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, *options: str, **sections: Any
+    cli: Cli, tmp_path: Path, *options: str, **sections: Any
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Run 123 records that are equal in both quasi-identifiers, and 40 others."""
     write_table(
@@ -44,7 +45,7 @@ def run_blocks(
         "execution": {"task_rows": TASK_ROWS, "seed": 2**60 + 1},
         **sections,
     }
-    outcome = command(capsys, "run", configuration_file(tmp_path, **sections), *options, "--json")
+    outcome = cli("run", configuration_file(tmp_path, **sections), *options, "--json")
     assert outcome.code == 0, outcome.err
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     assert json.loads(outcome.out)["warnings"] == manifest["warnings"]
@@ -56,8 +57,8 @@ ROUNDS = {"name": "su-mondrian", "refine": 0}
 
 
 @pytest.mark.parametrize("model", ["smondrian", ROUNDS, {"published": "canbay-2019"}])
-def test_equal_records(capsys: pytest.CaptureFixture[str], tmp_path: Path, model: Any) -> None:
-    found, logged = run_blocks(capsys, tmp_path, "--report", model=model)
+def test_equal_records(cli: Cli, tmp_path: Path, model: Any) -> None:
+    found, logged = run_blocks(cli, tmp_path, "--report", model=model)
     (warning,) = found
     assert warning["figures"] == {"records": 120}
     assert "a block of about 120 records cannot be cut" in warning["text"]
@@ -69,20 +70,20 @@ def test_equal_records(capsys: pytest.CaptureFixture[str], tmp_path: Path, model
 
 
 def test_the_log_warns_before_a_task_takes_the_block(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def out_of_memory(*_: object, **__: object) -> None:
         raise MemoryError
 
     monkeypatch.setattr("anonspark.models.blockwise.received_records", out_of_memory)
     with pytest.raises(AssertionError, match="block of about 120 records cannot be cut"):
-        run_blocks(capsys, tmp_path, model=ROUNDS)
+        run_blocks(cli, tmp_path, model=ROUNDS)
 
 
-def test_a_criterion_that_allows_no_cut(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_criterion_that_allows_no_cut(cli: Cli, tmp_path: Path) -> None:
     attributes = {"age": "quasi_identifier", "ill": "sensitive"}
     found, logged = run_blocks(
-        capsys,
+        cli,
         tmp_path,
         attributes=attributes,
         model="smondrian",
@@ -108,23 +109,23 @@ def test_a_criterion_that_allows_no_cut(capsys: pytest.CaptureFixture[str], tmp_
     ids=str,
 )
 def test_nothing_to_warn_of_blocks(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, model: dict[str, Any], task_rows: int
+    cli: Cli, tmp_path: Path, model: dict[str, Any], task_rows: int
 ) -> None:
     execution = {"task_rows": task_rows, "seed": 2**60 + 1}
-    assert run_blocks(capsys, tmp_path, model=model, execution=execution) == ([], [])
+    assert run_blocks(cli, tmp_path, model=model, execution=execution) == ([], [])
 
 
 def test_a_resumed_run_has_the_warning_of_its_finished_rounds(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def out_of_memory(*_: object, **__: object) -> None:
         raise MemoryError
 
     monkeypatch.setattr("anonspark.pipeline.run.basis_of_figures", out_of_memory)
     with pytest.raises(AssertionError, match=r"1 finished round\. Continue"):
-        run_blocks(capsys, tmp_path, "--run-id", "night", "--resume", model="smondrian")
+        run_blocks(cli, tmp_path, "--run-id", "night", "--resume", model="smondrian")
     monkeypatch.undo()
-    found, logged = run_blocks(capsys, tmp_path, "--run-id", "night", "--resume", model="smondrian")
+    found, logged = run_blocks(cli, tmp_path, "--run-id", "night", "--resume", model="smondrian")
     assert [one["figures"] for one in found] == [{"records": 120}]
     assert logged == []
 

@@ -18,8 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.orc
 import pytest
+from commands import Cli, command
 from forgeries import read_table, save_table
-from helpers import command, configuration_file, write_table
+from helpers import configuration_file, write_table
 from holders import anonymize, write_coding
 from places import REPOSITORY
 from read_releases import RELEASES
@@ -550,12 +551,10 @@ def test_checksums_of_hadoop(release: Path, capsys: pytest.CaptureFixture[str]) 
     assert check(capsys, release)[0] == 1
 
 
-def test_verify_refuses_another_file_in_its_place(
-    release: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_verify_refuses_another_file_in_its_place(release: Path, cli: Cli) -> None:
     """It would be run; of another version it is not known."""
     rewrite(release / VERIFIER, verifier_text().replace(b"return 1", b"return 0"))
     list_files(release, explained=False)
-    outcome = command(capsys, "verify", release, "--quiet")
+    outcome = cli("verify", release, "--quiet")
     assert outcome.code == 4
     assert "check_release.py: not what this version writes" in outcome.err

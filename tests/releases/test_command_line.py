@@ -23,7 +23,8 @@ import pyspark
 import pytest
 import yaml
 from cases import cases
-from helpers import command, configuration_file, contents, metrics, published, summary, write_table
+from commands import Cli
+from helpers import configuration_file, contents, metrics, published, summary, write_table
 from places import REPOSITORY
 
 import anonspark
@@ -62,9 +63,9 @@ def configuration(tmp_path: Path) -> Path:
 
 
 def test_run_shows_figures_and_says_where_they_are(
-    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    configuration: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    outcome = command(capsys, "run", configuration, "--run-id", "first")
+    outcome = cli("run", configuration, "--run-id", "first")
     assert outcome.code == 0, outcome.err
     assert "Release first" in outcome.out
     assert f"anonspark verify {tmp_path}/release" in outcome.out
@@ -74,10 +75,8 @@ def test_run_shows_figures_and_says_where_they_are(
     assert metrics(tmp_path / "release", "rounds")[0]["run_id"] == "first"
 
 
-def test_run_quietly_with_json(
-    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    outcome = command(capsys, "run", configuration, "--quiet", "--json")
+def test_run_quietly_with_json(configuration: Path, tmp_path: Path, cli: Cli) -> None:
+    outcome = cli("run", configuration, "--quiet", "--json")
     assert outcome.code == 0, outcome.err
     # What is not asked for are the stages.
     lines = outcome.err.splitlines()
@@ -93,9 +92,7 @@ def test_run_quietly_with_json(
     assert set(told["seconds"]) >= {"prepare", "publish", "verify"}
 
 
-def test_run_with_overrides(
-    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_run_with_overrides(configuration: Path, tmp_path: Path, cli: Cli) -> None:
     overrides = (
         "privacy.k=9",
         "model={name: smondrian, split: relaxed}",
@@ -105,7 +102,7 @@ def test_run_with_overrides(
         'attributes."disease"=insensitive',
     )
     given = [part for override in overrides for part in ("--set", override)]
-    assert command(capsys, "run", configuration, *given).code == 0
+    assert cli("run", configuration, *given).code == 0
     row = summary(tmp_path / "elsewhere")
     assert (row["k"], row["model"], row["rows_published"]) == (9, "smondrian", 200)
     assert row["min_class_size"] >= 9
@@ -116,17 +113,17 @@ def test_run_with_overrides(
 
 
 def test_overwriting_replaces_the_whole_release(
-    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    configuration: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    assert command(capsys, "run", configuration).code == 0
+    assert cli("run", configuration).code == 0
     before = set(contents(tmp_path))
     overwrite = ("--set", "output.mode=overwrite")
     # Of somebody else: it would be gone with the release.
     foreign = tmp_path / "release" / "data" / "part-from-before.parquet"
     foreign.write_bytes(b"no Parquet")
-    assert command(capsys, "run", configuration, *overwrite).code == 2
+    assert cli("run", configuration, *overwrite).code == 2
     foreign.unlink()
-    again = command(capsys, "run", configuration, *overwrite)
+    again = cli("run", configuration, *overwrite)
     assert again.code == 0, again.err
     assert published(tmp_path / "release").num_rows == 199
     assert not {name for name in set(contents(tmp_path)) - before if "/" not in name}
@@ -138,13 +135,13 @@ def test_overwriting_replaces_the_whole_release(
 def test_a_file_that_is_not_of_the_release_is_told_alone(
     configuration: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     name: str,
     content: bytes,
 ) -> None:
-    assert command(capsys, "run", configuration).code == 0
+    assert cli("run", configuration).code == 0
     (tmp_path / "release" / "data" / name).write_bytes(content)
-    verified = command(capsys, "verify", tmp_path / "release")
+    verified = cli("verify", tmp_path / "release")
     assert verified.code == 4
     (error,) = [line for line in verified.err.splitlines() if line.startswith("error: ")]
     assert f"holds what does not belong to the release: data/{name}. " in error
@@ -152,11 +149,11 @@ def test_a_file_that_is_not_of_the_release_is_told_alone(
 
 @pytest.mark.parametrize("options", [(), ("--plan",)])
 def test_looking_ahead_writes_nothing(
-    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: Sequence[str]
+    configuration: Path, tmp_path: Path, cli: Cli, options: Sequence[str]
 ) -> None:
     before = contents(tmp_path)
     arguments = ("check", configuration, "--set", "execution.task_rows=60")
-    outcome = command(capsys, *arguments, *options)
+    outcome = cli(*arguments, *options)
     assert outcome.code == 0, outcome.err
     assert contents(tmp_path) == before
     assert "200" in outcome.out
@@ -186,12 +183,12 @@ def release(published_once: Path, tmp_path: Path) -> Path:
     return shutil.copytree(published_once, tmp_path / "release")
 
 
-def test_verify(release: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(capsys, "verify", release)
+def test_verify(release: Path, cli: Cli) -> None:
+    outcome = cli("verify", release)
     assert outcome.code == 0, outcome.err
     assert "All criteria hold" in " ".join(outcome.out.split())
 
-    outcome = command(capsys, "verify", f"{release}/", "--json")
+    outcome = cli("verify", f"{release}/", "--json")
     found = json.loads(outcome.out)
     row = summary(release)
     assert found["k"] == 5
@@ -203,7 +200,7 @@ def test_verify(release: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_report_that_fails_leaves_a_complete_release(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from anonspark.reporting import build_report
 
@@ -213,38 +210,36 @@ def test_a_report_that_fails_leaves_a_complete_release(
     monkeypatch.setattr(build_report, "report_run", fail)
     write_table(tmp_path / "input.parquet", {"age": list(range(40))})
     path = configuration_file(tmp_path, attributes={"age": "quasi_identifier"})
-    outcome = command(capsys, "run", path, "--report", "--json")
+    outcome = cli("run", path, "--report", "--json")
     assert outcome.code == 3
     assert f"report: the release at {tmp_path}/release is complete" in outcome.err
     assert "it vanished" in outcome.err
     assert json.loads(outcome.out)["summary"]["rows_published"] == 40
-    assert command(capsys, "verify", tmp_path / "release").code == 0
+    assert cli("verify", tmp_path / "release").code == 0
 
 
 def test_verify_requires_the_given_configuration(
-    release: Path, configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    release: Path, configuration: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    assert command(capsys, "verify", release, "--config", configuration).code == 0
+    assert cli("verify", release, "--config", configuration).code == 0
 
     document = yaml.safe_load(configuration.read_text())
     document["privacy"]["k"] = 50
     stricter = tmp_path / "stricter.yaml"
     stricter.write_text(yaml.safe_dump(document))
-    outcome = command(capsys, "verify", release, "--config", stricter)
+    outcome = cli("verify", release, "--config", stricter)
     assert outcome.code == 4
     assert "expected at least k = 50" in outcome.err
 
     document["attributes"]["weight"] = "quasi_identifier"
     stricter.write_text(yaml.safe_dump(document))
-    outcome = command(capsys, "verify", release, "--config", stricter)
+    outcome = cli("verify", release, "--config", stricter)
     assert outcome.code == 3
     assert "lacks the published columns 'weight'" in outcome.err
 
 
 @cases(__file__, "damage", "told")
-def test_verify_of_what_is_no_release(
-    release: Path, capsys: pytest.CaptureFixture[str], damage: str, told: str
-) -> None:
+def test_verify_of_what_is_no_release(release: Path, cli: Cli, damage: str, told: str) -> None:
     data = published(release)
     target = release
     manifest = release / "manifest.json"
@@ -270,7 +265,7 @@ def test_verify_of_what_is_no_release(
             # Spark would believe its own schema, which pyarrow hands on.
             lacking = data.drop_columns("age").replace_schema_metadata(None)
             pq.write_table(lacking, parts[0])
-    outcome = command(capsys, "verify", target)
+    outcome = cli("verify", target)
     # Where there is no release at all it is the wrong path.
     assert outcome.code == (3 if damage in ("no-release", "no-manifest") else 4), outcome.err
     assert told in outcome.err
@@ -278,8 +273,8 @@ def test_verify_of_what_is_no_release(
     assert "Zebediah" not in outcome.err
 
 
-def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(capsys, "doctor", "--json")
+def test_doctor(cli: Cli) -> None:
+    outcome = cli("doctor", "--json")
     assert outcome.code == 0, outcome.out + outcome.err
     found = json.loads(outcome.out)
     assert (found["Python"].split()[0], found["pyspark"]) == (
@@ -290,35 +285,33 @@ def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_needs_spark_without_it_says_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     def fail() -> str:
         raise EnvironmentProblem("pyspark is not installed")
 
     monkeypatch.setattr("anonspark.engine.spark.java.installed_spark_version", fail)
-    outcome = command(capsys, "history", "hdfs:///people")
+    outcome = cli("history", "hdfs:///people")
     assert (outcome.code, outcome.err) == (6, "error: pyspark is not installed\n")
-    assert command(capsys, "doctor").code == 0
+    assert cli("doctor").code == 0
 
 
-def test_doctor_names_the_remedy(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_names_the_remedy(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def find_none() -> None:
         raise EnvironmentProblem("No Java was found. What to do: install one")
 
     monkeypatch.setattr("anonspark.engine.spark.java.find_java", find_none)
     monkeypatch.setattr("anonspark.kernels.built.built", lambda: None)
     monkeypatch.setattr("anonspark.kernels.built.version_of_numba", str)
-    outcome = command(capsys, "doctor")
+    outcome = cli("doctor")
     assert outcome.code == 6
     assert "Java        none\n" in outcome.out
     assert "No Java was found. What to do: install one. Kernels" in outcome.err
     assert "anonspark[numba]" in outcome.err
 
 
-def test_schema(configuration: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(capsys, "schema")
+def test_schema(configuration: Path, cli: Cli) -> None:
+    outcome = cli("schema")
     assert outcome.code == 0
     schema = json.loads(outcome.out)
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -337,8 +330,8 @@ def test_configurations_of_the_repository_fit_the_schema(name: str) -> None:
     jsonschema.validate(yaml.safe_load((REPOSITORY / "conf" / name).read_text()), schema)
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command(capsys, "--version") == (0, f"{__version__}\n", "")
+def test_version(cli: Cli) -> None:
+    assert cli("--version") == (0, f"{__version__}\n", "")
 
 
 def test_as_a_module_of_python(
@@ -350,42 +343,40 @@ def test_as_a_module_of_python(
     assert (ended.value.code, capsys.readouterr().out) == (0, f"{__version__}\n")
 
 
-def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(capsys, "--help")
+def test_help_lists_the_commands(cli: Cli) -> None:
+    outcome = cli("--help")
     assert outcome.code == 0
     for name in ("run", "check", "verify", "demo", "doctor", "schema"):
         assert name in outcome.out
 
 
 @pytest.mark.parametrize("group", [[], ["ledger"]])
-def test_without_a_command_there_is_the_help(
-    capsys: pytest.CaptureFixture[str], group: list[str]
-) -> None:
-    asked = command(capsys, *group, "--help")
-    outcome = command(capsys, *group)
+def test_without_a_command_there_is_the_help(cli: Cli, group: list[str]) -> None:
+    asked = cli(*group, "--help")
+    outcome = cli(*group)
     assert (outcome.code, outcome.out, outcome.err) == (2, asked.out, "")
 
 
 @pytest.mark.parametrize("given", [[], ["run"], ["ledger"], ["ledger", "init"]])
-def test_the_short_option_of_the_help(capsys: pytest.CaptureFixture[str], given: list[str]) -> None:
-    asked, short = command(capsys, *given, "--help"), command(capsys, *given, "-h")
+def test_the_short_option_of_the_help(cli: Cli, given: list[str]) -> None:
+    asked, short = cli(*given, "--help"), cli(*given, "-h")
     assert asked.code == short.code == 0
     assert asked.out == short.out
     assert "--help, -h" in asked.out or "-h, --help" in asked.out
 
 
 def test_a_bug_of_ours_shows_no_data(
-    configuration: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    configuration: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError("Zebediah is here")
 
     monkeypatch.setattr("anonspark.pipeline.run.run", fail)
-    outcome = command(capsys, "run", configuration)
+    outcome = cli("run", configuration)
     assert outcome.code == 1
     assert "unexpected RuntimeError: a bug of anonspark" in outcome.err
     assert "Zebediah" not in outcome.err
-    outcome = command(capsys, "run", configuration, "--debug")
+    outcome = cli("run", configuration, "--debug")
     assert outcome.code == 1
     assert "Traceback" in outcome.err
     assert "Zebediah is here" in outcome.err
@@ -394,10 +385,8 @@ def test_a_bug_of_ours_shows_no_data(
 ROWS = 700
 
 
-def test_before_and_after_are_the_same_people(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    outcome = command(capsys, "demo", "--rows", str(ROWS), "--out", tmp_path, "--quiet")
+def test_before_and_after_are_the_same_people(tmp_path: Path, cli: Cli) -> None:
+    outcome = cli("demo", "--rows", str(ROWS), "--out", tmp_path, "--quiet")
     assert outcome.code == 0, outcome.err
     before, after = (
         pq.read_table(tmp_path / path) for path in (f"people-{ROWS}.parquet", "release/data")
@@ -415,14 +404,12 @@ def test_before_and_after_are_the_same_people(
     assert max(map(len, outcome.out.partition("Release ")[0].splitlines())) <= 80
 
 
-def test_its_release_can_be_verified_and_made_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_its_release_can_be_verified_and_made_again(tmp_path: Path, cli: Cli) -> None:
     for _ in range(2):
-        outcome = command(capsys, "demo", "--rows", str(ROWS), "--out", tmp_path, "--json")
+        outcome = cli("demo", "--rows", str(ROWS), "--out", tmp_path, "--json")
         assert outcome.code == 0, outcome.err
     assert json.loads(outcome.out)["summary"]["rows_published"] == ROWS
-    outcome = command(capsys, "verify", tmp_path / "release")
+    outcome = cli("verify", tmp_path / "release")
     assert outcome.code == 0, outcome.err
 
 
@@ -447,10 +434,8 @@ def test_people_are_those_of_the_table_that_comes_with_the_project() -> None:
 
 
 @cases(__file__, "line", "told")
-def test_what_is_said_of_a_wrong_line(
-    capsys: pytest.CaptureFixture[str], line: str, told: str
-) -> None:
-    shown = command(capsys, *line.split())
+def test_what_is_said_of_a_wrong_line(cli: Cli, line: str, told: str) -> None:
+    shown = cli(*line.split())
     assert shown.code == 2
     assert told in shown.err
 
@@ -472,37 +457,35 @@ def wrong_configuration(tmp_path: Path) -> Path:
 
 
 def test_what_the_data_show_is_told_at_the_place_of_its_key(
-    wrong_configuration: Path, capsys: pytest.CaptureFixture[str]
+    wrong_configuration: Path, cli: Cli
 ) -> None:
     for name in ("check", "run"):
-        shown = command(capsys, name, wrong_configuration)
+        shown = cli(name, wrong_configuration)
         assert shown.code == 3
         listed, attribute = [line for line in shown.err.splitlines() if line.startswith("error: ")]
         assert listed.startswith(f"error: {configuration}:2:26: attributes.zipp: the input has no")
         assert attribute.startswith(f"error: {configuration}:4:3: attributes.disese: the input has")
-    shown = command(capsys, "check", wrong_configuration, "--log-format", "json")
+    shown = cli("check", wrong_configuration, "--log-format", "json")
     told = json.loads(shown.err.splitlines()[-1])["message"]
     assert told == f"{listed}\n{attribute}".replace("error: ", "")
 
     (wrong_configuration.parent / "release").mkdir()
-    shown = command(capsys, "run", wrong_configuration)
+    shown = cli("run", wrong_configuration)
     assert shown.code == 2
     assert f"error: {configuration}:7:3: output.path: " in shown.err
     # What writes nothing says it, and looks at the rest.
     for options in ([], ["--plan"]):
-        shown = command(capsys, "check", wrong_configuration, *options)
+        shown = cli("check", wrong_configuration, *options)
         assert shown.code == 3
         assert f"output.path: {configuration.parent / 'release'} exists already" in shown.err
 
 
-def test_what_the_file_does_not_say_has_no_place_in_it(
-    wrong_configuration: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shown = command(capsys, "check", wrong_configuration, "--set=input.path=/nowhere/people.csv")
+def test_what_the_file_does_not_say_has_no_place_in_it(wrong_configuration: Path, cli: Cli) -> None:
+    shown = cli("check", wrong_configuration, "--set=input.path=/nowhere/people.csv")
     assert shown.code == 3
     assert "error: input.path: /nowhere/people.csv is not there" in shown.err
     added = "--set=attributes.town=insensitive"
-    shown = command(capsys, "check", wrong_configuration, added)
+    shown = cli("check", wrong_configuration, added)
     assert shown.code == 3
     assert "error: attributes.town: the input has no such column" in shown.err
     assert f"error: {configuration}:4:3: attributes.disese: " in shown.err
@@ -590,11 +573,11 @@ def test_stages(
     place: Path,
     followed_release: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     assert followed_release.is_dir()
     words = arguments(name, place, tmp_path)
-    outcome = command(capsys, *words)
+    outcome = cli(*words)
     assert outcome.code == 0, outcome.err
     told = [line.partition(" anonspark: ")[2] for line in outcome.err.splitlines()]
     done = [line.rpartition(": done in ")[0] for line in told if ": done in " in line]
@@ -608,10 +591,10 @@ def test_quiet(
     place: Path,
     followed_release: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     assert followed_release.is_dir()
-    outcome = command(capsys, *arguments(name, place, tmp_path), "--quiet")
+    outcome = cli(*arguments(name, place, tmp_path), "--quiet")
     assert outcome.code == 0, outcome.err
     assert " ..." not in outcome.err
     assert "done in" not in outcome.err
@@ -623,12 +606,12 @@ def test_what_is_printed_stays_as_it_is(
     place: Path,
     followed_release: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     assert followed_release.is_dir()
     words = arguments(name, place, tmp_path)
     for more in ([], ["--json"]):
-        told, quiet = command(capsys, *words, *more), command(capsys, *words, *more, "--quiet")
+        told, quiet = cli(*words, *more), cli(*words, *more, "--quiet")
         assert told.out == quiet.out != ""
         assert "anonspark: " not in told.out
     json.loads(quiet.out)
@@ -670,7 +653,7 @@ def compare(name: str, shown: str) -> None:
 
 
 def test_a_terminal_shows_what_it_showed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
@@ -678,7 +661,7 @@ def test_a_terminal_shows_what_it_showed(
     Path("people.csv").write_text("\n".join(lines[:401]) + "\n", encoding="utf-8")
     Path("people.yaml").write_text(CONFIGURATION, encoding="utf-8")
     for name, line in COMMANDS.items():
-        done = command(capsys, *line)
+        done = cli(*line)
         assert done.code == 0, done.err
         compare(name, done.out.replace(str(tmp_path), ""))
     # Tables and figures are never wider than the terminal; sentences are broken by it.

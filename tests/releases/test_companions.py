@@ -13,8 +13,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+from commands import Cli
 from forgeries import name_other_version, read_manifest, save_manifest
-from helpers import command, configuration_file, published, write_table
+from helpers import configuration_file, published, write_table
 from pyarrow import parquet
 from read_releases import RELEASES, ROWS, write_releases
 from release_folders import damage, list_files, rewrite, show_unchanged
@@ -114,18 +115,16 @@ def test_the_data_package(name: str, read_releases: Path) -> None:
     assert [field["name"] for field in fields] == manifest["published"]["columns"]
 
 
-def test_they_are_listed_and_verified(
-    read_releases: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_they_are_listed_and_verified(read_releases: Path, tmp_path: Path, cli: Cli) -> None:
     """A page that was changed is not the one that was published."""
     release = tmp_path / "release"
     shutil.copytree(read_releases / "interval", release)
     listed = json.loads((release / "manifest.json").read_text())["files"]
     assert [file["path"] for file in listed if file["rows"] is None] == sorted(COMPANIONS)
-    assert command(capsys, "verify", release).code == 0
+    assert cli("verify", release).code == 0
     page = release / "README.md"
     page.write_text(page.read_text().replace("k = 4", "k = 9"))
-    found = command(capsys, "verify", release)
+    found = cli("verify", release)
     assert found.code == 4
     assert "README.md" in found.out + found.err
 
@@ -213,19 +212,19 @@ def people(rows: int = 200) -> dict[str, Any]:
 
 
 @pytest.fixture
-def release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+def release(tmp_path: Path, cli: Cli) -> Path:
     write_table(tmp_path / "input.parquet", pa.table(people()))
     path = configuration_file(
         tmp_path,
         attributes={"age": "quasi_identifier", "job": "insensitive"},
         output={"copies": ["csv"]},
     )
-    done = command(capsys, "run", path)
+    done = cli("run", path)
     assert done.code == 0, done.err
     return tmp_path / "release"
 
 
-def test_a_copy_has_the_records(release: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_copy_has_the_records(release: Path, cli: Cli) -> None:
     lines = (release / "copies" / "part-00000.csv").read_text("utf-8-sig").splitlines()
     rows = published(release).to_pylist()
     shown = {"=cmd": '"\'=cmd"', "-5": '"-5"', "cook": '"cook"', None: ""}
@@ -236,7 +235,7 @@ def test_a_copy_has_the_records(release: Path, capsys: pytest.CaptureFixture[str
     assert "`copies` holds the same records as CSV" in (release / "README.md").read_text()
     package = json.loads((release / "datapackage.json").read_text())
     assert [one["path"] for one in package["resources"]][1] == ["copies/part-00000.csv"]
-    verified = command(capsys, "verify", release, "--json")
+    verified = cli("verify", release, "--json")
     assert verified.code == 0
     assert not any("copies" in one for one in json.loads(verified.out)["claimed"])
     assert len(anonspark.read(str(release)).to_arrow()) == len(rows)
@@ -272,32 +271,26 @@ def add(release: Path) -> None:
 
 
 @pytest.mark.parametrize("forge", [change, delete, add])
-def test_other_copies_are_refused(
-    release: Path, capsys: pytest.CaptureFixture[str], forge: Callable[[Path], None]
-) -> None:
+def test_other_copies_are_refused(release: Path, cli: Cli, forge: Callable[[Path], None]) -> None:
     forge(release)
     relist(release)
-    refused = command(capsys, "verify", release)
+    refused = cli("verify", release)
     assert refused.code == 4
     assert "not the records of data as CSV" in refused.err
 
 
-def test_a_copy_by_another_version_is_compared_too(
-    release: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_copy_by_another_version_is_compared_too(release: Path, cli: Cli) -> None:
     """A raw table was accepted as a copy, with a warning about the texts."""
     rewrite(release / "copies" / "part-00000.csv", b"name,age\nZebediah Doe,34\n")
     name_other_version(release)
     relist(release)
-    refused = command(capsys, "verify", release)
+    refused = cli("verify", release)
     assert refused.code == 4
     assert "not the records of data as CSV" in refused.err
     assert "Zebediah" not in refused.err
 
 
-def test_a_page_that_cannot_be_decompressed_has_no_copy(
-    release: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_page_that_cannot_be_decompressed_has_no_copy(release: Path, cli: Cli) -> None:
     """It ended with an error of ours."""
     (part,) = (release / "data").glob("part-*.parquet")
     content = bytearray(part.read_bytes())
@@ -305,23 +298,21 @@ def test_a_page_that_cannot_be_decompressed_has_no_copy(
     show_unchanged(release)
     damage(part, bytes(content))
     list_files(release, explained=False)
-    refused = command(capsys, "verify", release)
+    refused = cli("verify", release)
     assert refused.code == 4
     assert "files are damaged or of another format: data/part-00000.parquet" in refused.err
 
 
-def test_copies_that_nobody_asked_for(release: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_copies_that_nobody_asked_for(release: Path, cli: Cli) -> None:
     document = read_manifest(release)
     document["configuration"]["output"]["copies"] = []
     save_manifest(release, document)
-    refused = command(capsys, "verify", release)
+    refused = cli("verify", release)
     assert refused.code == 4
     assert "copies/part-00000.csv" in refused.err
 
 
-def test_what_csv_cannot_express_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_csv_cannot_express_is_refused(tmp_path: Path, cli: Cli) -> None:
     write_table(tmp_path / "input.parquet", pa.table(people()))
     attributes = {"age": "quasi_identifier", "codes": "insensitive"}
     for output, code, said in (
@@ -331,7 +322,7 @@ def test_what_csv_cannot_express_is_refused(
     ):
         path = configuration_file(tmp_path, attributes=attributes, output=output)
         for asked in ("check", "run"):
-            refused = command(capsys, asked, path)
+            refused = cli(asked, path)
             assert refused.code == code, asked
             assert said in refused.err
     assert not (tmp_path / "release").exists()

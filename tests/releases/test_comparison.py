@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from helpers import command, configuration_file, summary, write_table
+from commands import Cli
+from helpers import configuration_file, summary, write_table
 
 from anonspark.comparison import runner
 from anonspark.comparison.grid import Trial, load_comparison, load_grid
@@ -91,11 +92,11 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 def test_cells_equal_single_runs_and_only_what_is_missing_is_run(
-    engine: LocalEngine, tmp_path: Path, calls: list[str], capsys: pytest.CaptureFixture[str]
+    engine: LocalEngine, tmp_path: Path, calls: list[str], cli: Cli
 ) -> None:
     people(tmp_path / "people.parquet")
     path = grid_file(tmp_path)
-    done = command(capsys, "compare", path)
+    done = cli("compare", path)
     assert done.code == 0, done.err
     assert "4 runs, none reused" in done.out
     assert "setting 2 of 4: smondrian, k = 10: done in " in done.err
@@ -143,7 +144,7 @@ def test_cells_equal_single_runs_and_only_what_is_missing_is_run(
 
     # Again: the input is looked at, nothing is run.
     calls.clear()
-    again = command(capsys, "compare", path)
+    again = cli("compare", path)
     assert "0 runs, 4 reused" in again.out
     assert calls == ["prepare"]
     assert pq.read_table(output / "metrics").to_pylist() == table
@@ -169,14 +170,14 @@ def test_cells_equal_single_runs_and_only_what_is_missing_is_run(
 
 
 def test_a_cell_that_cannot_hold_its_criterion_is_recorded(
-    engine: LocalEngine, tmp_path: Path, calls: list[str], capsys: pytest.CaptureFixture[str]
+    engine: LocalEngine, tmp_path: Path, calls: list[str], cli: Cli
 ) -> None:
     people(tmp_path / "people.parquet")
     axes = {
         "privacy.l_diversity": [{"attribute": "disease", "l": 60}, {"attribute": "disease", "l": 2}]
     }
     path = grid_file(tmp_path, axes=axes, rank_by="dm")
-    done = command(capsys, "compare", path, "--set", "model.rho=1")
+    done = cli("compare", path, "--set", "model.rho=1")
     assert done.code == 0, done.err
     assert "refused: " in done.out
     assert "l-diversity" in done.out
@@ -252,10 +253,8 @@ def configuration(tmp_path: Path) -> Path:
     return configuration_file(tmp_path, attributes=roles, privacy={"k": 20})
 
 
-def test_models_at_three_k(
-    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    outcome = command(capsys, "compare", configuration, "--quiet", "--json")
+def test_models_at_three_k(configuration: Path, tmp_path: Path, cli: Cli) -> None:
+    outcome = cli("compare", configuration, "--quiet", "--json")
     assert outcome.code == 0, outcome.err
     told = json.loads(outcome.out)
     cells = {(row["model"], row["k"]): row for row in told["cells"]}
@@ -279,7 +278,7 @@ def test_models_at_three_k(
     assert told["path"] == f"{tmp_path}/release-comparison"
 
     # A second call runs nothing, and the last two lines are for people.
-    shown = command(capsys, "compare", configuration, "--quiet")
+    shown = cli("compare", configuration, "--quiet")
     assert shown.code == 0, shown.err
     *_, there, sentence, remedy = shown.out.splitlines()
     assert there.startswith("0 runs, 12 reused. ")
@@ -289,7 +288,7 @@ def test_models_at_three_k(
 
     # And the winner is made by what it says.
     arguments = [word for one in advice["set"] for word in ("--set", one)]
-    outcome = command(capsys, "run", configuration, *arguments, "--quiet", "--json")
+    outcome = cli("run", configuration, *arguments, "--quiet", "--json")
     summary = json.loads(outcome.out)["summary"]
     assert (summary["model"], summary["loss"]) == (best, pytest.approx(losses[best]))
 
@@ -297,7 +296,7 @@ def test_models_at_three_k(
 def test_variables_and_short_forms_are_taken(
     configuration: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PEOPLE", str(configuration.parent / "input.parquet"))
@@ -306,16 +305,14 @@ def test_variables_and_short_forms_are_taken(
         f"privacy: {{k: 45}}\nexecution: {{seed: 1}}\noutput: {{path: {tmp_path}/short}}\n"
     )
     (tmp_path / "short.yaml").write_text(text)
-    outcome = command(capsys, "compare", tmp_path / "short.yaml", "--quiet", "--json")
+    outcome = cli("compare", tmp_path / "short.yaml", "--quiet", "--json")
     assert outcome.code == 0, outcome.err
     told = json.loads(outcome.out)
     assert {row["status"] for row in told["cells"] if row["k"] == 45} == {"done"}
 
 
-def test_a_wrong_configuration_is_told_once(
-    configuration: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    outcome = command(capsys, "compare", configuration, "--set", "privacy.k=0")
+def test_a_wrong_configuration_is_told_once(configuration: Path, cli: Cli) -> None:
+    outcome = cli("compare", configuration, "--set", "privacy.k=0")
     assert outcome.code == 2
     assert len(outcome.err.splitlines()) == 1
     assert "privacy.k" in outcome.err

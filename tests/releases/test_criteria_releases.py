@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cases import cases
+from commands import Cli
 from forgeries import save_table
 from helpers import (
-    command,
     configuration_file,
     contents,
     metrics,
@@ -307,11 +307,11 @@ STRICTER: dict[str, dict[str, Any]] = {
 
 
 def test_verify_with_a_configuration(
-    engine: LocalEngine, release: Release, case: Case, capsys: pytest.CaptureFixture[str]
+    engine: LocalEngine, release: Release, case: Case, cli: Cli
 ) -> None:
     found = release("su-mondrian", "distinct-and-ordered")
     same = case.configure("same", CRITERIA["distinct-and-ordered"])
-    outcome = command(capsys, "verify", found, "--config", same, "--json")
+    outcome = cli("verify", found, "--config", same, "--json")
     assert outcome.code == 0, outcome.err
     criteria = json.loads(outcome.out)["criteria"]
     assert [one["required"] for one in criteria] == [3.0, 0.3]
@@ -331,7 +331,7 @@ def test_verify_with_a_configuration(
     # The last one again as a command, with all that it violates at once.
     path = case.configure("all", STRICTER["distinct"] | STRICTER["alpha"])
     before = contents(case.folder)
-    outcome = command(capsys, "verify", found, "--config", path)
+    outcome = cli("verify", found, "--config", path)
     assert outcome.code == 4
     assert "2 of the checks failed" in outcome.out
     assert "distinct l-diversity with l = 6 on attribute 'disease'" in outcome.err
@@ -339,9 +339,7 @@ def test_verify_with_a_configuration(
     assert contents(case.folder) == before
 
 
-def test_sensitive_values_of_every_type(
-    engine: LocalEngine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sensitive_values_of_every_type(engine: LocalEngine, tmp_path: Path, cli: Cli) -> None:
     """A missing value is a value, and so is NaN; -0.0 and 0.0 are one."""
     generator = np.random.default_rng(3)
     seconds = [0, -1, 1_600_000_000, 4_000_000_000]
@@ -375,7 +373,7 @@ def test_sensitive_values_of_every_type(
             ],
         },
     )
-    outcome = command(capsys, "run", path)
+    outcome = cli("run", path)
     assert outcome.code == 0, outcome.err
     found: dict[str, dict[str, set[Any]]] = {}
     for row in published(tmp_path / "release").to_pylist():
@@ -430,7 +428,7 @@ def _unknown(data: pd.DataFrame) -> None:
 def test_verify_notices_changed_sensitive_values(
     release: Release,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     spoil: Callable[[pd.DataFrame], None],
     code: int,
     told: str,
@@ -443,7 +441,7 @@ def test_verify_notices_changed_sensitive_values(
     assert not changed.equals(table)
     save_table(copy, "data", changed)
     list_files(copy)
-    outcome = command(capsys, "verify", copy)
+    outcome = cli("verify", copy)
     assert outcome.code == code, outcome.err
     assert "\nerror: " in outcome.err
     assert told in outcome.err
@@ -535,11 +533,11 @@ def presence(tmp_path: Path) -> Callable[..., Path]:
 
 
 def test_presence_that_is_satisfied(
-    presence: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    presence: Callable[..., Path], tmp_path: Path, cli: Cli
 ) -> None:
     # Everybody of the population has somebody who is equal, and one of the two is in the release.
     path = presence("twice", 0.4, 0.6)
-    outcome = command(capsys, "run", path)
+    outcome = cli("run", path)
     assert outcome.code == 0, outcome.err
     release = tmp_path / "release"
     figures = {row["criterion"]: row for row in metrics(release, "privacy")}
@@ -548,30 +546,30 @@ def test_presence_that_is_satisfied(
         assert figures[name]["required"] == required
         assert figures[name]["measured"] == pytest.approx(0.5)
         assert figures[name]["attribute"] is None
-    outcome = command(capsys, "verify", release, "--json")
+    outcome = cli("verify", release, "--json")
     assert outcome.code == 0, outcome.err
     proven = json.loads(outcome.out)["presence"]
     assert proven["smallest"] == pytest.approx(0.5)
     assert (proven["population"], proven["out_of_bounds"]) == (120, 0)
     # What is required now decides, and the population as it is now.
     stricter = presence("twice", 0.0, 0.3)
-    outcome = command(capsys, "verify", release, "--config", stricter)
+    outcome = cli("verify", release, "--config", stricter)
     assert outcome.code == 4
     assert "for 120 of 120 records of the population" in outcome.err
     (tmp_path / "twice.parquet").write_bytes((tmp_path / "half.parquet").read_bytes())
-    outcome = command(capsys, "verify", release)
+    outcome = cli("verify", release)
     assert outcome.code == 4
     assert "not a population of the released people" in outcome.err
 
 
 def test_a_population_whose_file_tells_how_it_is_read(
-    presence: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    presence: Callable[..., Path], tmp_path: Path, cli: Cli
 ) -> None:
     ages = "".join(f"{age};x\n" for age in [*range(60), *range(60)])
     (tmp_path / "register.csv").write_text(f"age;name\n{ages}")
-    outcome = command(capsys, "run", presence("register.csv", 0.4, 0.6))
+    outcome = cli("run", presence("register.csv", 0.4, 0.6))
     assert outcome.code == 0, outcome.err
-    outcome = command(capsys, "verify", tmp_path / "release", "--json")
+    outcome = cli("verify", tmp_path / "release", "--json")
     assert outcome.code == 0, outcome.err
     assert json.loads(outcome.out)["presence"]["population"] == 120
 
@@ -580,7 +578,7 @@ def test_a_population_whose_file_tells_how_it_is_read(
 def test_presence_that_is_not(
     presence: Callable[..., Path],
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     population: str,
     least: float,
     most: float,
@@ -592,15 +590,13 @@ def test_presence_that_is_not(
     output = {"mode": "overwrite", **sections.get("output", {})}
     path = presence(population, least, most, **(sections | {"output": output}))
     before = contents(tmp_path)
-    outcome = command(capsys, "run", path)
+    outcome = cli("run", path)
     assert outcome.code == code, outcome.err
     assert told in outcome.err
     assert contents(tmp_path) == before
 
 
-def test_listed_values_are_compared_as_texts(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_listed_values_are_compared_as_texts(tmp_path: Path, cli: Cli) -> None:
     """-0.0 is 0, blanks at the ends do not count, and missing comes last."""
     generator = np.random.default_rng(5)
     (tmp_path / "diseases.csv").write_text("flu;lungs;*\nasthma;lungs;*\nulcer;stomach;*\n")
@@ -630,12 +626,12 @@ def test_listed_values_are_compared_as_texts(
             ]
         },
     )
-    outcome = command(capsys, "run", path)
+    outcome = cli("run", path)
     assert outcome.code == 0, outcome.err
-    assert command(capsys, "verify", tmp_path / "release").code == 0
+    assert cli("verify", tmp_path / "release").code == 0
 
 
-def test_dates_beyond_what_python_knows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dates_beyond_what_python_knows(tmp_path: Path, cli: Cli) -> None:
     days = pa.array([3_660_000, 0, -800_000] * 10, pa.int32()).cast(pa.date32())
     write_table(tmp_path / "input.parquet", {"age": pa.array(range(30)), "day": days})
     path = configuration_file(
@@ -643,14 +639,14 @@ def test_dates_beyond_what_python_knows(tmp_path: Path, capsys: pytest.CaptureFi
         attributes={"age": "quasi_identifier", "day": "sensitive"},
         privacy={"l_diversity": {"attribute": "day", "l": 2}},
     )
-    outcome = command(capsys, "run", path)
+    outcome = cli("run", path)
     assert outcome.code == 0, outcome.err
 
 
 @cases(__file__, "attribute", "distance", "expected")
 def test_distances_that_mean_nothing(
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     attribute: str,
     distance: str,
     expected: str,
@@ -666,7 +662,7 @@ def test_distances_that_mean_nothing(
         attributes={"age": "quasi_identifier", "disease": role},
         privacy={"t_closeness": {"attribute": "disease", "t": 0.5, "distance": distance}},
     )
-    outcome = command(capsys, "run", path)
+    outcome = cli("run", path)
     assert outcome.code == 3
     assert f"attributes.disease: {expected}" in outcome.err
     assert "flu" not in outcome.err

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cases import cases, one_by_day
-from helpers import command
+from commands import Cli
 from recipients import carry_out, with_ledger
 
 from anonspark.config import parse_configuration
@@ -411,7 +411,7 @@ def test_killed(
 
 
 def test_an_unfinished_run_is_not_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     plan = plan_of(tmp_path)
     with_ledger(plan, tmp_path)
@@ -427,7 +427,7 @@ def test_an_unfinished_run_is_not_passed_over(
         carry_out(plan, "second")
     path = tmp_path / "plan.yaml"
     path.write_text(json.dumps(plan))
-    assert command(capsys, "clean", path).code == 0
+    assert cli("clean", path).code == 0
     states = {one.state for one in with_ledger(plan, tmp_path).releases.values()}
     assert states == {"failed"}
     carry_out(plan, "second")
@@ -446,19 +446,17 @@ def test_a_run_that_is_done_is_not_done_again(tmp_path: Path) -> None:
         assert own["output_fingerprint"] == release.summary["output_fingerprint"]
 
 
-def test_only_some_recipients(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_some_recipients(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "plan.yaml"
     path.write_text(json.dumps(plan_of(tmp_path)))
-    done = command(capsys, "distribute", path, "--only", "press", "--json")
+    done = cli("distribute", path, "--only", "press", "--json")
     assert done.code == 0
     assert list(json.loads(done.out)["releases"]) == ["press"]
     assert not (tmp_path / "releases" / "labour").exists()
 
 
 @pytest.mark.parametrize("strategy", ["nested", "independent"])
-def test_the_other_strategy_is_measured(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], strategy: str
-) -> None:
+def test_the_other_strategy_is_measured(tmp_path: Path, cli: Cli, strategy: str) -> None:
     plan = plan_of(tmp_path, strategy=strategy, evaluate={"compare_strategies": True})
     plan["collusion"] = {"k": 5 if strategy == "nested" else 1}
     plan["base"]["privacy"]["allow_k_1"] = True
@@ -466,7 +464,7 @@ def test_the_other_strategy_is_measured(
     with_ledger(plan, tmp_path)
     path = tmp_path / "plan.yaml"
     path.write_text(json.dumps(plan))
-    done = command(capsys, "distribute", path, "--json")
+    done = cli("distribute", path, "--json")
     assert done.code == 0, done.err
     told = json.loads(done.out)
     other = {"nested": "independent", "independent": "nested"}[strategy]
@@ -490,23 +488,23 @@ def test_a_look_at_a_plan(tmp_path: Path) -> None:
     assert left_in(tmp_path) == []
 
 
-def test_commands_of_the_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_of_the_ledger(tmp_path: Path, cli: Cli) -> None:
     plan = plan_of(tmp_path)
     ledger, key = str(tmp_path / "ledger"), str(tmp_path / "key")
     plan["ledger"] = {"path": ledger, "key_file": key}
     path = tmp_path / "plan.yaml"
     path.write_text(json.dumps(plan))
-    made = command(capsys, "ledger", "init", ledger, "--key-file", key, "--subject", "person")
+    made = cli("ledger", "init", ledger, "--key-file", key, "--subject", "person")
     assert made.code == 0
-    assert command(capsys, "distribute", path, "--run-id", "first").code == 0
-    shown = json.loads(command(capsys, "ledger", "show", ledger, "--json").out)
+    assert cli("distribute", path, "--run-id", "first").code == 0
+    shown = json.loads(cli("ledger", "show", ledger, "--json").out)
     assert [one["release"] for one in shown] == ["labour-first", "press-first"]
-    assert command(capsys, "ledger", "check", ledger, "--files").code == 0
-    failed = command(capsys, "ledger", "check", ledger, "--k", "500")
+    assert cli("ledger", "check", ledger, "--files").code == 0
+    failed = cli("ledger", "check", ledger, "--k", "500")
     assert failed.code == 4
     arguments = ("--reason", "destroyed", "--by", "the officer")
-    assert command(capsys, "ledger", "withdraw", ledger, "labour-first", *arguments).code == 0
-    listed = command(capsys, "ledger", "show", ledger).out.split()
+    assert cli("ledger", "withdraw", ledger, "labour-first", *arguments).code == 0
+    listed = cli("ledger", "show", ledger).out.split()
     assert "withdrawn by the officer: destroyed" in " ".join(listed)
-    assert command(capsys, "ledger", "withdraw", ledger, "labour-first", *arguments).code == 2
-    assert "No process holds" in command(capsys, "ledger", "unlock", ledger).out
+    assert cli("ledger", "withdraw", ledger, "labour-first", *arguments).code == 2
+    assert "No process holds" in cli("ledger", "unlock", ledger).out

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from helpers import Outcome, command, configuration_file, write_table
+from commands import Cli, Outcome
+from helpers import configuration_file, write_table
 
 import anonspark
 from anonspark.engine.files import FilesError
@@ -50,7 +51,7 @@ def configuration(folder: Path, path: str, columns: str = "age") -> Path:
 @pytest.mark.parametrize("name", FILES)
 def test_files_of_other_programs(
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     monkeypatch: pytest.MonkeyPatch,
     name: str,
 ) -> None:
@@ -64,31 +65,27 @@ def test_files_of_other_programs(
         ("run", "c.yaml"),
         ("run", "c.yaml", "--set", "execution.engine=local"),
     ):
-        refused = command(capsys, *arguments, "--quiet")
+        refused = cli(*arguments, "--quiet")
         assert refused.code == 3, arguments
         assert kind in refused.err
         assert remedy in refused.err
 
 
-def test_formats_of_other_programs_and_folders_of_their_files(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_formats_of_other_programs_and_folders_of_their_files(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "in").mkdir()
     for name in ("p.xlsx", "~$p.xlsx"):
         (tmp_path / "in" / name).write_bytes(b"broken")
     path = configuration(tmp_path, str(tmp_path / "in"))
     for more in ((), ("--set", "input.format=stata"), ("--set", "execution.engine=spark")):
-        refused = command(capsys, "check", path, *more, "--quiet")
+        refused = cli("check", path, *more, "--quiet")
         assert refused.code == 3, refused.err
         assert f"anonspark convert {tmp_path}/in {tmp_path}/in.parquet" in refused.err
-    refused = command(capsys, "profile", "hdfs://x/p.sav")
+    refused = cli("profile", "hdfs://x/p.sav")
     assert refused.code == 3
     assert "Download them, and run: anonspark convert p.sav p.parquet" in refused.err
 
 
-def test_a_first_line_that_names_the_separator_is_read(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_first_line_that_names_the_separator_is_read(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "p.csv").write_text("sep=;\nage;sex\n" + "20;f\n" * 9)
     path = tmp_path / "p.csv"
     for arguments in (
@@ -96,7 +93,7 @@ def test_a_first_line_that_names_the_separator_is_read(
         ("profile", path, "--option", "header=true"),
         ("check", configuration(tmp_path, str(path))),
     ):
-        outcome = command(capsys, *arguments, "--quiet")
+        outcome = cli(*arguments, "--quiet")
         assert outcome.code == 0, outcome.err
         assert re.search(r"\b9 rows|records +9\b", outcome.out)
 
@@ -104,44 +101,42 @@ def test_a_first_line_that_names_the_separator_is_read(
 @pytest.mark.parametrize("header", ['"","age","sex"', ",age,sex"])
 def test_an_index_without_a_name(
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     monkeypatch: pytest.MonkeyPatch,
     header: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     rows = [f"{n},{20 + n % 15},{'fm'[n % 2]}" for n in range(60)]
     (tmp_path / "r.csv").write_text("\n".join([header, *rows, ""]))
-    assert command(capsys, "init", "r.csv", "--quiet").code == 0
+    assert cli("init", "r.csv", "--quiet").code == 0
     text = (tmp_path / "r.yaml").read_text()
     assert "  _c0: identifier  # an index of rows, as R and pandas write it" in text
     for name in ("check", "run"):
-        outcome = command(capsys, name, "r.yaml", "--quiet")
+        outcome = cli(name, "r.yaml", "--quiet")
         assert outcome.code == 0, outcome.err
     # Of two columns without a name nobody knows whether the first line names any.
     (tmp_path / "two.csv").write_text("\n".join([",,sex", *rows, ""]))
-    assert command(capsys, "profile", "two.csv", "--quiet").code == 2
+    assert cli("profile", "two.csv", "--quiet").code == 2
 
 
-def test_names_in_another_unicode_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_in_another_unicode_form(tmp_path: Path, cli: Cli) -> None:
     name = unicodedata.normalize("NFC", "größe")
     header = unicodedata.normalize("NFD", f"age,{name}")
     (tmp_path / "n.csv").write_text(f"{header}\n20,1\n", encoding="utf-8")
     path = configuration(tmp_path, str(tmp_path / "n.csv"), f"age, {name}")
-    refused = command(capsys, "check", path, "--quiet")
+    refused = cli("check", path, "--quiet")
     assert refused.code == 3
     assert (
         f"attributes.{name}: the input has a column of this name in another Unicode" in refused.err
     )
 
 
-def test_a_table_in_place_of_a_configuration(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_in_place_of_a_configuration(tmp_path: Path, cli: Cli) -> None:
     for name in ("people.csv", "people.parquet", "people.txt"):
         path = tmp_path / name
         path.write_text("age,name\n20,Ada Lovelace\n")
         for asked in ("run", "check"):
-            refused = command(capsys, asked, path, "--quiet")
+            refused = cli(asked, path, "--quiet")
             assert refused.code == 2
             assert "Ada" not in refused.err
             assert "age" not in refused.err
@@ -173,11 +168,11 @@ def folder_of(path: Path, log: str, data: str = "part-0.parquet") -> Path:
     return path
 
 
-def check(capsys: pytest.CaptureFixture[str], folder: Path, **section: object) -> Outcome:
+def check(cli: Cli, folder: Path, **section: object) -> Outcome:
     path = configuration_file(
         folder, input=section, attributes={"age": "quasi_identifier", "illness": "sensitive"}
     )
-    return command(capsys, "check", path, "--quiet")
+    return cli("check", path, "--quiet")
 
 
 @pytest.mark.parametrize(
@@ -199,7 +194,7 @@ def check(capsys: pytest.CaptureFixture[str], folder: Path, **section: object) -
 @pytest.mark.parametrize("said", [{}, {"format": "parquet"}], ids=["not said", "parquet"])
 def test_none_of_its_files_is_read_as_a_plain_one(
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     log: str,
     data: str,
     kind: str,
@@ -222,24 +217,22 @@ def test_none_of_its_files_is_read_as_a_plain_one(
     ):
         write_table(tmp_path / "input.parquet", PEOPLE)
         given = path if isinstance(path, list) else str(path)
-        outcome = check(capsys, tmp_path, path=given, **said)
+        outcome = check(cli, tmp_path, path=given, **said)
         assert outcome.code == 2, path
         assert f"set input.format to {kind}" in outcome.err
         assert str(table) in outcome.err
 
 
-def test_the_run_the_original_and_the_profile_look_as_well(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_run_the_original_and_the_profile_look_as_well(tmp_path: Path, cli: Cli) -> None:
     table = folder_of(tmp_path / "t", DELTA)
     write_table(tmp_path / "input.parquet", PEOPLE)
     path = configuration_file(
         tmp_path, attributes={"age": "quasi_identifier", "illness": "sensitive"}
     )
-    refused = command(capsys, "run", path, "--quiet", "--set", f"input.path={table}")
+    refused = cli("run", path, "--quiet", "--set", f"input.path={table}")
     assert refused.code == 2
     assert not (tmp_path / "release").exists()
-    assert command(capsys, "run", path, "--quiet").code == 0
+    assert cli("run", path, "--quiet").code == 0
     for arguments in (
         ("verify", tmp_path / "release", "--original", table),
         ("verify", tmp_path / "release", "--original", table / "part-0.parquet"),
@@ -248,21 +241,21 @@ def test_the_run_the_original_and_the_profile_look_as_well(
         ("profile", table / "part-0.parquet"),
         ("init", table / "*.parquet"),
     ):
-        outcome = command(capsys, *arguments, "--quiet")
+        outcome = cli(*arguments, "--quiet")
         assert outcome.code == 2, arguments
         assert "Delta Lake table" in outcome.err
 
 
-def test_what_is_no_such_table_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_such_table_is_read(tmp_path: Path, cli: Cli) -> None:
     # A description for people, and a table beside plain files that no reader goes into.
     write_table(tmp_path / "plain" / "people.parquet", PEOPLE)
     (tmp_path / "plain" / "metadata").mkdir()
     (tmp_path / "plain" / "metadata" / "people.metadata.json").write_text("{}")
     folder_of(tmp_path / "plain" / "old", DELTA)
-    assert check(capsys, tmp_path, path=str(tmp_path / "plain"), format="parquet").code == 0
+    assert check(cli, tmp_path, path=str(tmp_path / "plain"), format="parquet").code == 0
     # A reader goes into folders that are columns.
     folder_of(tmp_path / "plain" / "year=2026", DELTA)
-    outcome = check(capsys, tmp_path, path=str(tmp_path / "plain"), format="parquet")
+    outcome = check(cli, tmp_path, path=str(tmp_path / "plain"), format="parquet")
     assert "Delta Lake table" in outcome.err
 
 

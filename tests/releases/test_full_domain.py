@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from cases import night
+from commands import Cli
 from data_sets import ADULT_OF_ARX
 from failing_runs import run_all
-from helpers import command, metrics, of_any_run, published, summary
+from helpers import metrics, of_any_run, published, summary
 from places import HIERARCHIES, require_data
 
 from anonspark.config import parse_configuration
@@ -710,21 +711,21 @@ def test_a_lattice_too_large(engine: LocalEngine, tmp_path: Path) -> None:
         run(engine, document)
 
 
-def test_plan_and_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_and_commands(tmp_path: Path, cli: Cli) -> None:
     document = small_document(tmp_path, model={"name": "rho-gain", "maximum_levels": {"city": 1}})
     path = tmp_path / "configuration.yaml"
     path.write_text(yaml.safe_dump(document, allow_unicode=True))
-    planned = command(capsys, "check", path, "--plan")
+    planned = cli("check", path, "--plan")
     assert planned.code == 0
     assert "nodes of the lattice, each round" in planned.out
     assert "tree levels" not in planned.out
-    ended = command(capsys, "run", path, "--details")
+    ended = cli("run", path, "--details")
     assert ended.code == 0
     assert "records without a class, suppressed" in ended.out
     assert "age=" in ended.out
     # No value of the data.
     assert "Graz" not in ended.out + ended.err
-    assert command(capsys, "verify", tmp_path / "release").code == 0
+    assert cli("verify", tmp_path / "release").code == 0
 
 
 def test_categories_without_a_hierarchy(engine: LocalEngine, tmp_path: Path) -> None:

@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pytest
 from cases import cases
+from commands import Cli
 from data_sets import ADULT_BY_HIERARCHIES
-from helpers import command, configuration_file, contents, metrics, published, summary, write_table
+from helpers import configuration_file, contents, metrics, published, summary, write_table
 from places import require_data
 
 from anonspark.config import load_configuration
@@ -271,12 +272,10 @@ def test_integers_are_matched_by_their_text(engine: LocalEngine, tmp_path: Path)
 CITIES = "Ankara;Anatolia;*\nBursa;Marmara;*\nZonguldak;Black Sea;*\n"
 
 
-def require_refusal(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, path: Path, code: int, *told: str
-) -> None:
+def require_refusal(cli: Cli, tmp_path: Path, path: Path, code: int, *told: str) -> None:
     before = contents(tmp_path)
     for name in ("check", "run"):
-        outcome = command(capsys, name, path)
+        outcome = cli(name, path)
         assert outcome.code == code, outcome.err
         for text in told:
             assert text in outcome.err
@@ -291,12 +290,12 @@ def city_configuration(tmp_path: Path, **changes: Any) -> Path:
     return configuration_file(tmp_path, attributes=attributes, privacy={"k": 2})
 
 
-def test_lacking_values(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_lacking_values(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "cities.csv").write_text("Ankara;Anatolia;*\nIzmir;Aegean;*\n")
     cities = ["Ankara", " Ankara ", "Bursa", "Bursa", "Zonguldak", "?"]
     write_table(tmp_path / "input.parquet", {"city": cities, "age": list(range(6))})
     require_refusal(
-        capsys,
+        cli,
         tmp_path,
         city_configuration(tmp_path),
         3,
@@ -305,9 +304,7 @@ def test_lacking_values(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
     )
 
 
-def test_several_problems_of_the_data_at_once(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_several_problems_of_the_data_at_once(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "cities.csv").write_text("Ankara;Anatolia;*\n")
     columns = {
         "city": ["Bursa", "Ankara"] * 2,
@@ -321,7 +318,7 @@ def test_several_problems_of_the_data_at_once(
         for name, rule in {"city": str(tmp_path / "cities.csv"), **rules}.items()
     }
     require_refusal(
-        capsys,
+        cli,
         tmp_path,
         configuration_file(tmp_path, attributes=attributes, privacy={"k": 2}),
         3,
@@ -342,9 +339,7 @@ def test_several_problems_of_the_data_at_once(
         pytest.param(..., "cannot be read. Expected a CSV file", id="directory"),
     ],
 )
-def test_bad_files(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, written: Any, told: str, role: str
-) -> None:
+def test_bad_files(cli: Cli, tmp_path: Path, written: Any, told: str, role: str) -> None:
     file = tmp_path / "cities.csv"
     if written is ...:
         file.mkdir()
@@ -354,7 +349,7 @@ def test_bad_files(
         file.write_text(written)
     # There is no input: the file is looked at first.
     place = "attributes.city.hierarchy: "
-    require_refusal(capsys, tmp_path, city_configuration(tmp_path, role=role), 2, place, told)
+    require_refusal(cli, tmp_path, city_configuration(tmp_path, role=role), 2, place, told)
 
 
 @pytest.mark.parametrize(
@@ -368,21 +363,19 @@ def test_bad_files(
     ],
 )
 def test_columns_that_do_not_fit(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, rule: Any, column: list[Any], told: str
+    cli: Cli, tmp_path: Path, rule: Any, column: list[Any], told: str
 ) -> None:
     write_table(tmp_path / "input.parquet", {"city": column, "age": [1, 2, 3]})
     path = city_configuration(tmp_path, hierarchy=rule)
-    require_refusal(capsys, tmp_path, path, 3, "attributes.city: ", told)
+    require_refusal(cli, tmp_path, path, 3, "attributes.city: ", told)
 
 
-def test_too_many_values(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_values(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anonspark.layers.prepare.inspection._MOST_CATEGORIES", 20)
     write_table(tmp_path / "input.parquet", {"city": list(range(100)), "age": [1] * 100})
     path = city_configuration(tmp_path, hierarchy={"intervals": [10]})
     told = "more than 20 different values, too many for a hierarchy. Is it an identifier?"
-    require_refusal(capsys, tmp_path, path, 3, told)
+    require_refusal(cli, tmp_path, path, 3, told)
 
 
 ROWS = 400
@@ -405,9 +398,7 @@ def people() -> dict[str, Any]:
     }
 
 
-def release_of(
-    capsys: pytest.CaptureFixture[str], folder: Path, style: str, model: dict[str, Any]
-) -> Path:
+def release_of(cli: Cli, folder: Path, style: str, model: dict[str, Any]) -> Path:
     write_table(folder / "input.parquet", people())
     path = configuration_file(
         folder,
@@ -423,29 +414,27 @@ def release_of(
         output={"style": style},
         execution={"seed": 8_152_637_485_960_714},
     )
-    outcome = command(capsys, "run", path, "--quiet")
+    outcome = cli("run", path, "--quiet")
     assert outcome.code == 0, outcome.err
     return path
 
 
 @cases(__file__, "model", "style")
 def test_releases_hold_with_the_original(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, model: dict[str, Any], style: str
+    cli: Cli, tmp_path: Path, model: dict[str, Any], style: str
 ) -> None:
-    path = release_of(capsys, tmp_path, style, model)
+    path = release_of(cli, tmp_path, style, model)
     release = tmp_path / "release"
-    assert command(capsys, "verify", release, "--config", path, "--json").code == 0
-    original = command(
-        capsys, "verify", release, "--original", tmp_path / "input.parquet", "--json"
-    )
+    assert cli("verify", release, "--config", path, "--json").code == 0
+    original = cli("verify", release, "--original", tmp_path / "input.parquet", "--json")
     assert original.code == 0, original.err
     for name in ("evaluate", "report"):
-        done = command(capsys, name, release, "--original", tmp_path / "input.parquet")
+        done = cli(name, release, "--original", tmp_path / "input.parquet")
         assert done.code == 0, done.err
 
 
-def test_every_label_holds_its_records(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    release_of(capsys, tmp_path, "interval", {"name": "su-mondrian"})
+def test_every_label_holds_its_records(cli: Cli, tmp_path: Path) -> None:
+    release_of(cli, tmp_path, "interval", {"name": "su-mondrian"})
     release, raw = tmp_path / "release", pa.table(people()).to_pylist()
     labels = {name: set(published(release)[name].to_pylist()) for name in CODE_RULES}
     assert "80+" in labels["age"]
@@ -459,7 +448,7 @@ def test_every_label_holds_its_records(capsys: pytest.CaptureFixture[str], tmp_p
         ("age between 95 and 97", lambda row: 95 <= row["age"] <= 97),
         ("born < '1950-01-01'", lambda row: row["born"].year < 1950),
     ):
-        outcome = command(capsys, "query", release, question, "--json")
+        outcome = cli("query", release, question, "--json")
         assert outcome.code == 0, outcome.err
         answer = json.loads(outcome.out)
         truth = sum(map(holds, raw))
@@ -467,11 +456,9 @@ def test_every_label_holds_its_records(capsys: pytest.CaptureFixture[str], tmp_p
         assert answer["lower"] <= answer["estimate"] <= answer["upper"], question
 
 
-def test_the_mapping_of_an_open_interval_has_no_end(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    release_of(capsys, tmp_path, "interval", {"name": "full-domain", "suppression_limit": 0.1})
-    outcome = command(capsys, "mapping", tmp_path / "release")
+def test_the_mapping_of_an_open_interval_has_no_end(cli: Cli, tmp_path: Path) -> None:
+    release_of(cli, tmp_path, "interval", {"name": "full-domain", "suppression_limit": 0.1})
+    outcome = cli("mapping", tmp_path / "release")
     rows = list(csv.DictReader(io.StringIO(outcome.out)))
     (row,) = [row for row in rows if row["label"] == "80+"]
     assert (row["low"], row["high"], row["high_included"]) == ("80", "", "")
@@ -525,9 +512,7 @@ def codes(text: str) -> list[tuple[str, str]]:
     return [(one["code"], one["attribute"]) for one in json.loads(text)["warnings"]]
 
 
-def test_check_and_run_warn_with_the_remedy(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_and_run_warn_with_the_remedy(tmp_path: Path, cli: Cli) -> None:
     rows = range(60)
     columns = {
         "born": [f"{row % 28 + 1:02d}.{row % 12 + 1:02d}.{1950 + row % 50}" for row in rows],
@@ -545,9 +530,9 @@ def test_check_and_run_warn_with_the_remedy(
         ("text_numbers", "weight"),
         ("order_of_letters", "agegroup"),
     ]
-    checked = command(capsys, "check", path, "--json")
+    checked = cli("check", path, "--json")
     assert codes(checked.out) == expected
-    ran = command(capsys, "run", path, "--json", "--quiet")
+    ran = cli("run", path, "--json", "--quiet")
     assert codes(ran.out) == expected
     assert codes((tmp_path / "release" / "manifest.json").read_text()) == expected
     for said in (
@@ -580,10 +565,10 @@ def test_check_and_run_warn_with_the_remedy(
             output={"mode": "overwrite"},
             execution=seed,
         )
-        outcome = command(capsys, "check", path, "--json")
+        outcome = cli("check", path, "--json")
         assert outcome.code == 0, outcome.err
         assert codes(outcome.out) == wanted
         assert ("inferSchema" in outcome.err) == bool(wanted)
         if wanted:
-            outcome = command(capsys, "check", path, "--json", "--set", "attributes.seen.type=date")
+            outcome = cli("check", path, "--json", "--set", "attributes.seen.type=date")
             assert codes(outcome.out) == [("text_days", "born")]

@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cases import cases
-from helpers import Outcome, command, configuration_file, write_table
+from commands import Cli, Outcome, command
+from helpers import configuration_file, write_table
 
 from anonspark import ownership
 from anonspark.config import load_configuration
@@ -413,7 +414,7 @@ class KilledError(BaseException):
 def test_killed_between_an_event_and_its_memory(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     step: str,
     count: int,
 ) -> None:
@@ -445,7 +446,7 @@ def test_killed_between_an_event_and_its_memory(
     distribute(LocalEngine(), plan, run_id="first", resume=True)
     ledger = open_ledger(FILES, str(tmp_path / "ledger"), key)
     assert [one.state for one in ledger.releases.values()] == ["published"]
-    checked = command(capsys, "ledger", "check", tmp_path / "ledger", "--files")
+    checked = cli("ledger", "check", tmp_path / "ledger", "--files")
     assert checked.code == 0, checked.err
 
 
@@ -480,7 +481,7 @@ def test_a_directory_of_the_key_that_cannot_be_written(
     assert len(open_ledger(FILES, str(tmp_path / "ledger"), key).events.events) == 2
 
 
-def test_a_budget(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_budget(tmp_path: Path, cli: Cli) -> None:
     """Whatever is changed, missing or added is refused, by check and by who adds to it."""
     limit = Limit(Fraction(1), "add_remove", "record")
     folder = tmp_path / "ledger" / "people"
@@ -489,20 +490,20 @@ def test_a_budget(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         charge(FILES, f"file:{folder}", limit, Fraction(1, 10), told)
 
     def require_refused(expected: Path) -> None:
-        done = command(capsys, "ledger", "check", tmp_path / "ledger")
+        done = cli("ledger", "check", tmp_path / "ledger")
         assert done.code == 4, expected
         assert str(expected) in done.err.replace("\n", "")
         with pytest.raises(GuaranteeError, match=re.escape(str(expected))):
             list_release(FILES, f"file:{folder}", limit, {"run_id": "x", "release": "y"})
 
-    assert command(capsys, "ledger", "check", tmp_path / "ledger").code == 0
+    assert cli("ledger", "check", tmp_path / "ledger").code == 0
     for path in files_of(folder):
         content = path.read_bytes()
         # Where the middle is depends on the paths in it: what names the key is changed, too.
         named = [content.find(name) + 2 for name in (b"key_file", b"/key") if name in content]
         for place in (0, len(content) // 2, len(content) - 2, *named):
             path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
-            done = command(capsys, "ledger", "check", tmp_path / "ledger")
+            done = cli("ledger", "check", tmp_path / "ledger")
             assert done.code != 0, (path, place)
         path.unlink()
         if path.name != "000003.json":
@@ -512,7 +513,7 @@ def test_a_budget(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         shutil.copyfile(path, copy)
         require_refused(copy)
         copy.unlink()
-    assert command(capsys, "ledger", "check", tmp_path / "ledger").code == 0
+    assert cli("ledger", "check", tmp_path / "ledger").code == 0
 
 
 def configured(tmp_path: Path, **sections: Any) -> Path:
@@ -537,9 +538,7 @@ def entries(tmp_path: Path) -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in paths]
 
 
-def test_a_release_is_listed_beside_what_was_spent(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_release_is_listed_beside_what_was_spent(tmp_path: Path, cli: Cli) -> None:
     selection = {
         "target": "ill",
         "count": 1,
@@ -548,8 +547,8 @@ def test_a_release_is_listed_beside_what_was_spent(
         "output": str(tmp_path / "selection"),
     }
     path = configured(tmp_path, selection=selection)
-    assert command(capsys, "select", path).code == 0
-    assert command(capsys, "run", path, "--run-id", "one").code == 0
+    assert cli("select", path).code == 0
+    assert cli("run", path, "--run-id", "one").code == 0
     spent, release = entries(tmp_path)
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     assert spent["kind"] == "select"
@@ -562,30 +561,30 @@ def test_a_release_is_listed_beside_what_was_spent(
     assert release["spent_before"] == release["spent_after"] == "1/2"
     # Where the ledger is, who gets the release need not know.
     assert str(tmp_path / "ledger") not in json.dumps(manifest)
-    shown = command(capsys, "ledger", "show", tmp_path / "ledger")
+    shown = cli("ledger", "show", tmp_path / "ledger")
     assert "people: 0.5 of 2 spent, 1.5 left" in shown.out
     assert "release" in shown.out
-    assert command(capsys, "ledger", "check", tmp_path / "ledger").code == 0
+    assert cli("ledger", "check", tmp_path / "ledger").code == 0
     # The chain covers releases, too.
     place = tmp_path / "ledger" / "people" / "000002.json"
     place.write_text(place.read_text().replace('"k": 5', '"k": 50'))
     more = ("--set", f"selection.output={tmp_path / 'more'}")
-    assert command(capsys, "select", path, *more, "--dry-run").code == 4
-    assert command(capsys, "run", path, "--set", f"output.path={tmp_path / 'b'}").code == 4
-    assert command(capsys, "ledger", "check", tmp_path / "ledger").code == 4
+    assert cli("select", path, *more, "--dry-run").code == 4
+    assert cli("run", path, "--set", f"output.path={tmp_path / 'b'}").code == 4
+    assert cli("ledger", "check", tmp_path / "ledger").code == 4
 
 
-def test_every_release_is_listed_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_release_is_listed_once(tmp_path: Path, cli: Cli) -> None:
     path = configured(tmp_path)
-    assert command(capsys, "check", path).code == 0
+    assert cli("check", path).code == 0
     assert not (tmp_path / "ledger").exists()
     for _ in range(2):
-        assert command(capsys, "run", path, "--run-id", "one").code == 0
+        assert cli("run", path, "--run-id", "one").code == 0
         assert len(entries(tmp_path)) == 1
     overwriting = ("run", path, "--set", "output.mode=overwrite", "--run-id")
-    assert command(capsys, *overwriting, "one").code == 0
+    assert cli(*overwriting, "one").code == 0
     assert len(entries(tmp_path)) == 1
-    assert command(capsys, *overwriting, "two").code == 0
+    assert cli(*overwriting, "two").code == 0
     assert [one["run_id"] for one in entries(tmp_path)] == ["one", "two"]
 
 
@@ -598,7 +597,7 @@ def test_releases_of_a_comparison_are_not_listed(tmp_path: Path) -> None:
 @cases(__file__, "ledger", "code", "told")
 def test_without_a_sound_ledger_nothing_is_published(
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     ledger: dict[str, Any],
     code: int,
     told: str,
@@ -611,28 +610,28 @@ def test_without_a_sound_ledger_nothing_is_published(
     (tmp_path / "ledger" / "broken" / "limit.json").write_text("{}")
     own = {"path": str(tmp_path / "ledger"), "dataset": "people", "limit": 2} | ledger
     own["path"] = own["path"].replace("{folder}", str(tmp_path))
-    shown = command(capsys, "run", configured(tmp_path, ledger=own))
+    shown = cli("run", configured(tmp_path, ledger=own))
     assert shown.code == code
     assert told in shown.err
     assert not (tmp_path / "release").exists()
 
 
 def test_a_ledger_that_cannot_be_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any) -> None:
         raise OSError("read-only file system")
 
     path = configured(tmp_path)
     monkeypatch.setattr("anonspark.sharing.ledger.budget.append_link", refuse)
-    shown = command(capsys, "run", path)
+    shown = cli("run", path)
     assert shown.code == 5
     assert "Nothing was drawn or published" in shown.err
     assert not (tmp_path / "release").exists()
 
 
 def test_a_release_that_was_listed_and_did_not_come(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def die(*_: Any, **__: Any) -> None:
         raise OSError("killed")
@@ -640,10 +639,10 @@ def test_a_release_that_was_listed_and_did_not_come(
     path = configured(tmp_path)
     with monkeypatch.context() as patched:
         patched.setattr("anonspark.pipeline.run.commit", die)
-        assert command(capsys, "run", path, "--run-id", "one").code != 0
+        assert cli("run", path, "--run-id", "one").code != 0
     assert not (tmp_path / "release").exists()
     assert len(entries(tmp_path)) == 1
     # The next attempt makes the same release, which is listed already.
-    assert command(capsys, "run", path, "--run-id", "one", "--resume").code == 0
+    assert cli("run", path, "--run-id", "one", "--resume").code == 0
     assert (tmp_path / "release" / "manifest.json").exists()
     assert len(entries(tmp_path)) == 1

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from helpers import command
+from commands import Cli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,9 +103,9 @@ def test_new_records_get_the_old_labels(folder: Path, style: str) -> None:
         assert len(labels(folder / "new") & labels(folder / "old")) > 20
 
 
-def test_labels_are_true(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_labels_are_true(folder: Path, cli: Cli) -> None:
     release(folder, "now.parquet", "new", model=mapping(folder))
-    done = command(capsys, "verify", folder / "new", "--original", folder / "now.parquet", "--json")
+    done = cli("verify", folder / "new", "--original", folder / "now.parquet", "--json")
     assert done.code == 0, done.out
 
 
@@ -194,7 +194,7 @@ def _levels(path: Path) -> str:
     return str(pq.read_table(path / "metrics" / "rounds")["levels"].to_pylist()[0])
 
 
-def test_what_does_not_fit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_does_not_fit(folder: Path, cli: Cli) -> None:
     with pytest.raises(ConfigurationError, match="found no release at"):
         release(folder, "now.parquet", "x", model=mapping(folder) | {"release": str(folder)})
     fewer = {name: ROLES[name] for name in ("age", "income", "illness")}
@@ -210,8 +210,8 @@ def test_what_does_not_fit(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     path.write_text(json.dumps(document(folder, "now.parquet", "new")))
     for more in ([], ["--plan"]):
         options = ["--set", f"model={{name: mapping, release: {folder / 'old'}}}", *more]
-        assert command(capsys, "check", path, *options).code == 0
-    assert command(capsys, "run", path, "--mapping", folder / "old").code == 0
+        assert cli("check", path, *options).code == 0
+    assert cli("run", path, "--mapping", folder / "old").code == 0
     manifest = json.loads((folder / "new" / "manifest.json").read_text())
     assert manifest["configuration"]["model"]["name"] == "mapping"
 
@@ -354,7 +354,7 @@ def test_a_type_that_cannot_hold_old_labels_is_refused(
     [("su-mondrian", "interval"), ("canon", "bounds"), ("microaggregation", "interval")],
 )
 def test_labels_of_overlapping_regions_are_true(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str, style: str
+    tmp_path: Path, cli: Cli, model: str, style: str
 ) -> None:
     names = ("integer", "float", "category", "day")
     output = {"path": str(tmp_path / "old"), "style": style}
@@ -362,9 +362,7 @@ def test_labels_of_overlapping_regions_are_true(
     release_of_kinds(tmp_path, table(), "old", *names, model=options, output=output)
     now = with_missing(table(300, 1), "category")
     release_of_kinds(tmp_path, now, "new", *names, model=mapping(tmp_path))
-    done = command(
-        capsys, "verify", tmp_path / "new", "--original", tmp_path / "new.parquet", "--json"
-    )
+    done = cli("verify", tmp_path / "new", "--original", tmp_path / "new.parquet", "--json")
     assert done.code == 0, done.out
     assert pq.read_table(tmp_path / "new" / "data").num_rows == 300
 

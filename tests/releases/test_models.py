@@ -17,8 +17,9 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 from cases import one_by_day
+from commands import Cli
 from data_sets import ADULT, DATA_SETS
-from helpers import command, configuration_file, contents, metrics, published, summary, write_table
+from helpers import configuration_file, contents, metrics, published, summary, write_table
 from places import require_data
 
 from anonspark.config import parse_configuration
@@ -396,11 +397,9 @@ def configured(folder: Path, **sections: Any) -> Path:
     return configuration_file(folder, attributes=roles, privacy={"k": 5}, **sections)
 
 
-def test_a_model_that_loses_much_less_is_named(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_that_loses_much_less_is_named(folder: Path, cli: Cli) -> None:
     path = configured(folder, model={"name": "smondrian"}, output={"mode": "overwrite"})
-    first = command(capsys, "run", path, "--run-id", "a", "--details")
+    first = cli("run", path, "--run-id", "a", "--details")
     assert first.code == 0, first.err
     (line,) = [one for one in first.out.splitlines() if one.startswith("  better ")]
     words = line.split()
@@ -414,10 +413,10 @@ def test_a_model_that_loses_much_less_is_named(
         default=str,
     )
     # It is the same again, and true of the whole table.
-    again = command(capsys, "run", path, "--run-id", "a", "--details")
+    again = cli("run", path, "--run-id", "a", "--details")
     assert line in again.out
     lost = [
-        json.loads(command(capsys, "run", path, "--json", "--quiet", *arguments).out)["summary"]
+        json.loads(cli("run", path, "--json", "--quiet", *arguments).out)["summary"]
         for arguments in ([], ["--set", "model.name=microaggregation"])
     ]
     assert lost[1]["gcp"] < 0.9 * lost[0]["gcp"]
@@ -428,18 +427,16 @@ def test_a_model_that_loses_much_less_is_named(
     [{"name": "microaggregation"}, {"name": "auto"},
      {"name": "microaggregation", "objective": "queries"}],
 )  # fmt: skip
-def test_nothing_is_said_of_the_best(
-    folder: Path, capsys: pytest.CaptureFixture[str], model: dict[str, Any]
-) -> None:
+def test_nothing_is_said_of_the_best(folder: Path, cli: Cli, model: dict[str, Any]) -> None:
     path = configured(folder, model=model, output={"mode": "overwrite"})
-    outcome = command(capsys, "run", path, "--quiet", "--details")
+    outcome = cli("run", path, "--quiet", "--details")
     assert outcome.code == 0, outcome.err
     assert "better" not in outcome.out
 
 
-def test_nothing_is_tried_unless_asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_tried_unless_asked(folder: Path, cli: Cli) -> None:
     path = configured(folder, model={"name": "smondrian"}, output={"mode": "overwrite"})
-    outcome = command(capsys, "run", path, "--json", "--quiet")
+    outcome = cli("run", path, "--json", "--quiet")
     assert "compare models" not in json.loads(outcome.out)["seconds"]
-    again = command(capsys, "run", path, "--json", "--quiet", "--details")
+    again = cli("run", path, "--json", "--quiet", "--details")
     assert "compare models" in json.loads(again.out)["seconds"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import command
+from commands import Cli, command
 from pages import followed, words_of
 from places import REPOSITORY
 
@@ -185,7 +185,7 @@ def test_the_examples_of_the_page(
 
 
 def test_pandas_polars_and_the_terminal_publish_the_same_records(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     page = (REPOSITORY / "docs" / "first-release.md").read_text().partition("## k = 10 in")[2]
     (of_pandas, of_polars, _), (configuration, *_) = (
@@ -204,7 +204,7 @@ def test_pandas_polars_and_the_terminal_publish_the_same_records(
         "pandas",
         "polars",
     ]
-    assert command(capsys, "run", "k10.yaml", "--quiet").code == 0
+    assert cli("run", "k10.yaml", "--quiet").code == 0
     in_files = json.loads((tmp_path / "out" / "k10" / "manifest.json").read_text())
     fingerprints = {
         manifest["fingerprints"]["output"]

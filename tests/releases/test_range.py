@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from cases import cases, one_by_day
+from commands import Cli
 from forgeries import save_table
 from helpers import (
-    command,
     configuration_file,
     contents,
     of_any_run,
@@ -249,13 +249,13 @@ def test_single_precision(tmp_path: Path) -> None:
     assert of_any_run(with_range) == of_any_run(without)
 
 
-def test_verify_knows_the_range(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_knows_the_range(tmp_path: Path, cli: Cli) -> None:
     attributes = ranged({**BOUNDS, "age": [0, 200], "born": ["1900-01-01", "2026-12-31"]})
     del attributes["sex"]
     write_table(tmp_path / "people.parquet", people())
     release = released(tmp_path / "run", attributes)
     original = tmp_path / "people.parquet"
-    told = json.loads(command(capsys, "verify", release, "--original", original, "--json").out)
+    told = json.loads(cli("verify", release, "--original", original, "--json").out)
     assert told["loss"]["gcp"] == pytest.approx(summary(release)["gcp"], rel=1e-9)
     found = published_attributes(read_manifest(LocalEngine().files, str(release)))
     ends = {one.name: one.ends for one in found}
@@ -285,14 +285,12 @@ def test_everything_is_the_whole_range(tmp_path: Path) -> None:
 
 
 @cases(__file__, "name", "bounds")
-def test_values_outside_are_refused(
-    tmp_path: Path, name: str, bounds: list[Any], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_values_outside_are_refused(tmp_path: Path, name: str, bounds: list[Any], cli: Cli) -> None:
     write_table(tmp_path / "input.parquet", people())
     path = configuration_file(tmp_path, attributes=ranged({name: bounds}))
     before = contents(tmp_path)
     for done in ("check", "run"):
-        outcome = command(capsys, done, path)
+        outcome = cli(done, path)
         assert outcome.code == 3
         (line,) = [one for one in outcome.err.splitlines() if one.startswith("error: ")]
         place, _, line = line.partition(f"attributes.{name}.range: ")
@@ -420,7 +418,7 @@ def test_a_continued_run_knows_the_range(
     assert of_any_run(continued) == of_any_run(whole)
 
 
-def test_recipients_of_a_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_recipients_of_a_plan(tmp_path: Path, cli: Cli) -> None:
     """Recipients of a plan get parts, whose losses are told of the range of the base."""
     write_table(tmp_path / "people.parquet", people())
     base = {
@@ -442,13 +440,13 @@ def test_recipients_of_a_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     }
     path = tmp_path / "plan.yaml"
     path.write_text(json.dumps(plan))
-    outcome = command(capsys, "distribute", path)
+    outcome = cli("distribute", path)
     assert outcome.code == 0, outcome.err
     assert summary(tmp_path / "plans" / "one")["gcp"] < 0.05
     plan["base"]["attributes"]["age"]["range"] = [0, 50]  # type: ignore[index]
     plan["output"] = str(tmp_path / "others")
     path.write_text(json.dumps(plan))
-    outcome = command(capsys, "distribute", path)
+    outcome = cli("distribute", path)
     assert outcome.code == 3
     assert "attributes.age.range: the column has values outside of it" in outcome.err
     assert not (tmp_path / "others").exists()
@@ -471,10 +469,8 @@ def on_grid(grids: dict[str, Any] = GRIDS, **others: Any) -> dict[str, Any]:
     return roles | others
 
 
-def verified(
-    capsys: pytest.CaptureFixture[str], release: Path, original: Path, *more: str
-) -> dict[str, Any]:
-    outcome = command(capsys, "verify", release, "--original", original, "--json", *more)
+def verified(cli: Cli, release: Path, original: Path, *more: str) -> dict[str, Any]:
+    outcome = cli("verify", release, "--original", original, "--json", *more)
     found: dict[str, Any] = json.loads(outcome.out)
     return found | {"code": outcome.code}
 
@@ -486,7 +482,7 @@ def verified(
     ids=lambda one: "-".join(map(str, one.values())),
 )
 def test_a_release_on_a_grid_is_true(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], model: dict[str, Any], style: str
+    tmp_path: Path, cli: Cli, model: dict[str, Any], style: str
 ) -> None:
     table = people()
     ages = table["age"].to_pylist()
@@ -497,21 +493,19 @@ def test_a_release_on_a_grid_is_true(
         sections: dict[str, Any] = {"model": model, "missing": "category"}
         output = {"path": str(tmp_path / name), "style": style}
         released(tmp_path / "run", attributes, output=output, **sections)
-        found = verified(capsys, tmp_path / name, tmp_path / "people.parquet")
+        found = verified(cli, tmp_path / name, tmp_path / "people.parquet")
         assert found["holds"], found["failures"]
         assert found["code"] == 0
         assert found["truthfulness"]["without_counterpart"] == 0
         assert 0 < summary(tmp_path / name)["gcp"] < 1
 
 
-def test_the_loss_is_that_of_the_published_ranges(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_loss_is_that_of_the_published_ranges(tmp_path: Path, cli: Cli) -> None:
     write_table(tmp_path / "people.parquet", people())
     attributes = on_grid()
     del attributes["sex"]
     release = released(tmp_path / "run", attributes)
-    found = verified(capsys, release, tmp_path / "people.parquet")
+    found = verified(cli, release, tmp_path / "people.parquet")
     assert found["loss"]["gcp"] == pytest.approx(summary(release)["gcp"], rel=1e-9)
 
 
@@ -570,7 +564,7 @@ def test_0_is_a_strip_of_its_own(tmp_path: Path, kind: str) -> None:
     assert errors["auto"] < 2 * errors["none"] + 0.02
 
 
-def test_an_end_off_the_grid_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_end_off_the_grid_is_found(tmp_path: Path, cli: Cli) -> None:
     ages = {"age": pa.array(range(40))}
     write_table(tmp_path / "people.parquet", ages)
     attributes = {"age": {"role": "quasi_identifier", "grid": 5, "top": 30}}
@@ -583,12 +577,12 @@ def test_an_end_off_the_grid_is_found(tmp_path: Path, capsys: pytest.CaptureFixt
             assert table["age"].to_pylist() != labels
             save_table(release, "data", table)
             list_files(release)
-            message = command(capsys, "verify", release).err
+            message = cli("verify", release).err
             assert "age: records without a label" in message, after
 
 
 @pytest.mark.parametrize("model", ["smondrian", "full-domain"])
-def test_ends_of_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str) -> None:
+def test_ends_of_rules(tmp_path: Path, cli: Cli, model: str) -> None:
     """The 89 and older of HIPAA, and births before a day, are one value at all levels."""
     births = [f"{1930 + one // 2}-0{1 + one % 9}-15" for one in range(80)]
     columns = {"age": [30 + one % 75 for one in range(80)], "born": births}
@@ -605,7 +599,7 @@ def test_ends_of_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str], model
     options = {"suppression_limit": 0.5} if model == "full-domain" else {}
     sections: dict[str, Any] = {"model": {"name": model} | options, "privacy": {"k": 3}}
     release = released(tmp_path / "run", attributes, **sections)
-    found = verified(capsys, release, tmp_path / "people.parquet")
+    found = verified(cli, release, tmp_path / "people.parquet")
     assert found["holds"], found["failures"]
     labels = {name: set(published(release)[name].to_pylist()) for name in columns}
     assert "1939-12-31 or earlier" in labels["born"]
@@ -615,16 +609,14 @@ def test_ends_of_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str], model
 
 
 @pytest.mark.parametrize("grid", [None, 1, 7])
-def test_ends_that_isolate_are_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], grid: int | None
-) -> None:
+def test_ends_that_isolate_are_counted(tmp_path: Path, cli: Cli, grid: int | None) -> None:
     draw = np.random.default_rng(3)
     columns = {name: draw.integers(0, 90, 300) for name in ("a", "b")}
     write_table(tmp_path / "people.parquet", columns)
     one = {"role": "quasi_identifier", "grid": grid, "top": 80}
     output = {"path": str(tmp_path / "out"), "style": "bounds"}
     released(tmp_path / "run", dict.fromkeys(columns, one), output=output)
-    found = verified(capsys, tmp_path / "out", tmp_path / "people.parquet")["ends"]
+    found = verified(cli, tmp_path / "out", tmp_path / "people.parquet")["ends"]
     expected = {"ends": 0, "by_value": 0, "by_strip": 0}
 
     def strip_of(value: Any) -> Any:
@@ -646,7 +638,7 @@ def test_ends_that_isolate_are_counted(
     assert found == expected
 
 
-def test_people_at_the_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_people_at_the_ends(tmp_path: Path, cli: Cli) -> None:
     """Nearly all ends were the birth date of one person; on the default grid few are."""
     found = {}
     for grid in ("none", "auto"):
@@ -667,19 +659,19 @@ def test_people_at_the_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
                 }
             ),
         )
-        ends = verified(capsys, release, PEOPLE)["ends"]
+        ends = verified(cli, release, PEOPLE)["ends"]
         found[grid] = ends["by_value"] / ends["ends"]
     assert found["none"] > 0.9
     assert found["auto"] < 0.1
 
 
-def test_a_mapping_of_ranges_on_a_grid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mapping_of_ranges_on_a_grid(tmp_path: Path, cli: Cli) -> None:
     write_table(tmp_path / "people.parquet", people())
     old = released(tmp_path / "old", on_grid())
     write_table(tmp_path / "people.parquet", people(seed=2))
     model = {"name": "mapping", "release": str(old)}
     new = released(tmp_path / "new", on_grid(), model=model)
-    found = verified(capsys, new, tmp_path / "people.parquet")
+    found = verified(cli, new, tmp_path / "people.parquet")
     assert found["holds"], found["failures"]
     without_top = on_grid({**GRIDS, "age": {"grid": 5}})
     with pytest.raises(ConfigurationError, match=r"attributes.age: model.release has labels"):

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from cases import cases
-from helpers import command, configuration_file, published, summary, write_table
+from commands import Cli, command
+from helpers import configuration_file, published, summary, write_table
 
 import anonspark
 from anonspark.layers.publish import file_assignment
@@ -304,7 +305,7 @@ ATTRIBUTES = {"age": "quasi_identifier", "exact_age": "sensitive"}
 
 
 def test_no_file_ends_where_raw_values_end(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_assignment, "_FILE_BYTES", 200_000)
     random = np.random.default_rng(0)
@@ -317,7 +318,7 @@ def test_no_file_ends_where_raw_values_end(
         privacy={"k": 500},
         model={"name": "smondrian"},
     )
-    outcome = command(capsys, "run", configuration)
+    outcome = cli("run", configuration)
     assert outcome.code == 0, outcome.err
     parts: dict[str, list[np.ndarray]] = {}
     for file in sorted((tmp_path / "release" / "data").glob("*.parquet")):
@@ -336,7 +337,7 @@ def test_no_file_ends_where_raw_values_end(
 
 @pytest.mark.parametrize("passes", [0, 1])
 def test_baseline_of_relaxed_models_counts_duplicates(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], passes: int
+    tmp_path: Path, cli: Cli, passes: int
 ) -> None:
     ages = [7] * 150 + list(range(100, 350))
     write_table(tmp_path / "input.parquet", {"age": ages, "exact_age": [1] * 400})
@@ -348,21 +349,19 @@ def test_baseline_of_relaxed_models_counts_duplicates(
         model=relaxed | {"name": "su-mondrian"},
         evaluate={"compare_baseline": True},
     )
-    assert command(capsys, "run", configuration).code == 0
+    assert cli("run", configuration).code == 0
     with_baseline = summary(tmp_path / "release")
     configuration = configuration_file(
         tmp_path, **common, model=relaxed | {"name": "smondrian"}, output={"mode": "overwrite"}
     )
-    assert command(capsys, "run", configuration).code == 0
+    assert cli("run", configuration).code == 0
     alone = summary(tmp_path / "release")
     assert with_baseline["baseline_classes"] == alone["classes"]
     assert with_baseline["baseline_dm"] == alone["dm"]
     assert with_baseline["baseline_gcp_total"] == alone["gcp_total"]
 
 
-def test_published_names_like_those_of_generated_columns(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_published_names_like_those_of_generated_columns(tmp_path: Path, cli: Cli) -> None:
     attributes = {
         "h": "quasi_identifier",
         "h_max": "insensitive",
@@ -372,34 +371,32 @@ def test_published_names_like_those_of_generated_columns(
     numbers = list(range(40))
     write_table(tmp_path / "input.parquet", dict.fromkeys(attributes, numbers))
     configuration = configuration_file(tmp_path, attributes=attributes)
-    assert command(capsys, "run", configuration).code == 0
-    outcome = command(capsys, "verify", tmp_path / "release", "--config", configuration)
+    assert cli("run", configuration).code == 0
+    outcome = cli("verify", tmp_path / "release", "--config", configuration)
     assert outcome.code == 0, outcome.err
 
 
 @pytest.mark.usefixtures("spark")  # which is asked about file systems that we do not know
 @cases(__file__, "key", "path", "code")
 def test_paths_that_cannot_be_reached(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str, path: str, code: int
+    tmp_path: Path, cli: Cli, key: str, path: str, code: int
 ) -> None:
     write_table(tmp_path / "input.parquet", {"age": [1] * 10, "exact_age": [1] * 10})
     configuration = configuration_file(tmp_path, attributes=ATTRIBUTES)
     path = path.replace("{tmp_path}", str(tmp_path))
-    outcome = command(capsys, "run", configuration, "--set", f"{key}='{path}'")
+    outcome = cli("run", configuration, "--set", f"{key}='{path}'")
     assert outcome.code == code, outcome.err
     assert path in outcome.err
 
 
-def test_check_refuses_what_run_would_not_overwrite(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_refuses_what_run_would_not_overwrite(tmp_path: Path, cli: Cli) -> None:
     write_table(tmp_path / "input.parquet", {"age": [1] * 10, "exact_age": [1] * 10})
     write_table(tmp_path / "release" / "thesis.parquet", {"text": ["precious"]})
     configuration = configuration_file(
         tmp_path, attributes=ATTRIBUTES, output={"mode": "overwrite"}
     )
     for name in ("check", "run"):
-        outcome = command(capsys, name, configuration)
+        outcome = cli(name, configuration)
         assert outcome.code == 2, outcome.err
         assert "is not a release" in outcome.err
     assert (tmp_path / "release" / "thesis.parquet").exists()

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from cases import cases
-from helpers import command, configuration_file, local_table, of_any_run, published, write_table
+from commands import Cli
+from helpers import configuration_file, local_table, of_any_run, published, write_table
 
 from anonspark.config import load_configuration, parse_configuration
 from anonspark.engine.local import columnar_files
@@ -169,50 +170,46 @@ def test_fields_that_are_not_listed_are_not_read(
     assert asked == {*ATTRIBUTES} - {"person.name"}
 
 
-def test_originals_are_read_the_same_way(
-    release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_originals_are_read_the_same_way(release: Path, tmp_path: Path, cli: Cli) -> None:
     original = release.parent / "input.parquet"
     # Nothing tells the format of the release of that name.
     other = write_table(tmp_path / "people.json", nested().drop_columns(["counts"]), "json")
     for one in (original, other):
-        outcome = command(capsys, "verify", release, "--original", one, "--json")
+        outcome = cli("verify", release, "--original", one, "--json")
         assert outcome.code == 0, outcome.err
         found = json.loads(outcome.out)
         assert found["linkage"]["original"]["matched"] == 240
     for name in ("evaluate", "report"):
         more = ["--out", tmp_path / "report.html"] if name == "report" else []
-        outcome = command(capsys, name, release, "--original", original, *more)
+        outcome = cli(name, release, "--original", original, *more)
         assert outcome.code == 0, outcome.err
 
 
 @pytest.mark.parametrize("wanted", ["address.city", "address"])
-def test_a_text_is_no_object(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], wanted: str
-) -> None:
+def test_a_text_is_no_object(tmp_path: Path, cli: Cli, wanted: str) -> None:
     lines = [json.dumps({"age": n, "address": {"city": "a"} if n else "x"}) for n in range(9)]
     (tmp_path / "input.json").write_text("\n".join(lines))
     source = {"path": str(tmp_path / "input.json"), "format": "json"}
     roles = {"age": "quasi_identifier", wanted: "insensitive"}
-    outcome = command(capsys, "run", configuration_file(tmp_path, attributes=roles, input=source))
+    outcome = cli("run", configuration_file(tmp_path, attributes=roles, input=source))
     assert outcome.code == 3
     assert f"the column {wanted!r} has values of kinds that have no type in common" in outcome.err
 
 
 @cases(__file__, "attributes", "told")
 def test_what_cannot_be_an_attribute(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], attributes: dict[str, str], told: str
+    tmp_path: Path, cli: Cli, attributes: dict[str, str], told: str
 ) -> None:
     write_table(tmp_path / "input.parquet", nested())
     roles = {"person.age": "quasi_identifier", **attributes}
-    outcome = command(capsys, "run", configuration_file(tmp_path, attributes=roles))
+    outcome = cli("run", configuration_file(tmp_path, attributes=roles))
     assert outcome.code == 3
     assert told in outcome.err
     assert "Zebediah" not in outcome.err
 
 
-def test_a_profile_lists_fields(release: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(capsys, "profile", release.parent / "input.parquet", "--json")
+def test_a_profile_lists_fields(release: Path, cli: Cli) -> None:
+    outcome = cli("profile", release.parent / "input.parquet", "--json")
     found = {one["name"]: one for one in json.loads(outcome.out)["columns"]}
     assert list(found) == [
         *("person.name", "person.id", "person.age"),
@@ -225,15 +222,13 @@ def test_a_profile_lists_fields(release: Path, capsys: pytest.CaptureFixture[str
     assert found["tags"]["reason"] == "an array, a map or binary: not judged, not published"
 
 
-def test_a_draft_lists_fields(
-    release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_draft_lists_fields(release: Path, tmp_path: Path, cli: Cli) -> None:
     draft = tmp_path / "draft.yaml"
-    outcome = command(capsys, "init", release.parent / "input.parquet", "--out", draft)
+    outcome = cli("init", release.parent / "input.parquet", "--out", draft)
     assert outcome.code == 0, outcome.err
     assert "address.city: quasi_identifier" in draft.read_text()
     assert "# tags  # an array, a map or binary: not judged, not published" in draft.read_text()
-    assert command(capsys, "check", draft).code == 0
+    assert cli("check", draft).code == 0
 
 
 ROWS = 180
@@ -291,17 +286,17 @@ def masked(columns: dict[str, pa.Array]) -> pa.Table:
 
 
 def publish_and_verify(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], table: pa.Table, **sections: Any
+    tmp_path: Path, cli: Cli, table: pa.Table, **sections: Any
 ) -> dict[str, Any]:
     """Publish a table, and return what `verify` finds with it as original and population."""
     path = str(write_table(tmp_path / "input.parquet", table.append_column(
         "sickness", pa.array([f"S{place % 5}" for place in range(ROWS)])
     )))  # fmt: skip
     configured = configuration_file(tmp_path, **{"privacy": {"k": 4}, **sections})
-    outcome = command(capsys, "run", configured)
+    outcome = cli("run", configured)
     assert outcome.code == 0, outcome.err
     same = ("--original", path, "--population", path)
-    outcome = command(capsys, "verify", tmp_path / "release", *same, "--json")
+    outcome = cli("verify", tmp_path / "release", *same, "--json")
     assert outcome.code == 0, outcome.err
     found: dict[str, Any] = json.loads(outcome.out)
     truth, linkage = found["truthfulness"], found["linkage"]["original"]
@@ -321,7 +316,7 @@ def roles(names: list[str], **changed: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(("style", "missing"), [("interval", "category"), ("bounds", "drop")])
 def test_every_type_is_read_back(
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     columns: Any,
     style: str,
     missing: str,
@@ -330,7 +325,7 @@ def test_every_type_is_read_back(
     text = {"role": "quasi_identifier", "type": "text"}
     found = publish_and_verify(
         tmp_path,
-        capsys,
+        cli,
         table,
         attributes=roles(table.column_names, text=text),
         missing=missing,
@@ -340,9 +335,7 @@ def test_every_type_is_read_back(
     assert found["classes"] > 15
 
 
-def test_hierarchies_of_decimals_are_read_back(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_hierarchies_of_decimals_are_read_back(tmp_path: Path, cli: Cli) -> None:
     table = masked({name: one for name, one in decimal_columns().items() if "_1_" not in name})
     rule = {"role": "quasi_identifier", "hierarchy": {"intervals": [0.25, 5, 1e5]}}
     every: dict[str, Any] = dict.fromkeys(table.column_names, rule)
@@ -356,11 +349,11 @@ def test_hierarchies_of_decimals_are_read_back(
         path.write_text("\n".join(sorted(lines)) + "\n")
         every[name] = {"role": "quasi_identifier", "hierarchy": str(path)}
     publish_and_verify(
-        tmp_path, capsys, table, attributes=every | {"sickness": "sensitive"}, missing="category"
+        tmp_path, cli, table, attributes=every | {"sickness": "sensitive"}, missing="category"
     )
 
 
-def test_means_of_decimals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_means_of_decimals(tmp_path: Path, cli: Cli) -> None:
     table = masked(decimal_columns())
     path = write_table(tmp_path / "input.parquet", table)
     configured = configuration_file(
@@ -369,12 +362,12 @@ def test_means_of_decimals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         missing="category",
         output={"style": "mean"},
     )
-    outcome = command(capsys, "run", configured)
+    outcome = cli("run", configured)
     assert outcome.code == 0, outcome.err
-    outcome = command(capsys, "verify", tmp_path / "release")
+    outcome = cli("verify", tmp_path / "release")
     assert outcome.code == 0, outcome.err
     # They hide what the regions are, which is no fault of the release.
-    outcome = command(capsys, "verify", tmp_path / "release", "--original", path)
+    outcome = cli("verify", tmp_path / "release", "--original", path)
     assert outcome.code == 2
     assert "'mean' hides the regions" in outcome.err
 

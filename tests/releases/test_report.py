@@ -17,8 +17,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from commands import Cli
 from evaluated import people
-from helpers import command, configuration_file, local_table, write_table
+from helpers import configuration_file, local_table, write_table
 from places import REPOSITORY, skip_or_fail
 from release_folders import list_files, rewrite
 
@@ -124,13 +125,11 @@ def test_the_report_begins_with_what_decides_and_has_all_sections(made: Made) ->
         assert fingerprint in made.report
 
 
-def test_the_same_release_has_the_same_report(
-    made: Made, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_same_release_has_the_same_report(made: Made, cli: Cli, tmp_path: Path) -> None:
     reports = []
     for name in ("once.html", "again.html"):
         out = tmp_path / name
-        outcome = command(capsys, "report", made.release, "--original", made.people, "--out", out)
+        outcome = cli("report", made.release, "--original", made.people, "--out", out)
         assert outcome.code == 0, outcome.err
         assert str(out) in outcome.out
         reports.append(out.read_text())
@@ -473,9 +472,7 @@ def test_attributes_of_which_nothing_is_told(label: str) -> None:
         assert sum(one.after) == pytest.approx(5), one
 
 
-def test_a_release_that_does_not_hold_says_so(
-    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_release_that_does_not_hold_says_so(made: Made, tmp_path: Path, cli: Cli) -> None:
     release = tmp_path / "release"
     shutil.copytree(made.release, release)
     (part,) = (release / "data").glob("part-*")
@@ -487,11 +484,11 @@ def test_a_release_that_does_not_hold_says_so(
     assert f">fewer than {K}</td>" in report
     assert "another one" in report
     assert not re.search(rf"<td[^>]*>{K - 2}</td>", report)
-    outcome = command(capsys, "report", release, "--out", tmp_path / "bad.html", "--json")
+    outcome = cli("report", release, "--out", tmp_path / "bad.html", "--json")
     assert outcome.code == 0, outcome.err
     assert json.loads(outcome.out) == {"report": str(tmp_path / "bad.html"), "holds": False}
     assert f"{release}: the guarantee does not hold" in outcome.err
-    outcome = command(capsys, "report", made.release, "--out", tmp_path / "good.html", "--json")
+    outcome = cli("report", made.release, "--out", tmp_path / "good.html", "--json")
     assert json.loads(outcome.out)["holds"] is True
     assert "does not hold" not in outcome.err
 
@@ -529,14 +526,11 @@ def test_means_count_where_they_lie() -> None:
 # The decision
 
 
-def decided(
-    made: Made, folder: Path, capsys: pytest.CaptureFixture[str], text: str, *words: object
-) -> tuple[int, str]:
+def decided(made: Made, folder: Path, cli: Cli, text: str, *words: object) -> tuple[int, str]:
     """Return the exit code of a report with a decision, and its page or what is wrong."""
     (folder / "decision.yaml").write_text(text)
     page = folder / "page.html"
-    outcome = command(
-        capsys, "report", made.release, "--decision", folder / "decision.yaml", "--out", page,
+    outcome = cli("report", made.release, "--decision", folder / "decision.yaml", "--out", page,
         "--quiet", *words,
     )  # fmt: skip
     return outcome.code, page.read_text() if outcome.code == 0 else outcome.err
@@ -549,14 +543,12 @@ def rows_of_page(page: str, section: str) -> dict[str, str]:
     return {unescape(re.sub("<[^>]+>", "", row[0])): row[-1] for row in found if row}
 
 
-def test_a_decision_is_printed_with_the_fingerprint(
-    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_decision_is_printed_with_the_fingerprint(made: Made, tmp_path: Path, cli: Cli) -> None:
     text = (
         "recipients: <script>alert(1)</script> & sons\nthreshold: 1/11, as EMA 0070\ndate:\n"
         "valid_until: 2028\ncolumns: {sex: neighbours <b>see</b> it, city: not needed}\n"
     )
-    code, page = decided(made, tmp_path, capsys, text)
+    code, page = decided(made, tmp_path, cli, text)
     assert code == 0, page
     rows = rows_of_page(page, "decision")
     assert (
@@ -586,10 +578,8 @@ def test_a_decision_is_printed_with_the_fingerprint(
         ("", "the file is empty. Expected keys as anonspark init --decision writes them"),
     ],
 )
-def test_what_is_no_decision(
-    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, problem: str
-) -> None:
-    code, message = decided(made, tmp_path, capsys, text)
+def test_what_is_no_decision(made: Made, tmp_path: Path, cli: Cli, text: str, problem: str) -> None:
+    code, message = decided(made, tmp_path, cli, text)
     assert code == 2
     assert problem in message
 
@@ -620,15 +610,15 @@ def learned_release(tmp_path_factory: pytest.TempPathFactory) -> LearnedRelease:
 @pytest.mark.parametrize("held_out", [True, False])
 def test_the_sentence_is_that_of_evaluate(
     learned_release: LearnedRelease,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     tmp_path: Path,
     held_out: bool,
 ) -> None:
     given = ["--original", learned_release.original, "--target", "ill", "--quiet"]
     given += ["--holdout", learned_release.holdout] * held_out
-    told = json.loads(command(capsys, "evaluate", learned_release.release, *given, "--json").out)
+    told = json.loads(cli("evaluate", learned_release.release, *given, "--json").out)
     out = tmp_path / "report.html"
-    assert command(capsys, "report", learned_release.release, *given, "--out", out).code == 0
+    assert cli("report", learned_release.release, *given, "--out", out).code == 0
     page = unescape(out.read_text())
     sentence = f"{told['sentence'][0].upper()}{told['sentence'][1:]}."
     assert "as good as on the original (95% interval" in sentence
@@ -650,14 +640,14 @@ def test_the_sentence_is_that_of_evaluate(
 
 
 def test_too_few_test_records_are_refused(
-    learned_release: LearnedRelease, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    learned_release: LearnedRelease, cli: Cli, tmp_path: Path
 ) -> None:
     few = write_table(tmp_path / "few.parquet", pq.read_table(learned_release.holdout).slice(0, 4))
     given = ["--original", learned_release.original, "--target", "ill", "--quiet"]
-    outcome = command(capsys, "report", learned_release.release, *given, "--holdout", few)
+    outcome = cli("report", learned_release.release, *given, "--holdout", few)
     assert outcome.code == 3
     assert "fewer than 5 test records. Expected k = 5 or none of each kind" in outcome.err
     assert not (learned_release.release / "report.html").exists()
-    outcome = command(capsys, "report", learned_release.release, "--target", "ill", "--quiet")
+    outcome = cli("report", learned_release.release, "--target", "ill", "--quiet")
     assert outcome.code == 2
     assert "--target: found no --original. " in outcome.err

@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from helpers import command, configuration_file, metrics, published, summary, write_table
+from commands import Cli
+from helpers import configuration_file, metrics, published, summary, write_table
 
 QI = "quasi_identifier"
 
@@ -26,14 +27,14 @@ Anonymize = Callable[..., Path]
 
 
 @pytest.fixture
-def anonymize(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Anonymize:
+def anonymize(tmp_path: Path, cli: Cli) -> Anonymize:
     """Write a table, anonymize it and return the release's directory."""
 
     def run(table: Any, *, name: str = "release", code: int = 0, **sections: Any) -> Path:
         if table is not None:
             write_table(tmp_path / "input.parquet", table)
         sections["output"] = {"path": str(tmp_path / name)} | sections.get("output", {})
-        outcome = command(capsys, "run", configuration_file(tmp_path, **sections))
+        outcome = cli("run", configuration_file(tmp_path, **sections))
         assert outcome.code == code, outcome.err
         return tmp_path / name
 
@@ -285,9 +286,7 @@ def test_decimals_of_too_many_digits(anonymize: Anonymize) -> None:
 
 
 @pytest.mark.parametrize("style", ["interval", "bounds"])
-def test_column_names(
-    anonymize: Anonymize, tmp_path: Path, capsys: pytest.CaptureFixture[str], style: str
-) -> None:
+def test_column_names(anonymize: Anonymize, tmp_path: Path, cli: Cli, style: str) -> None:
     names = ["a.b", "with blank", "back`tick", "Straße", "UPPER", "lower", "class_id", "round"]
     random = np.random.default_rng(5)
     table = {name: random.integers(0, 30, 60) for name in names} | {"se.cret `x`": ["flu"] * 60}
@@ -300,8 +299,8 @@ def test_column_names(
     ]
     assert published(release).column_names == [*expected, "se.cret `x`"]
     assert min(class_sizes(release, *expected)) >= 5
-    assert command(capsys, "verify", release).code == 0
-    assert command(capsys, "check", "--plan", tmp_path / "configuration.yaml", "--set",
+    assert cli("verify", release).code == 0
+    assert cli("check", "--plan", tmp_path / "configuration.yaml", "--set",
                    "output.mode=overwrite").code == 0  # fmt: skip
     columns = list(metrics(release, "classes")[0])
     assert columns[:6] == ["run_id", "class_id", "round", "size", "a.b_min", "a.b_max"]

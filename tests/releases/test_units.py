@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cases import cases
+from commands import Cli
 from forgeries import list_files, read_table, save_table
 from forgeries import verified as proven
-from helpers import command, configuration_file, metrics, published, summary, write_table
+from helpers import configuration_file, metrics, published, summary, write_table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -433,9 +434,7 @@ def test_the_number_is_not_published(folder: Path) -> None:
     assert not [one for one in manifest["warnings"] if one["code"].startswith("identifier")]
 
 
-def test_no_identifier_makes_k_count_fewer_people(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_identifier_makes_k_count_fewer_people(tmp_path: Path, cli: Cli) -> None:
     # The warning that k counts records is for those who have not said that it counts people.
     write_table(tmp_path / "input.parquet", visits() | {"mail": visits()["patient"]})
     path = configured(
@@ -445,7 +444,7 @@ def test_no_identifier_makes_k_count_fewer_people(
     )
     manifest = json.loads((run(path) / "manifest.json").read_text())
     assert not [one for one in manifest["warnings"] if one["code"].startswith("identifier")]
-    outcome = command(capsys, "check", path, f"--set=output.path={tmp_path / 'other'}")
+    outcome = cli("check", path, f"--set=output.path={tmp_path / 'other'}")
     assert outcome.code == 0, outcome.err
     assert "of another record" not in outcome.out + outcome.err
 
@@ -546,9 +545,9 @@ def test_several_columns_tell_people_apart(tmp_path: Path) -> None:
     assert summary(run(path))["units"] == 2 * len(set(table["number"]))
 
 
-def test_check_counts_people_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_counts_people_too(folder: Path, cli: Cli) -> None:
     path = with_input(folder, place(folder, "checked"), privacy={"k": 1000, "unit": "patient"})
-    outcome = command(capsys, "check", path)
+    outcome = cli("check", path)
     assert outcome.code == 3
     assert "needs at least 1000 people" in outcome.err
 
@@ -679,7 +678,7 @@ def test_pseudonyms_keep_records_of_a_person_together(folder: Path, model: str) 
 
 
 @pytest.mark.parametrize("role", ["pseudonym", "insensitive"])
-def test_people_who_are_alone_in_their_combination(tmp_path: Path, capsys: Any, role: str) -> None:
+def test_people_who_are_alone_in_their_combination(tmp_path: Path, cli: Cli, role: str) -> None:
     """300 people with 2 to 5 records are in 16 classes of each day, so hardly two of them agree."""
     generator = np.random.default_rng(1)
     person = np.repeat(np.arange(300), generator.integers(2, 6, 300))
@@ -703,18 +702,18 @@ def test_people_who_are_alone_in_their_combination(tmp_path: Path, capsys: Any, 
         output=output | ({"pseudonyms": {"patient": "person"}} if hidden else {}),
     )
     if hidden:
-        refused = command(capsys, "run", path)
+        refused = cli("run", path)
         assert (refused.code, (tmp_path / "release").exists()) == (4, False)
         assert f"output.pseudonyms: 278 people {ALONE}" in refused.err
         assert "set privacy.allow_alone to true" in refused.err
     allowed = ("run", path, "--set", "privacy.allow_alone=true")
-    refused = command(capsys, *allowed, "--set", "gates.alone={max: 0}")
+    refused = cli(*allowed, "--set", "gates.alone={max: 0}")
     assert (refused.code, "gates.alone: found 278, expected at most 0" in refused.err) == (4, True)
-    assert f"278 people {ALONE}" in command(capsys, *(allowed if hidden else ("run", path))).err
+    assert f"278 people {ALONE}" in cli(*(allowed if hidden else ("run", path))).err
     release = tmp_path / "release"
     codes = [one["code"] for one in json.loads((release / "manifest.json").read_text())["warnings"]]
     assert ("people_alone" in codes, summary(release)["alone"]) == (True, 278)
-    shown = command(capsys, "verify", release)
+    shown = cli("verify", release)
     assert (shown.code, f"278 people {ALONE}" in shown.err) == (0, True)
     page, _ = make_report(LocalEngine(), str(release))
     assert "People found by all their records" in page

@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from cases import cases, night
+from commands import Cli
 from evaluated import ROWS, labels, people, write_raw_release, write_release
-from helpers import command, configuration_file, local_table, published, summary, write_table
+from helpers import configuration_file, local_table, published, summary, write_table
 
 from anonspark.config import parse_configuration
 from anonspark.core.queries import Queries, draw_queries
@@ -88,7 +89,7 @@ def test_a_release_that_tells_everything_is_as_good_as_the_original(
 
 
 def test_models_of_the_same_records_do_not_differ(
-    original: Path, raw_release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    original: Path, raw_release: Path, tmp_path: Path, cli: Cli
 ) -> None:
     table = people()
     healthy = table.set_column(5, "ill", pa.array(["no"] * ROWS))
@@ -100,7 +101,7 @@ def test_models_of_the_same_records_do_not_differ(
     for name, one in held_out.items():
         path = write_table(tmp_path / f"{name}.parquet", one)
         arguments = ["evaluate", raw_release, "--original", original, "--target", "ill"]
-        outcome = command(capsys, *arguments, "--holdout", path, "--json")
+        outcome = cli(*arguments, "--holdout", path, "--json")
         assert outcome.code == 0, outcome.err
         assert "NaN" not in outcome.out
         told = json.loads(outcome.out)
@@ -129,15 +130,13 @@ def test_models_of_the_same_records_do_not_differ(
 
 
 def test_a_release_that_lacks_a_class_of_the_target(
-    original: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    original: Path, tmp_path: Path, cli: Cli
 ) -> None:
     table = people()
     data: dict[str, Any] = {name: labels(table[name]) for name in ("age", "born", "job", "weight")}
     data |= {"ill": ["no"] * ROWS}
     release = write_release(tmp_path / "healthy", data, ill="sensitive")
-    outcome = command(
-        capsys, "evaluate", release, "--original", original, "--target", "ill", "--json"
-    )
+    outcome = cli("evaluate", release, "--original", original, "--target", "ill", "--json")
     assert outcome.code == 0, outcome.err
     found = json.loads(outcome.out)["learning"]
     areas = {one["roc_auc"] for one in found["scores"] if one["trained_on"] == "release"}
@@ -163,9 +162,7 @@ def reference(label: str, low: float, high: float) -> float:
     return sum(inside) / len(inside)
 
 
-def test_a_real_release_answers_as_its_labels_say(
-    original: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_real_release_answers_as_its_labels_say(original: Path, tmp_path: Path, cli: Cli) -> None:
     configuration = configuration_file(
         tmp_path,
         input={"path": str(original)},
@@ -176,7 +173,7 @@ def test_a_real_release_answers_as_its_labels_say(
         },
         missing="category",
     )
-    assert command(capsys, "run", configuration, "--quiet").code == 0
+    assert cli("run", configuration, "--quiet").code == 0
     opened = open_evaluation(LocalEngine(), str(tmp_path / "release"), str(original))
     (ill,) = opened.others
     axes = opened.quasi_identifiers
@@ -236,7 +233,7 @@ def test_means_are_taken_for_the_values(original: Path, tmp_path: Path) -> None:
 
 
 def test_bounds_a_holdout_and_more_than_two_classes(
-    original: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    original: Path, tmp_path: Path, cli: Cli
 ) -> None:
     table = people()
     age = [None if value is None else value // 10 * 10 for value in table["age"].to_pylist()]
@@ -253,8 +250,7 @@ def test_bounds_a_holdout_and_more_than_two_classes(
     )
     unseen = table.slice(0, 50).set_column(2, "job", pa.array(["pilot", "?"] * 25))
     holdout = write_table(tmp_path / "holdout.parquet", unseen)
-    outcome = command(
-        capsys, "evaluate", release, "--original", original, "--target", "visits",
+    outcome = cli("evaluate", release, "--original", original, "--target", "visits",
         "--holdout", holdout, "--json",
     )  # fmt: skip
     assert outcome.code == 0
@@ -280,7 +276,7 @@ def test_bad_input(
     original: Path,
     raw_release: Path,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     arguments: list[str],
     code: int,
     words: str,
@@ -298,21 +294,19 @@ def test_bad_input(
     given = [one.format(**paths) for one in arguments]
     if "--original" not in given:
         given += ["--original", str(original)]
-    outcome = command(capsys, "evaluate", raw_release, *given)
+    outcome = cli("evaluate", raw_release, *given)
     assert outcome.code == code
     assert re.search(words, outcome.err)
     assert "1970" not in outcome.err
 
 
-def test_a_release_whose_labels_cannot_be_read(
-    original: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_release_whose_labels_cannot_be_read(original: Path, tmp_path: Path, cli: Cli) -> None:
     release = write_release(tmp_path / "odd", {"age": ["[20-30]", "young"]})
-    outcome = command(capsys, "evaluate", release, "--original", original)
+    outcome = cli("evaluate", release, "--original", original)
     assert outcome.code == 3
     assert "labels in the published columns of 'age'" in outcome.err
     assert "young" not in outcome.err
-    outcome = command(capsys, "evaluate", tmp_path, "--original", original)
+    outcome = cli("evaluate", tmp_path, "--original", original)
     assert outcome.code == 3
     assert "not a complete release" in outcome.err
 
@@ -349,9 +343,7 @@ def people_with_loss(missing: bool) -> pa.Table:
 
 @pytest.mark.parametrize("style", ["interval", "bounds"])
 @pytest.mark.parametrize("missing", ["error", "category"])
-def test_loss_equals_the_metrics(
-    style: str, missing: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_loss_equals_the_metrics(style: str, missing: str, tmp_path: Path, cli: Cli) -> None:
     source = write_table(tmp_path / "input.parquet", people_with_loss(missing == "category"))
     path = configuration_file(
         tmp_path,
@@ -360,9 +352,9 @@ def test_loss_equals_the_metrics(
         privacy={"k": 4},
         output={"style": style},
     )
-    assert command(capsys, "run", path).code == 0
+    assert cli("run", path).code == 0
     told = summary(tmp_path / "release")
-    outcome = command(capsys, "verify", tmp_path / "release", "--original", source, "--json")
+    outcome = cli("verify", tmp_path / "release", "--original", source, "--json")
     assert outcome.code == 0, outcome.err
     loss = json.loads(outcome.out)["loss"]
     assert (loss["rows"], loss["rows_left_out"], loss["dm"]) == (60, 0, told["dm"])
@@ -459,20 +451,20 @@ def test_a_fresh_release_of_any_types_is_proven(seed: int, tmp_path: Path) -> No
 ORIGINAL = {"age": [20, 25, 30, 40, 60, 60], "income": [0, 10, 20, 30, 40, 50]}
 
 
-def verified(tmp_path: Path, capsys: pytest.CaptureFixture[str], release: Any) -> dict[str, Any]:
+def verified(tmp_path: Path, cli: Cli, release: Any) -> dict[str, Any]:
     original = write_table(tmp_path / "original.parquet", ORIGINAL)
     published = write_table(tmp_path / "published.parquet", release)
     roles = ("--quasi-identifier", "age", "--quasi-identifier", "income", "--k", "2")
-    outcome = command(capsys, "verify", published, *roles, "--original", original, "--json")
+    outcome = cli("verify", published, *roles, "--original", original, "--json")
     assert outcome.out, outcome.err
     found: dict[str, Any] = json.loads(outcome.out)["loss"]
     return found
 
 
-def test_labels_of_another_tool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_labels_of_another_tool(tmp_path: Path, cli: Cli) -> None:
     found = verified(
         tmp_path,
-        capsys,
+        cli,
         {"age": ["20-30"] * 3 + ["[40, 100["] * 2, "income": ["*"] * 3 + ["30-40"] * 2},
     )
     # One of six is left out. Of age 3 x 10/40, 2 x all, for no label covers more; of income
@@ -483,10 +475,10 @@ def test_labels_of_another_tool(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert found["gcp"] == pytest.approx(expected / 12)
 
 
-def test_bounds_of_another_tool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bounds_of_another_tool(tmp_path: Path, cli: Cli) -> None:
     found = verified(
         tmp_path,
-        capsys,
+        cli,
         {
             "age_min": [20] * 3 + [40] * 3,
             "age_max": [30] * 3 + [60] * 3,
@@ -498,16 +490,14 @@ def test_bounds_of_another_tool(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert found["gcp_total"] == pytest.approx(3 * 0.25 + 3 * 0.5 + 6 * 0.4)
 
 
-def test_categories_have_no_penalty_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_categories_have_no_penalty_told(tmp_path: Path, cli: Cli) -> None:
     original = write_table(tmp_path / "original.parquet", {"sex": ["f", "f", "m", "m"]})
     published = write_table(tmp_path / "published.parquet", {"sex": ["f", "f", "m", "m"]})
     roles = ("--quasi-identifier", "sex", "--k", "2")
-    outcome = command(capsys, "verify", published, *roles, "--original", original, "--json")
+    outcome = cli("verify", published, *roles, "--original", original, "--json")
     found = json.loads(outcome.out)["loss"]
     assert found == {"rows": 4, "rows_left_out": 0, "dm": 8, "gcp_total": None, "gcp": None}
     details = ("--original", original, "--details")
-    outcome = command(capsys, "verify", published, *roles, *details)
+    outcome = cli("verify", published, *roles, *details)
     assert "discernibility 8" in outcome.out
     assert "loss: gcp" not in outcome.out

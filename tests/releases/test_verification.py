@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 from cases import cases
+from commands import Cli
 from forgeries import save_table
-from helpers import command, configuration_file, published, write_table
+from helpers import configuration_file, published, write_table
 from pycanon import anonymity
 from release_folders import list_files
 
@@ -112,9 +113,8 @@ def test_the_anonymizer_is_not_trusted() -> None:
     assert set(found) <= needed
 
 
-def test_a_release_of_another_tool(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(
-        capsys,
+def test_a_release_of_another_tool(files: Path, cli: Cli) -> None:
+    outcome = cli(
         *("verify", files / "anonymous.csv", *OF_PEOPLE, "--k", "3", "--json"),
         *("--original", files / "people.csv"),
     )
@@ -132,7 +132,7 @@ def test_a_release_of_another_tool(files: Path, capsys: pytest.CaptureFixture[st
     assert risk["prosecutor"]["highest"] == pytest.approx(1 / 3)
     assert risk["marketer"]["average"] == pytest.approx(3 / 10)
     # k = 4 is more than it has.
-    outcome = command(capsys, "verify", files / "anonymous.csv", *OF_PEOPLE, "--k", "4")
+    outcome = cli("verify", files / "anonymous.csv", *OF_PEOPLE, "--k", "4")
     assert outcome.code == 4
     assert "the smallest class of the release has 3 records, expected at least k = 4" in outcome.err
 
@@ -149,17 +149,13 @@ age,sex,diagnosis,cost,person
 """
 
 
-def test_options_say_what_a_configuration_says(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_say_what_a_configuration_says(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "arx.csv").write_text(OF_ARX)
     (tmp_path / "missing.csv").write_text(OF_ARX.replace("*,*", ","))
     sensitive = ("--sensitive", "diagnosis", "--sensitive", "cost")
 
     def verified(*options: object, table: str = "arx") -> tuple[int, str, dict[str, Any]]:
-        outcome = command(
-            capsys, "verify", tmp_path / f"{table}.csv", *ROLES, *sensitive, *options, "--json"
-        )
+        outcome = cli("verify", tmp_path / f"{table}.csv", *ROLES, *sensitive, *options, "--json")
         return outcome.code, outcome.err, json.loads(outcome.out)
 
     code, error, found = verified("--k", "3")
@@ -199,30 +195,30 @@ def test_options_say_what_a_configuration_says(
     ],
 )
 def test_options_that_require_nothing(
-    options: tuple[str, ...], told: str, files: Path, capsys: pytest.CaptureFixture[str]
+    options: tuple[str, ...], told: str, files: Path, cli: Cli
 ) -> None:
-    outcome = command(capsys, "verify", files / "anonymous.csv", *ROLES, *options)
+    outcome = cli("verify", files / "anonymous.csv", *ROLES, *options)
     assert (outcome.code, told in outcome.err) == (2, True), outcome.err
 
 
-def test_linkage_before_and_after(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_linkage_before_and_after(files: Path, cli: Cli) -> None:
     attacker = ("--population", files / "attacker.csv", "--json")
     of_raw = (*ROLES, "--quasi-identifier", "postal")
-    outcome = command(capsys, "verify", files / "raw.csv", *of_raw, "--k", "1", *attacker)
+    outcome = cli("verify", files / "raw.csv", *of_raw, "--k", "1", *attacker)
     assert (outcome.code, "k: found 1, which every table keeps" in outcome.err) == (2, True)
-    outcome = command(capsys, "verify", files / "raw.csv", *of_raw, "--k", "2", *attacker)
+    outcome = cli("verify", files / "raw.csv", *of_raw, "--k", "2", *attacker)
     before = json.loads(outcome.out)
     assert outcome.code == 4, outcome.err
     assert before["linkage"]["population"]["re_identified"] == 4
     assert before["unique_records"] == 6
-    outcome = command(capsys, "verify", files / "anonymous.csv", *ROLES, "--k", "3", *attacker)
+    outcome = cli("verify", files / "anonymous.csv", *ROLES, "--k", "3", *attacker)
     after = json.loads(outcome.out)
     assert outcome.code == 0, outcome.err
     assert after["linkage"]["population"]["re_identified"] == 0
     assert after["linkage"]["population"]["fewer_than_k"] == 0
 
 
-def test_a_homogeneous_class(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_homogeneous_class(files: Path, cli: Cli) -> None:
     lines = ANONYMOUS.splitlines(keepends=True)
     sick = [
         line.rsplit(",", 1)[0] + ",Hepatitis\n" if line.startswith("M,28-36") else line
@@ -237,36 +233,36 @@ def test_a_homogeneous_class(files: Path, capsys: pytest.CaptureFixture[str]) ->
         },
         privacy={"k": 3, "l_diversity": {"attribute": "disease", "l": 2}},
     )
-    outcome = command(capsys, "verify", files / "homogeneous.csv", "--config", config, "--json")
+    outcome = cli("verify", files / "homogeneous.csv", "--config", config, "--json")
     assert outcome.code == 4
     assert "1 of 3 classes of the release, with 3 records, violate distinct" in outcome.err
     assert "Hepatitis" not in outcome.err
     (disease,) = json.loads(outcome.out)["sensitive"]
     assert (disease["homogeneous_classes"], disease["homogeneous_records"]) == (1, 3)
     assert disease["recursive"] is None
-    outcome = command(capsys, "verify", files / "anonymous.csv", "--config", config)
+    outcome = cli("verify", files / "anonymous.csv", "--config", config)
     assert outcome.code == 0, outcome.err
     # Told in words, too.
     options = (*OF_PEOPLE, "--k", "3", "--details")
-    outcome = command(capsys, "verify", files / "homogeneous.csv", *options)
+    outcome = cli("verify", files / "homogeneous.csv", *options)
     assert outcome.code == 0
     assert "homogeneous classes" in outcome.out
 
 
-def test_wrong_use(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(capsys, "verify", files / "anonymous.csv")
+def test_wrong_use(files: Path, cli: Cli) -> None:
+    outcome = cli("verify", files / "anonymous.csv")
     assert outcome.code == 3
     assert "no manifest.json there" in outcome.err
     assert "--quasi-identifier" in outcome.err
     config = configuration_file(files, attributes={"sex": "quasi_identifier"})
-    outcome = command(capsys, "verify", files / "anonymous.csv", "--config", config, "--k", "3")
+    outcome = cli("verify", files / "anonymous.csv", "--config", config, "--k", "3")
     assert outcome.code == 2
     assert "found together with --config" in outcome.err
-    outcome = command(capsys, "verify", files / "anonymous.csv", *OF_PEOPLE, "--original", "none")
+    outcome = cli("verify", files / "anonymous.csv", *OF_PEOPLE, "--original", "none")
     assert outcome.code == 3
     assert "--original: none is not there" in outcome.err
-    outcome = command(
-        capsys, "verify", files / "anonymous.csv", *OF_PEOPLE, "--original", files / "attacker.csv"
+    outcome = cli(
+        "verify", files / "anonymous.csv", *OF_PEOPLE, "--original", files / "attacker.csv"
     )
     assert outcome.code == 3
     assert "lacks the columns 'marital'" in outcome.err
@@ -363,7 +359,7 @@ def test_figures_of_runs_agree_with_pycanon(tmp_path: Path, model: str) -> None:
         agree_with_pycanon(made.data, made.verify())
 
 
-def test_a_manifest_knows_its_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_manifest_knows_its_records(tmp_path: Path, cli: Cli) -> None:
     raw = raw_people(100, 10)
     write_table(tmp_path / "input.parquet", {name: raw[name].tolist() for name in raw})
     config = configuration_file(
@@ -371,40 +367,40 @@ def test_a_manifest_knows_its_records(tmp_path: Path, capsys: pytest.CaptureFixt
         attributes={"age": "quasi_identifier", "pay": "quasi_identifier", "cost": "insensitive"},
         gates={"gcp": {"max": 0.9}, "attributes.age.ncp": {"max": 0.9}},
     )
-    outcome = command(capsys, "run", config)
+    outcome = cli("run", config)
     assert outcome.code == 0, outcome.err
     release = tmp_path / "release"
     manifest = json.loads((release / "manifest.json").read_text())
     assert [gate["metric"] for gate in manifest["gates"]] == ["gcp", "attributes.age.ncp"]
-    outcome = command(capsys, "verify", release, "--original", tmp_path / "input.parquet")
+    outcome = cli("verify", release, "--original", tmp_path / "input.parquet")
     assert outcome.code == 0, outcome.err
     assert "All criteria hold" in outcome.out
     assert "original   100 of 100 records found in the release" in outcome.out
     assert len(outcome.out.splitlines()) <= 10
-    details = command(capsys, "verify", release, "--details")
+    details = cli("verify", release, "--details")
     assert "\nClaimed by the run, not proven\n" in details.out
     # Of another table it is not known that the release was changed.
     write_table(tmp_path / "other.parquet", {name: raw[name].tolist()[:60] for name in raw})
-    outcome = command(capsys, "verify", release, "--original", tmp_path / "other.parquet")
+    outcome = cli("verify", release, "--original", tmp_path / "other.parquet")
     assert outcome.code == 4
     assert "Check that the original is the table that the release was made of" in outcome.err
     page = tmp_path / "other.html"
     options = ("--original", tmp_path / "other.parquet", "--out", page)
-    outcome = command(capsys, "report", release, *options)
+    outcome = cli("report", release, *options)
     assert outcome.code == 0, outcome.err
     assert "The release was not shown to be true" in page.read_text()
     assert re.search(r"[\d,]+ published records</td>", page.read_text())
     # Outside of a gate nothing is published, and all that is wrong is said.
     gates = ("gates.gcp.max=0.001", "gates.classes.min=1000", 'gates."risk.marketer.average".max=0')
     changes = [part for gate in gates for part in ("--set", gate)]
-    outcome = command(capsys, "run", config, "--set", f"output.path={tmp_path / 'other'}", *changes)
+    outcome = cli("run", config, "--set", f"output.path={tmp_path / 'other'}", *changes)
     assert outcome.code == 4
     assert "gates.gcp: found 0." in outcome.err
     assert "expected at least 1000" in outcome.err
     assert "gates.risk.marketer.average: found" in outcome.err
     assert not (tmp_path / "other").exists()
     # A release that says what it promises is not to be asked for less.
-    outcome = command(capsys, "verify", release, "--k", "2")
+    outcome = cli("verify", release, "--k", "2")
     assert outcome.code == 2
     assert "found for a release with a manifest" in outcome.err
     # A record that was changed behind the manifest's back.
@@ -413,19 +409,17 @@ def test_a_manifest_knows_its_records(tmp_path: Path, capsys: pytest.CaptureFixt
     changed = pa.Table.from_pandas(table, schema=published(release).schema)
     save_table(release, "data", changed)
     list_files(release)
-    outcome = command(capsys, "verify", release, "--json")
+    outcome = cli("verify", release, "--json")
     assert outcome.code == 4
     assert "its records are not those that were published" in outcome.err
     assert not json.loads(outcome.out)["holds"]
 
 
-def test_classes_are_formed_by_what_is_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_classes_are_formed_by_what_is_written(tmp_path: Path, cli: Cli) -> None:
     """01234 and 1234 are two codes."""
     (tmp_path / "codes.csv").write_text("code,low_min,low_max,x\n01234,1,2,a\n1234,1,2,b\n")
     options = ("--quasi-identifier", "code", "--quasi-identifier", "low", "--json")
-    outcome = command(capsys, "verify", tmp_path / "codes.csv", *options)
+    outcome = cli("verify", tmp_path / "codes.csv", *options)
     assert outcome.code == 4
     assert json.loads(outcome.out)["unique_records"] == 2
 
@@ -546,10 +540,10 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return made
 
 
-def test_two_releases(releases: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_releases(releases: dict[str, Path], cli: Cli) -> None:
     first, second = releases["first"], releases["second"]
     arguments = ("verify", first, "--with", second, "--same-people", "--joint-k", 4, "--json")
-    outcome = command(capsys, *arguments)
+    outcome = cli(*arguments)
     found = json.loads(outcome.out)
     (pair,) = found["pairs"]
     assert [one["holds"] for one in found["releases"]] == [True, True]
@@ -558,25 +552,22 @@ def test_two_releases(releases: dict[str, Path], capsys: pytest.CaptureFixture[s
     assert pair["breaches"] > 0
     assert (outcome.code, found["holds"]) == (4, False)
     assert f"{pair['breaches']:,} pairs of classes certainly hold" in outcome.err
-    outcome = command(capsys, *arguments, "--original", releases["original"])
+    outcome = cli(*arguments, "--original", releases["original"])
     assert outcome.code == 4
     told = json.loads(outcome.out)["pairs"][0]["original"]
     assert told["records"] == told["matched"] == 80
     assert 0 < told["persons_below_k"] <= 80
     assert PLANTED not in outcome.out + outcome.err
-    outcome = command(capsys, *arguments[:-2], 2)
+    outcome = cli(*arguments[:-2], 2)
     assert outcome.code == 0
     assert "All criteria hold, of each release and of every two together" in outcome.out
     assert PLANTED not in outcome.out + outcome.err
 
 
-def test_the_style_is_of_no_account(
-    releases: dict[str, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_style_is_of_no_account(releases: dict[str, Path], cli: Cli) -> None:
     told = []
     for second in ("second", "bounds"):
-        outcome = command(
-            capsys, "verify", releases["first"], "--with", releases[second], "--same-people",
+        outcome = cli("verify", releases["first"], "--with", releases[second], "--same-people",
             "--json",
         )  # fmt: skip
         (pair,) = json.loads(outcome.out)["pairs"]
@@ -584,17 +575,15 @@ def test_the_style_is_of_no_account(
     assert told[0] == told[1]
 
 
-def test_nobody_says_who_is_there(
-    releases: dict[str, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    outcome = command(capsys, "verify", releases["first"], "--with", releases["second"])
+def test_nobody_says_who_is_there(releases: dict[str, Path], cli: Cli) -> None:
+    outcome = cli("verify", releases["first"], "--with", releases["second"])
     assert outcome.code == 0
     assert "it is unknown whether their people are the same" in outcome.err
     assert "The files do not decide it: --original or the ledger does" in outcome.err
 
 
 def test_the_same_input_and_attributes_are_the_same_people(
-    releases: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    releases: dict[str, Path], tmp_path: Path, cli: Cli
 ) -> None:
     config = configuration_file(
         tmp_path,
@@ -603,14 +592,13 @@ def test_the_same_input_and_attributes_are_the_same_people(
         privacy={"k": 7},
     )
     assert main(["run", str(config), "--quiet"]) == 0
-    outcome = command(capsys, "verify", releases["first"], "--with", tmp_path / "release", "--json")
+    outcome = cli("verify", releases["first"], "--with", tmp_path / "release", "--json")
     (pair,) = json.loads(outcome.out)["pairs"]
     assert (pair["relation"], pair["k"]) == ("same people", 4)
 
 
-def test_three_releases(releases: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(
-        capsys, "verify", releases["first"], "--with", releases["second"], "--with",
+def test_three_releases(releases: dict[str, Path], cli: Cli) -> None:
+    outcome = cli("verify", releases["first"], "--with", releases["second"], "--with",
         releases["part"], "--inside", "--original", releases["original"], "--json",
     )  # fmt: skip
     found = json.loads(outcome.out)
@@ -621,13 +609,11 @@ def test_three_releases(releases: dict[str, Path], capsys: pytest.CaptureFixture
     assert len(found["releases"]) == len(found["pairs"]) == 3
 
 
-def test_bad_input(
-    releases: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_input(releases: dict[str, Path], tmp_path: Path, cli: Cli) -> None:
     first, second = releases["first"], releases["second"]
 
     def refused(code: int, text: str, *arguments: object) -> None:
-        outcome = command(capsys, "verify", first, *arguments)
+        outcome = cli("verify", first, *arguments)
         assert (outcome.code, text in outcome.err) == (code, True), outcome.err
         assert PLANTED not in outcome.err
 
@@ -646,16 +632,14 @@ def test_bad_input(
     refused(3, "none of the quasi-identifiers", "--with", table, "--quasi-identifier", "pay")
 
 
-def test_a_copy_is_the_same_release(
-    releases: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_copy_is_the_same_release(releases: dict[str, Path], tmp_path: Path, cli: Cli) -> None:
     shutil.copytree(releases["first"], tmp_path / "copy")
-    outcome = command(capsys, "verify", releases["first"], "--with", tmp_path / "copy")
+    outcome = cli("verify", releases["first"], "--with", tmp_path / "copy")
     assert outcome.code == 2
     assert "is a copy of" in outcome.err
 
 
-def test_tables_of_other_tools(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_of_other_tools(tmp_path: Path, cli: Cli) -> None:
     """The ten people of the thesis: labels alone show what the values are."""
     first, second = tmp_path / "first.csv", tmp_path / "second.csv"
     of_men = ["HIV", "Hepatitis", "HIV", "Ulcer", "Asthma"]
@@ -668,8 +652,7 @@ def test_tables_of_other_tools(tmp_path: Path, capsys: pytest.CaptureFixture[str
     lines = [f"{sex},{diseases[i]}" for i, sex in enumerate("MMMMMFFFFF")]
     second.write_text("\n".join(["sex,disease", *lines]) + "\n")
     roles = [f"--quasi-identifier={name}" for name in ("sex", "age", "marital")]
-    outcome = command(
-        capsys, "verify", first, "--with", second, *roles, "--sensitive", "disease", "--k", 3,
+    outcome = cli("verify", first, "--with", second, *roles, "--sensitive", "disease", "--k", 3,
         "--same-people", "--json",
     )  # fmt: skip
     assert outcome.code == 4

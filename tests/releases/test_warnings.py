@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from cases import cases
-from helpers import command, configuration_file, published, write_table
+from commands import Cli
+from helpers import configuration_file, published, write_table
 
 from anonspark.config.loading import SEED_VARIABLE
 from anonspark.engine.local.engine import LocalEngine
@@ -67,7 +68,7 @@ def manifest_of(release: Path) -> dict[str, Any]:
     return document
 
 
-def test_everything_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_everything_to_warn_of(tmp_path: Path, cli: Cli) -> None:
     write_table(tmp_path / "input.parquet", table())
     path = configuration_file(
         tmp_path,
@@ -95,15 +96,15 @@ def test_everything_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str
         ("no_criterion", "note"),
     }
 
-    outcome = command(capsys, "check", path, "--json")
+    outcome = cli("check", path, "--json")
     assert outcome.code == 0, outcome.err
     checked = by_kind(json.loads(outcome.out)["warnings"])
     assert set(checked) == expected
     assert checked["equal_values", "disease"]["figures"] == {"values": 6, "merged_values": 2}
     logged = outcome.err
-    assert "are fine" not in command(capsys, "check", path).out
+    assert "are fine" not in cli("check", path).out
 
-    outcome = command(capsys, "run", path, "--json", "--quiet", "--report")
+    outcome = cli("run", path, "--json", "--quiet", "--report")
     assert outcome.code == 0, outcome.err
     release = tmp_path / "release"
     manifest = manifest_of(release)
@@ -144,7 +145,7 @@ def test_everything_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert all(name in report for name in ("full_name", "patient", "ward"))
 
     logged += outcome.err
-    outcome = command(capsys, "verify", release, "--json", "--quiet")
+    outcome = cli("verify", release, "--json", "--quiet")
     assert outcome.code == 0, outcome.err
     verified = json.loads(outcome.out)
     assert [warning.partition(":")[0] for warning in verified["warnings"]] == [
@@ -167,9 +168,7 @@ def test_everything_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "secrets.randbits" not in json.dumps(manifest) + report
 
 
-def test_nothing_to_warn_of(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_to_warn_of(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = {
         "patient": [f"P-{row}" for row in range(ROWS)],
         "disease": [("flu", "cold", "grippe")[row // 2 % 3] for row in range(ROWS)],
@@ -183,10 +182,10 @@ def test_nothing_to_warn_of(
         privacy={"l_diversity": {"attribute": "disease", "l": 2}},
     )
     monkeypatch.setenv(SEED_VARIABLE, str(SEED))
-    outcome = command(capsys, "check", path, "--quiet")
+    outcome = cli("check", path, "--quiet")
     assert (outcome.code, outcome.err) == (0, "")
     assert "configuration and data are fine" in outcome.out
-    outcome = command(capsys, "run", path, "--quiet", "--report")
+    outcome = cli("run", path, "--quiet", "--report")
     assert (outcome.code, outcome.err) == (0, "")
     release = tmp_path / "release"
     manifest = manifest_of(release)
@@ -200,7 +199,7 @@ def test_nothing_to_warn_of(
     seed.write_text(f"{SEED}\n")
     seed.chmod(0o644)
     again = [f"--set=execution.seed_file={seed}", f"--set=output.path={tmp_path / 'again'}"]
-    outcome = command(capsys, "run", path, "--quiet", *again)
+    outcome = cli("run", path, "--quiet", *again)
     assert outcome.code == 0, outcome.err
     assert str(SEED) not in outcome.err
     other = manifest_of(tmp_path / "again")
@@ -209,9 +208,7 @@ def test_nothing_to_warn_of(
     assert other["configuration"]["execution"] == manifest["configuration"]["execution"]
 
 
-def test_nothing_is_told_of_records_that_were_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_told_of_records_that_were_left_out(tmp_path: Path, cli: Cli) -> None:
     told = []
     for identifier, disease in (("P-1", "zoster"), ("P-alone", "Flu")):
         rows = {
@@ -232,7 +229,7 @@ def test_nothing_is_told_of_records_that_were_left_out(
             execution={"seed": SEED},
             output={"mode": "overwrite"},
         )
-        outcome = command(capsys, "run", path, "--quiet")
+        outcome = cli("run", path, "--quiet")
         assert outcome.code == 0, outcome.err
         # Whoever has the data is told, roundly.
         assert "is that of another record, too" in outcome.err
@@ -248,7 +245,7 @@ def test_nothing_is_told_of_records_that_were_left_out(
 @cases(__file__, "dropped", "words")
 def test_records_that_are_dropped(
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     monkeypatch: pytest.MonkeyPatch,
     dropped: int,
     words: str | None,
@@ -270,10 +267,10 @@ def test_records_that_are_dropped(
         privacy={"k": 5},
     )
     monkeypatch.setenv(SEED_VARIABLE, str(SEED))
-    outcome = command(capsys, "check", path, "--quiet")
+    outcome = cli("check", path, "--quiet")
     assert outcome.code == 0, outcome.err
     assert words in outcome.err if words else outcome.err == ""
-    outcome = command(capsys, "run", path, "--quiet")
+    outcome = cli("run", path, "--quiet")
     assert outcome.code == 0, outcome.err
     assert words in outcome.err if words else outcome.err == ""
     codes = [one["code"] for one in manifest_of(tmp_path / "release")["warnings"]]

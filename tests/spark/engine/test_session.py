@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from helpers import command, configuration_file, write_table
+from commands import Cli
+from helpers import configuration_file, write_table
 from places import REPOSITORY
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -652,7 +653,7 @@ def test_a_table_means_what_it_means_in_its_session(spark: SparkSession, tmp_pat
 def test_one_release_through_spark_submit(
     tmp_path: Path,
     expected: str,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     quick_start: dict[str, str],
 ) -> None:
     """The settings of a cluster, and the locale, time zone and hash seed of the process."""
@@ -693,4 +694,4 @@ def test_one_release_through_spark_submit(
     assert done.returncode == 0, done.stdout + done.stderr
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     assert manifest["fingerprints"]["output"] == expected
-    assert command(capsys, "verify", tmp_path / "release").code == 0
+    assert cli("verify", tmp_path / "release").code == 0

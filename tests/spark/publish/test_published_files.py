@@ -15,7 +15,8 @@ import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 from cases import cases
-from helpers import command, configuration_file, contents, metrics, summary, write_table
+from commands import Cli
+from helpers import configuration_file, contents, metrics, summary, write_table
 
 from anonspark.config import load_configuration
 from anonspark.engine.spark.engine import SparkEngine
@@ -95,7 +96,7 @@ def deviations(counts: np.ndarray) -> float:
 
 def test_files_and_rounds_are_independent(
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Neither a file nor a place in it tells the round; and another division of the work, by one
@@ -115,7 +116,7 @@ def test_files_and_rounds_are_independent(
             output={"path": str(tmp_path / name), "style": "bounds"},
             execution={"engine": engine, "task_rows": task_rows, "seed": 29},
         )
-        outcome = command(capsys, "run", configuration, "--quiet")
+        outcome = cli("run", configuration, "--quiet")
         assert outcome.code == 0, outcome.err
     release = tmp_path / "release"
     files = data_files(release)
@@ -157,7 +158,7 @@ def test_files_and_rounds_are_independent(
 
 def test_large_classes_are_shared_out(
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Few classes of many records that are equal in everything published; suppressed ones, too."""
@@ -192,7 +193,7 @@ def test_large_classes_are_shared_out(
             output={"path": str(tmp_path / name)},
             execution={"engine": "local"},
         )
-        outcome = command(capsys, "run", configuration, "--quiet")
+        outcome = cli("run", configuration, "--quiet")
         assert outcome.code == 0, outcome.err
     assert summary(tmp_path / "release")["rows_suppressed"] > 500
     sizes = [
@@ -246,7 +247,7 @@ def parquet_schema(data: Path) -> list[tuple[Any, ...]]:
 def test_every_type_as_spark_writes_it(
     spark: SparkSession,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Encoded by tasks, and by Spark from what it reads there: equal for every reader."""
@@ -264,10 +265,10 @@ def test_every_type_as_spark_writes_it(
         attributes=attributes,
         output={"path": str(release), "style": "bounds"},
     )
-    outcome = command(capsys, "run", configuration)
+    outcome = cli("run", configuration)
     assert outcome.code == 0, outcome.err
     require_listed(release)
-    outcome = command(capsys, "verify", release, "--original", source)
+    outcome = cli("verify", release, "--original", source)
     assert outcome.code == 0, outcome.err
     by_tasks, by_spark = release / "data", tmp_path / "by Spark" / "data"
     frame = spark.read.parquet(str(by_tasks))
@@ -357,13 +358,11 @@ def tables(spark: SparkSession, tmp_path: Path, name: str) -> list[dict[str, Any
     return [row.asDict() for row in table.orderBy("date", "run_id").collect()]
 
 
-def test_a_job_of_two_nights(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_job_of_two_nights(spark: SparkSession, tmp_path: Path, cli: Cli) -> None:
     write_patients(tmp_path / "input.parquet", 200)
     path = job(tmp_path)
     before = spark.sparkContext.getLocalProperty("spark.job.description")
-    outcome = command(capsys, "run", path, "--run-id", "monday", "--log-format", "json")
+    outcome = cli("run", path, "--run-id", "monday", "--log-format", "json")
     assert outcome.code == 0, outcome.err
     release = summary(tmp_path / "release")
 
@@ -405,7 +404,7 @@ def test_a_job_of_two_nights(
     write_patients(tmp_path / "input.parquet", 300)
     there = contents(tmp_path)
     arguments = ("--run-id", "tuesday", "--log-format=json", "--quiet")
-    outcome = command(capsys, "run", path, *arguments, "--set", "execution.task_rows=1000")
+    outcome = cli("run", path, *arguments, "--set", "execution.task_rows=1000")
     assert outcome.code == 4
     *_, line = [json.loads(line) for line in outcome.err.splitlines()]
     assert (line["level"], line["exit_code"], line["run_id"]) == ("ERROR", 4, "tuesday")
@@ -482,8 +481,8 @@ def test_tables_of_all_runs_that_cannot_be_written(spark: SparkSession, tmp_path
         require_history(FileSystem(spark), f"{tmp_path}/file")
 
 
-def test_a_usage_error_is_json_too(capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(capsys, "run", "--log-format", "json", "--no-such-option")
+def test_a_usage_error_is_json_too(cli: Cli) -> None:
+    outcome = cli("run", "--log-format", "json", "--no-such-option")
     assert outcome.code == json.loads(outcome.err)["exit_code"] == 2
-    outcome = command(capsys, "run", "c.yaml", "--log-format", "xml")
+    outcome = cli("run", "c.yaml", "--log-format", "xml")
     assert (outcome.code, outcome.err.startswith("error: --log-format: found 'xml'")) == (2, True)

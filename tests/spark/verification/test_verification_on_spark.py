@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from cases import one_by_day
+from commands import Cli
 from forgeries import Nothing, check_release, forge, try_forgery, verified
-from helpers import command, configuration_file, metrics, write_files, write_table
+from helpers import configuration_file, metrics, write_files, write_table
 from pyspark.sql import SparkSession
 from release_folders import list_files, release_of_several_files, write_checksum
 from sound_releases import make_release
@@ -107,9 +108,7 @@ def test_forgeries(engine: SparkEngine, tmp_path: Path) -> None:
     assert not holes
 
 
-def test_both_engines_say_the_same(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_both_engines_say_the_same(spark: SparkSession, tmp_path: Path, cli: Cli) -> None:
     draw = np.random.default_rng(7)
     town, age = draw.integers(0, 30, 400), draw.integers(18, 90, 400)
     columns = {
@@ -136,7 +135,7 @@ def test_both_engines_say_the_same(
         *(("gives_away", "district"), ("gives_away", "months")),
         *(("order_of_letters", "group"), ("text_days", "seen")),
     }
-    assert command(capsys, "run", path, "--quiet", "--set", "execution.engine=local").code == 0
+    assert cli("run", path, "--quiet", "--set", "execution.engine=local").code == 0
     found = [
         audit_release(
             engine, str(tmp_path / "release"), original=str(tmp_path / "input.parquet")

@@ -1,0 +1,49 @@
+"""Commands of the package, run in this process as a user types them."""
+
+from __future__ import annotations
+
+import logging
+from typing import NamedTuple
+
+import pytest
+
+from anonspark.cli.application import main
+
+
+class Outcome(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def command(capsys: pytest.CaptureFixture[str], *arguments: object) -> Outcome:
+    """Run a command in this process."""
+    capsys.readouterr()
+    logger = logging.getLogger("anonspark")
+    handlers, level = logger.handlers, logger.level
+    try:
+        code = main([str(argument) for argument in arguments])
+    finally:
+        # They write to what stands in for standard error during this test only.
+        logger.handlers = handlers
+        logger.setLevel(level)
+    return Outcome(code, *capsys.readouterr())
+
+
+class Cli:
+    """Commands of a test: ``cli("run", path)`` returns how it ended."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: object) -> Outcome:
+        """Run a command."""
+        return command(self._capsys, *arguments)
+
+    def ends(self, code: int, *arguments: object) -> Outcome:
+        """Run a command and require its exit code."""
+        outcome = self(*arguments)
+        assert outcome.code == code, outcome.err
+        return outcome
