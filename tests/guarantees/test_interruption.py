@@ -146,9 +146,7 @@ def test_disk_full(
         output={"path": str(small_disk / "release"), "mode": "overwrite"},
     )
     before = contents(small_disk)
-    outcome = cli("run", path)
-    assert outcome.code == 5, outcome.err
-    assert "output.path: no space left on the device" in outcome.err
+    outcome = cli.ends(5, "run", path, says="output.path: no space left on the device")
     assert "Free space" in outcome.err
     assert "Kryptonitis" not in outcome.err
     # Spark's daemon of Python workers says so when a task that it served was ended.
@@ -162,10 +160,7 @@ def test_disk_full(
 
 @on_both
 def test_disk_full_before_the_first_byte(
-    execution: dict[str, str],
-    small_disk: Path,
-    tmp_path: Path,
-    cli: Cli,
+    execution: dict[str, str], small_disk: Path, tmp_path: Path, cli: Cli
 ) -> None:
     """A staging directory that cannot be made names the place."""
     write_people(tmp_path / "input.parquet", 100)
@@ -177,9 +172,7 @@ def test_disk_full_before_the_first_byte(
     )
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     before = contents(small_disk)
-    outcome = cli("run", path)
-    assert outcome.code == 5, outcome.err
-    assert "output.path: cannot create the staging directory" in outcome.err
+    outcome = cli.ends(5, "run", path, says="output.path: cannot create the staging directory")
     assert str(small_disk) in outcome.err
     assert contents(small_disk) == before
 
@@ -250,18 +243,13 @@ def test_release_that_fails_its_verification_is_not_published(
     monkeypatch.setattr(writing, "write_records", write_spoilt)
     path = replacing(tmp_path, execution)
     before = contents(tmp_path)
-    outcome = cli("run", path)
-    assert outcome.code == 4, outcome.err
-    assert told in outcome.err
+    cli.ends(4, "run", path, says=told)
     assert contents(tmp_path) == before
 
 
 @pytest.mark.parametrize("failing", ["set-aside", "publish"])
 def test_rename_that_fails_brings_the_earlier_release_back(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    cli: Cli,
-    failing: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli, failing: str
 ) -> None:
     renaming = LocalFiles.rename
     calls: list[str] = []
@@ -277,9 +265,7 @@ def test_rename_that_fails_brings_the_earlier_release_back(
     monkeypatch.setattr(LocalFiles, "rename", rename)
     path = replacing(tmp_path, {"engine": "local"})
     before = contents(tmp_path)
-    outcome = cli("run", path)
-    assert outcome.code == 5, outcome.err
-    assert "could not be renamed" in outcome.err
+    cli.ends(5, "run", path, says="could not be renamed")
     assert contents(tmp_path) == before
 
 
@@ -302,17 +288,12 @@ def test_a_run_that_another_one_outruns_says_so(
         model={"name": "smondrian"},
         execution={"engine": "local"},
     )
-    outcome = cli("run", path)
-    assert outcome.code == 5, outcome.err
-    assert "appeared while the run was going on" in outcome.err
+    cli.ends(5, "run", path, says="appeared while the run was going on")
 
 
 @on_both
 def test_output_that_appears_during_the_run_stays(
-    execution: dict[str, str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    cli: Cli,
+    execution: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     works = writing.write_manifest
 
@@ -326,9 +307,7 @@ def test_output_that_appears_during_the_run_stays(
         tmp_path, attributes=ATTRIBUTES, model={"name": "smondrian"}, execution=execution
     )
     before = set(contents(tmp_path))
-    outcome = cli("run", path)
-    assert outcome.code == 5, outcome.err
-    assert "appeared while the run was going on" in outcome.err
+    cli.ends(5, "run", path, says="appeared while the run was going on")
     write_earlier_release(tmp_path / "expected")
     assert contents(tmp_path / "release") == contents(tmp_path / "expected")
     after = {name for name in contents(tmp_path) if not name.startswith(("release", "expected"))}

@@ -76,12 +76,7 @@ ALONE: list[Row] = [
 
 
 def written(
-    tmp_path: Path,
-    cli: Cli,
-    rows: list[Row],
-    *,
-    report: bool,
-    **sections: Any,
+    tmp_path: Path, cli: Cli, rows: list[Row], *, report: bool, **sections: Any
 ) -> tuple[Path, Outcome]:
     """Run a configuration over rows; always at the same place, for paths are written, too."""
     write_table(tmp_path / "input.parquet", pa.Table.from_pylist(rows, SCHEMA))
@@ -92,18 +87,12 @@ def written(
         evaluate={"information": True, "association": {"target": "disease"}},
     )
     options = ["--report"] if report else []
-    outcome = cli("run", path, *options, "--quiet", "--run-id", "same")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "run", path, *options, "--quiet", "--run-id", "same")
     return tmp_path / "release", outcome
 
 
 def assert_same(
-    tmp_path: Path,
-    cli: Cli,
-    inputs: list[list[Row]],
-    *,
-    report: bool = False,
-    **sections: Any,
+    tmp_path: Path, cli: Cli, inputs: list[list[Row]], *, report: bool = False, **sections: Any
 ) -> Path:
     """Check that all inputs have one release, and return it."""
     releases = []
@@ -151,8 +140,7 @@ def test_nor_is_it_by_rounds_and_distances(tmp_path: Path, cli: Cli) -> None:
         missing="category",
     )
     release = tmp_path / "release"
-    outcome = cli("verify", release, "--original", tmp_path / "input.parquet", "--quiet")
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "verify", release, "--original", tmp_path / "input.parquet", "--quiet")
 
 
 def test_records_without_a_class_that_are_none_together_are_counted_only(
@@ -230,8 +218,7 @@ def written_with_means(
     sections["output"] = {"mode": "overwrite", "style": "mean", **sections.get("output", {})}
     sections = {"privacy": {"k": K}, "execution": {"seed": 2**40}, **sections}
     path = configuration_file(tmp_path, **sections)
-    outcome = cli("run", path, "--report", "--details", "--quiet", "--run-id", "same")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "run", path, "--report", "--details", "--quiet", "--run-id", "same")
     checked = cli("verify", tmp_path / "release", "--json")
     assert checked.code == 0, checked.out + checked.err
     # The log is for who has the input.
@@ -286,11 +273,7 @@ def test_a_release_is_a_function_of_sizes_and_means(
 @pytest.mark.parametrize("missing", ["drop", "category"])
 @pytest.mark.parametrize("model", ["microaggregation", "smondrian"])
 def test_beside_others_that_tell_their_own_loss(
-    tmp_path: Path,
-    cli: Cli,
-    model: str,
-    missing: str,
-    declared: dict[str, Any],
+    tmp_path: Path, cli: Cli, model: str, missing: str, declared: dict[str, Any]
 ) -> None:
     """The loss of a label is everybody's to compute: what is left of a sum would be the mean's."""
     found = []
@@ -323,10 +306,7 @@ def test_beside_others_that_tell_their_own_loss(
 @settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_of_a_single_class_nothing_but_the_mean(
-    tmp_path_factory: pytest.TempPathFactory,
-    cli: Cli,
-    kind: str,
-    data: st.DataObject,
+    tmp_path_factory: pytest.TempPathFactory, cli: Cli, kind: str, data: st.DataObject
 ) -> None:
     """With one class every average is the class's own figure."""
     values = data.draw(st.lists(st.integers(-(10**5), 10**5), min_size=2, max_size=5))

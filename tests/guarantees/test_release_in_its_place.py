@@ -103,12 +103,7 @@ def kill() -> Iterator[Kill]:
 @pytest.mark.usefixtures("copying")
 @cases(__file__, "when", "name")
 def test_killed_and_removed_or_continued(
-    tmp_path: Path,
-    expected: Path,
-    kill: Kill,
-    cli: Cli,
-    when: str,
-    name: str,
+    tmp_path: Path, expected: Path, kill: Kill, cli: Cli, when: str, name: str
 ) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -121,14 +116,12 @@ def test_killed_and_removed_or_continued(
         with pytest.raises(DataError, match=r"no manifest\.json there"):
             audit_release(LocalEngine(), str(release)).require()
         kept = shutil.copytree(folder, tmp_path / "kept", symlinks=True)
-        outcome = cli("clean", configuration)
-        assert outcome.code == 0, outcome.err
+        cli.ends(0, "clean", configuration)
         assert contents(folder) == before
         assert find_stagings(LocalFiles(), str(release), None) == []
         shutil.rmtree(folder)
         kept.rename(folder)
-    outcome = cli("run", configuration, "--resume", "--quiet", "--run-id", "night")
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", configuration, "--resume", "--quiet", "--run-id", "night")
     assert of_any_run(release) == of_any_run(expected)
     assert {path.name for path in folder.iterdir() if path.is_dir()} == {"release"}
     own = {"data", "metrics", "manifest.json", *COMPANIONS}
@@ -147,8 +140,7 @@ def test_a_refused_release_does_not_stay(
         raise GuaranteeError("on purpose")
 
     monkeypatch.setattr(run, "verify_staged", refuse)
-    outcome = cli("run", configuration, "--quiet", "--resume")
-    assert outcome.code == 4, outcome.err
+    cli.ends(4, "run", configuration, "--quiet", "--resume")
     assert contents(tmp_path) == before
 
 
@@ -167,8 +159,7 @@ def test_two_runs_write_to_one_place(
         return works(*arguments)
 
     monkeypatch.setattr(run, "stage_records", meet)
-    outcome = cli("run", configuration, "--quiet", "--run-id", "one")
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", configuration, "--quiet", "--run-id", "one")
     works = run.basis_of_figures
     (release / "manifest.json").unlink()
     release.rename(tmp_path / "elsewhere")
@@ -179,7 +170,6 @@ def test_two_runs_write_to_one_place(
         return works(*arguments, **named)
 
     monkeypatch.setattr(run, "basis_of_figures", come)
-    outcome = cli("run", configuration, "--quiet", "--run-id", "one")
-    assert outcome.code == 5, outcome.err
+    outcome = cli.ends(5, "run", configuration, "--quiet", "--run-id", "one")
     assert "appeared while the run was going on. Nothing was published" in outcome.err
     assert [path.name for path in release.iterdir()] == [".anonspark-two"]

@@ -221,12 +221,7 @@ STAGINGS = {
 @pytest.mark.parametrize(("spoil", "expected"), ALSO_OPEN)
 @pytest.mark.parametrize("private", [False, True])
 def test_staging(
-    tmp_path: Path,
-    cli: Cli,
-    words: tuple[str, ...],
-    spoil: Spoil,
-    expected: str,
-    private: bool,
+    tmp_path: Path, cli: Cli, words: tuple[str, ...], spoil: Spoil, expected: str, private: bool
 ) -> None:
     """Also that of raw records, which `execution.staging_path` moves."""
     sections: dict[str, Any] = {"execution": {"seed": 2**40, "engine": "local"}}
@@ -245,10 +240,7 @@ def test_staging(
     before = all_below(tmp_path)
     verb, *others = words
     more = ("--set", f"execution.staging_path={tmp_path / 'private'}") if private else ()
-    done = cli(verb, path, *others, *more)
-    assert done.code == 5, done.err
-    assert expected in done.err
-    assert str(staging) in done.err
+    cli.ends(5, verb, path, *others, *more, says=(expected, str(staging)))
     assert all_below(tmp_path) == before
 
 
@@ -264,9 +256,7 @@ def test_links_inside_of_staging(tmp_path: Path, cli: Cli, name: str, verb: str)
     link.symlink_to(tmp_path / "elsewhere")
     before = all_below(tmp_path)
     more = ("--resume",) if verb == "run" else ()
-    done = cli(verb, path, "--run-id", "night", *more)
-    assert done.code == 5, done.err
-    assert f"{link} is a link or a device" in done.err
+    cli.ends(5, verb, path, "--run-id", "night", *more, says=f"{link} is a link or a device")
     assert all_below(tmp_path) == before
 
 
@@ -275,23 +265,19 @@ def test_a_release_of_others_is_not_replaced(
     tmp_path: Path, cli: Cli, spoil: Spoil, expected: str
 ) -> None:
     path = configured(tmp_path, output={"mode": "overwrite"})
-    assert cli("run", path).code == 0
+    cli.ends(0, "run", path)
     spoil(tmp_path / "release")
     before = all_below(tmp_path)
-    done = cli("run", path)
-    assert done.code == 2
-    assert expected in done.err
+    cli.ends(2, "run", path, says=expected)
     assert all_below(tmp_path) == before
 
 
 @AS_ROOT
 def test_a_release_of_others_is_not_taken_for_that_of_a_run(tmp_path: Path, cli: Cli) -> None:
     path = configured(tmp_path)
-    assert cli("run", path, "--run-id", "night").code == 0
+    cli.ends(0, "run", path, "--run-id", "night")
     os.chown(tmp_path / "release", SOMEBODY, SOMEBODY)
-    done = cli("run", path, "--run-id", "night", "--resume")
-    assert done.code == 2
-    assert "belongs to the user" in done.err
+    cli.ends(2, "run", path, "--run-id", "night", "--resume", says="belongs to the user")
 
 
 def test_what_people_do_with_releases_works(tmp_path: Path, cli: Cli) -> None:
@@ -302,12 +288,12 @@ def test_what_people_do_with_releases_works(tmp_path: Path, cli: Cli) -> None:
     path = configured(tmp_path, output=output)
     before = os.umask(0o002)
     try:
-        assert cli("run", path).code == 0
+        cli.ends(0, "run", path)
         (tmp_path / "disk").chmod(0o2775)
         assert (tmp_path / "disk" / "release").stat().st_mode & 0o775 == 0o775
         if os.geteuid() == 0:
             os.chown(tmp_path / "disk" / "release", SOMEBODY, os.getegid())
-        assert cli("run", path, "--run-id", "night", "--resume").code == 0
+        cli.ends(0, "run", path, "--run-id", "night", "--resume")
     finally:
         os.umask(before)
 
@@ -320,9 +306,7 @@ def test_tables_of_all_runs(
     (tmp_path / "history").mkdir()
     spoil(tmp_path / "history" / name)
     path = configured(tmp_path, metrics={"append_to": str(tmp_path / "history")})
-    done = cli("run", path)
-    assert done.code == 2
-    assert expected in done.err
+    cli.ends(2, "run", path, says=expected)
     assert not (tmp_path / "release").exists()
 
 
@@ -331,13 +315,11 @@ def test_the_night_of_a_table_of_all_runs(
     tmp_path: Path, cli: Cli, spoil: Spoil, expected: str
 ) -> None:
     path = configured(tmp_path, metrics={"append_to": str(tmp_path / "history")})
-    assert cli("run", path, "--run-id", "night").code == 0
+    cli.ends(0, "run", path, "--run-id", "night")
     (date,) = (tmp_path / "history" / "summary").iterdir()
     spoil(date)
     other = ("--set", f"output.path={tmp_path / 'other'}")
-    done = cli("run", path, "--run-id", "next", *other)
-    assert done.code == 5, done.err
-    assert expected in done.err
+    done = cli.ends(5, "run", path, "--run-id", "next", *other, says=expected)
     assert f"The release at {tmp_path / 'other'} is complete" in done.err
 
 
@@ -346,9 +328,7 @@ def test_comparisons(tmp_path: Path, cli: Cli, spoil: Spoil, expected: str) -> N
     path = configured(tmp_path)
     for place in ("release-comparison", "release-comparison/cells"):
         spoil(tmp_path / place)
-        done = cli("compare", path)
-        assert done.code == 2, done.err
-        assert expected in done.err
+        cli.ends(2, "compare", path, says=expected)
         (tmp_path / place).unlink() if spoil is _link else os.chown(tmp_path / place, 0, 0)
         (tmp_path / "release-comparison").mkdir(exist_ok=True)
 
@@ -358,8 +338,13 @@ def test_a_page_does_not_go_where_a_link_leads(tmp_path: Path, cli: Cli, name: s
     configured(tmp_path)
     (tmp_path / "precious").write_text("precious")
     (tmp_path / name).symlink_to(tmp_path / "precious")
-    done = cli("profile", tmp_path / "input.parquet", "--html", tmp_path / "page.html")
-    assert done.code == (2 if name == "page.html" else 0), done.err
+    cli.ends(
+        2 if name == "page.html" else 0,
+        "profile",
+        tmp_path / "input.parquet",
+        "--html",
+        tmp_path / "page.html",
+    )
     assert (tmp_path / "precious").read_text() == "precious"
 
 
@@ -368,8 +353,7 @@ def test_a_page_is_not_written_into_a_file_of_others(tmp_path: Path, cli: Cli) -
     configured(tmp_path)
     (tmp_path / "page.html").touch(mode=0o666)
     os.chown(tmp_path / "page.html", SOMEBODY, SOMEBODY)
-    done = cli("profile", tmp_path / "input.parquet", "--html", tmp_path / "page.html")
-    assert done.code == 2
+    cli.ends(2, "profile", tmp_path / "input.parquet", "--html", tmp_path / "page.html")
     assert not (tmp_path / "page.html").read_text()
 
 
@@ -377,14 +361,12 @@ def test_a_page_is_not_written_into_a_file_of_others(tmp_path: Path, cli: Cli) -
 def test_ledgers(tmp_path: Path, cli: Cli, spoil: Spoil, expected: str) -> None:
     key = str(tmp_path / "key")
     init_ledger(LocalFiles(), str(tmp_path / "ledger"), make_key(key), ["person"])
-    assert cli("ledger", "check", tmp_path / "ledger").code == 0
+    cli.ends(0, "ledger", "check", tmp_path / "ledger")
     spoil(tmp_path / "ledger")
     for verb in ("check", "show", "unlock"):
-        done = cli("ledger", verb, tmp_path / "ledger")
-        assert done.code == 2
-        assert expected in done.err
+        cli.ends(2, "ledger", verb, tmp_path / "ledger", says=expected)
     arguments = ("--key-file", key, "--subject", "person")
-    assert cli("ledger", "init", tmp_path / "ledger", *arguments).code == 2
+    cli.ends(2, "ledger", "init", tmp_path / "ledger", *arguments)
 
 
 @pytest.mark.parametrize(

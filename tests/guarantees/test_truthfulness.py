@@ -385,24 +385,19 @@ def test_k_1_promises_nobody_to_be_hidden(tmp_path: Path, cli: Cli) -> None:
         attributes={"age": "quasi_identifier", "sickness": "sensitive"},
         privacy={"k": 1, "allow_k_1": True},
     )
-    outcome = cli("run", configured)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", configured)
     checked = (tmp_path / "release", "--original", path)
-    outcome = cli("verify", *checked, "--population", path, "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "verify", *checked, "--population", path, "--json")
     found = json.loads(outcome.out)
     assert found["holds"]
     assert found["unique_records"] == 40
     for linkage in found["linkage"].values():
         assert linkage["holds"]
         assert linkage["singled_out"] == linkage["re_identified"] == 40
-    outcome = cli("verify", *checked)
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "verify", *checked)
     assert "original records, 40 singled out" in outcome.out
     # Whoever requires more of it is told.
     configured = configuration_file(
         tmp_path, attributes={"age": "quasi_identifier", "sickness": "sensitive"}, privacy={"k": 2}
     )
-    outcome = cli("verify", *checked, "--config", configured)
-    assert outcome.code == 4
-    assert "linkage attack" in outcome.err
+    cli.ends(4, "verify", *checked, "--config", configured, says="linkage attack")

@@ -180,10 +180,7 @@ def test_a_link_as_output_is_told_by_commands(tmp_path: Path, cli: Cli, name: st
     """Before the input is opened: there is none here."""
     (tmp_path / "release").symlink_to(tmp_path / "nowhere")
     path = configuration_file(tmp_path, attributes=ATTRIBUTES)
-    outcome = cli(name, path)
-    assert outcome.code == 2
-    assert "output.path" in outcome.err
-    assert "is a symbolic link" in outcome.err
+    cli.ends(2, name, path, says=("output.path", "is a symbolic link"))
     assert [one.name for one in sorted(tmp_path.iterdir())] == ["configuration.yaml", "release"]
 
 
@@ -236,9 +233,7 @@ def test_clean_spares_what_no_run_wrote(
     spoil(staging)
     path = configuration_file(tmp_path, attributes=ATTRIBUTES)
     precious = [one for one in tmp_path.rglob("*") if one.name in ("thesis.txt", "part-1")]
-    outcome = cli("clean", path)
-    assert outcome.code == 5, outcome.err
-    assert told in outcome.err
+    cli.ends(5, "clean", path, says=told)
     assert all(one.exists() for one in precious)
     if case == "link":
         assert (tmp_path / "elsewhere" / "records-1").exists()

@@ -89,8 +89,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read(cli: Cli, *arguments: object) -> list[Row]:
-    outcome = cli("mapping", *arguments)
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "mapping", *arguments)
     return list(csv.DictReader(io.StringIO(outcome.out)))
 
 
@@ -189,8 +188,7 @@ def test_who_has_another_file(folder: Path, tmp_path: Path, cli: Cli) -> None:
     given = f"city={other}"
     assert read(cli, folder / "release", "--hierarchy", given) == read(cli, folder / "release")
     other.write_text("Ulm;Germany;*\nGraz;Austria;*\n")
-    outcome = cli("mapping", folder / "release", "--hierarchy", given)
-    assert outcome.code == 3
+    outcome = cli.ends(3, "mapping", folder / "release", "--hierarchy", given)
     assert "2 of the release's 2 labels are not in it" in outcome.err.replace("\n", " ")
     assert "Alps" not in outcome.err
     other.write_text("Ulm;*\n")
@@ -204,13 +202,9 @@ def test_who_has_another_file(folder: Path, tmp_path: Path, cli: Cli) -> None:
 def test_what_has_no_levels(folder: Path, tmp_path: Path, cli: Cli) -> None:
     described = document(folder, "local", name="smondrian")
     run(LocalEngine(), parse_configuration(described))
-    outcome = cli("mapping", folder / "local")
-    assert outcome.code == 2
-    assert "its classes were made one by one" in outcome.err
-    assert cli("mapping", tmp_path).code == 3
+    cli.ends(2, "mapping", folder / "local", says="its classes were made one by one")
+    cli.ends(3, "mapping", tmp_path)
     bare = tmp_path / "bare"
     shutil.copytree(folder / "release", bare)
     shutil.rmtree(bare / "metrics" / "classes")
-    outcome = cli("mapping", bare)
-    assert outcome.code == 3
-    assert "lacks metrics/classes" in outcome.err
+    cli.ends(3, "mapping", bare, says="lacks metrics/classes")

@@ -68,8 +68,7 @@ def test_an_order_is_what_a_configuration_takes(tmp_path: Path, cli: Cli) -> Non
     document = document_at(tmp_path)
     path = document_file(tmp_path, document)
     out = tmp_path / "arranged"
-    shown = cli("arrange", path, "--target", "ill", "--out", out)
-    assert shown.code == 0, shown.err
+    shown = cli.ends(0, "arrange", path, "--target", "ill", "--out", out)
     for value in (PLANTED, *JOBS):
         assert value not in shown.out + shown.err
     fragment = yaml.safe_load((out / "orders.yaml").read_text())["attributes"]
@@ -102,8 +101,7 @@ def test_a_hierarchy_is_what_a_configuration_takes(tmp_path: Path, cli: Cli) -> 
     document = document_at(tmp_path)
     path = document_file(tmp_path, document)
     words = ("arrange", path, "--target", "ill", "--as", "hierarchy", "--out", tmp_path / "out")
-    shown = cli(*words, "--attribute", "job", "--json")
-    assert shown.code == 0, shown.err
+    shown = cli.ends(0, *words, "--attribute", "job", "--json")
     (told,) = json.loads(shown.out)["attributes"]
     assert told["values"] == len(JOBS) + 1
     assert told["rare"] == 1
@@ -160,24 +158,20 @@ def test_refused_arrange_writes_nothing_and_shows_no_value(
 def test_nothing_to_arrange(tmp_path: Path, cli: Cli) -> None:
     document = document_at(tmp_path)
     del document["attributes"]["job"], document["attributes"]["town"]
-    shown = cli("arrange", document_file(tmp_path, document), "--target", "ill")
-    assert shown.code == 2
+    shown = cli.ends(2, "arrange", document_file(tmp_path, document), "--target", "ill")
     assert "found no quasi-identifier of text" in shown.err
 
 
 def test_what_is_there_is_not_replaced(tmp_path: Path, cli: Cli) -> None:
     path = document_file(tmp_path, document_at(tmp_path))
     words = ("arrange", path, "--target", "ill", "--out", tmp_path / "arranged")
-    assert cli(*words).code == 0
-    again = cli(*words)
-    assert again.code == 2
-    assert "orders.yaml already" in again.err
+    cli.ends(0, *words)
+    cli.ends(2, *words, says="orders.yaml already")
 
 
 def test_a_place_that_cannot_be_written(tmp_path: Path, cli: Cli) -> None:
     path = document_file(tmp_path, document_at(tmp_path))
-    shown = cli("arrange", path, "--target", "ill", "--out", path / "arranged")
-    assert shown.code == 5
+    shown = cli.ends(5, "arrange", path, "--target", "ill", "--out", path / "arranged")
     assert "--out: nothing can be written to" in shown.err
 
 
@@ -189,8 +183,7 @@ def test_values_that_no_hierarchy_file_can_hold(tmp_path: Path, cli: Cli) -> Non
     table = table.set_column(1, "town", pa.array(town)).set_column(3, "ill", pa.array(ill))
     write_table(tmp_path / "people.parquet", table)
     words = ("arrange", path, "--target", "ill", "--attribute", "town", "--as", "hierarchy")
-    shown = cli(*words, "--out", tmp_path / "arranged")
-    assert shown.code == 3, shown.out
+    shown = cli.ends(3, *words, "--out", tmp_path / "arranged")
     assert "attributes.town: a value is *, has a line's end in it, or looks" in shown.err
     assert not (tmp_path / "arranged").exists()
 
@@ -252,8 +245,7 @@ def selected(tmp_path: Path, cli: Cli) -> Path:
     """Return the configuration of a selection whose data are gone."""
     data = write_table(tmp_path / "people.parquet", people_of_selection())
     path = document_file(tmp_path, selection_at(tmp_path))
-    shown = cli("select", path, "--quiet")
-    assert shown.code == 0, shown.err
+    cli.ends(0, "select", path, "--quiet")
     data.unlink()
     return path
 
@@ -262,8 +254,7 @@ def test_the_order_is_that_of_the_noisy_tables(selected: Path, tmp_path: Path, c
     entries = sorted((tmp_path / "ledger").rglob("*"))
     words = ("arrange", selected, "--target", "ill", "--from", tmp_path / "selection")
     # No minimum changes it.
-    shown = cli(*words, "--out", tmp_path / "out", "--min-records", "2000")
-    assert shown.code == 0, shown.err
+    shown = cli.ends(0, *words, "--out", tmp_path / "out", "--min-records", "2000")
     assert "without" in shown.out
     assert "fewer than" not in shown.out
     written_down = (tmp_path / "out" / "orders.yaml").read_text()
@@ -293,8 +284,7 @@ def test_the_order_is_that_of_the_noisy_tables(selected: Path, tmp_path: Path, c
 def test_a_hierarchy(selected: Path, tmp_path: Path, cli: Cli) -> None:
     words = ("arrange", selected, "--target", "ill", "--from", tmp_path / "selection")
     words = (*words, "--as", "hierarchy", "--attribute", "town", "--attribute", "job", "--json")
-    shown = cli(*words, "--out", tmp_path / "out")
-    assert shown.code == 0, shown.err
+    shown = cli.ends(0, *words, "--out", tmp_path / "out")
     told = json.loads(shown.out)
     assert told["min_records"] is None
     assert [one["name"] for one in told["attributes"]] == ["town", "job"]
@@ -339,8 +329,7 @@ def test_refused_selections_write_nothing_and_show_no_value(
 
     def refused(place: Path, target: str = "ill", *words: str) -> str:
         own = ("--target", target, "--from", place, "--out", tmp_path / "out", *words)
-        shown = cli("arrange", selected, *own)
-        assert shown.code == 2, shown.err
+        shown = cli.ends(2, "arrange", selected, *own)
         assert not (tmp_path / "out").exists()
         assert PLANTED not in shown.err
         return shown.err
@@ -357,11 +346,9 @@ def test_refused_selections_write_nothing_and_show_no_value(
 def test_a_selection_without_tables(tmp_path: Path, cli: Cli) -> None:
     write_table(tmp_path / "people.parquet", people_of_selection())
     path = document_file(tmp_path, selection_at(tmp_path, mechanism="top"))
-    assert cli("select", path, "--quiet").code == 0
+    cli.ends(0, "select", path, "--quiet")
     words = ("arrange", path, "--target", "ill", "--from", tmp_path / "selection")
-    shown = cli(*words, "--out", tmp_path / "out")
-    assert shown.code == 2
-    assert "published no tables" in shown.err
+    cli.ends(2, *words, "--out", tmp_path / "out", says="published no tables")
 
 
 def test_tables_without_any_count(selected: Path, tmp_path: Path, cli: Cli) -> None:
@@ -373,8 +360,6 @@ def test_tables_without_any_count(selected: Path, tmp_path: Path, cli: Cli) -> N
     place = cells.schema.get_field_index("records")
     write_table(tables / "part.parquet", cells.set_column(place, "records", nothing))
     words = ("arrange", selected, "--target", "ill", "--from", tmp_path / "selection")
-    shown = cli(*words, "--out", tmp_path / "out")
-    assert shown.code == 3
-    assert "all noisy counts are 0 or less" in shown.err
+    cli.ends(3, *words, "--out", tmp_path / "out", says="all noisy counts are 0 or less")
     tables = read_noisy_tables(LocalEngine(), str(tmp_path / "selection"))
     assert {own for one in tables.counts["job"].values() for own in one.values()} == {0}

@@ -247,9 +247,7 @@ def test_targets_that_are_refused(tmp_path: Path, cli: Cli, target: str, expecte
     document = document_at(
         tmp_path, table, attributes=attributes, evaluate={"association": {"target": target}}
     )
-    shown = cli("run", document_file(tmp_path, document), "--quiet")
-    assert shown.code == 2
-    assert expected in shown.err
+    shown = cli.ends(2, "run", document_file(tmp_path, document), "--quiet", says=expected)
     assert "Quetzal" not in shown.err + shown.out
     assert not (tmp_path / "release").exists()
 
@@ -259,23 +257,21 @@ def test_attributes_that_tell_nothing(tmp_path: Path, cli: Cli) -> None:
     table = pa.table({"age": [30] * rows, "ill": ["yes", "no"] * (rows // 2)})
     document = document_at(tmp_path, table)
     document["attributes"] = {"age": "quasi_identifier", "ill": "sensitive"}
-    shown = cli("run", document_file(tmp_path, document))
-    assert shown.code == 0, shown.err
+    shown = cli.ends(0, "run", document_file(tmp_path, document))
     assert "association_loss is null: the quasi-identifiers predict next to nothing" in shown.err
     loss, own = told(tmp_path)
     assert loss is None
     assert own["age"] == pytest.approx((0.0, 0.0), abs=1e-9)
     document["gates"] = {"association_loss": {"max": 1}}
     document["output"]["mode"] = "overwrite"
-    assert cli("run", document_file(tmp_path, document), "--quiet").code == 4
+    cli.ends(4, "run", document_file(tmp_path, document), "--quiet")
 
 
 def test_it_is_shown(tmp_path: Path, cli: Cli) -> None:
     path = document_file(tmp_path, document_at(tmp_path))
-    shown = cli("run", path, "--details")
-    assert shown.code == 0, shown.err
+    shown = cli.ends(0, "run", path, "--details")
     assert "association with the target that is lost" in shown.out
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     assert manifest["summary"]["association_loss"] == told(tmp_path)[0]
     assert manifest["seconds"]["association"] > 0
-    assert cli("verify", tmp_path / "release").code == 0
+    cli.ends(0, "verify", tmp_path / "release")

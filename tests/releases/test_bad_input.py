@@ -58,8 +58,7 @@ def refused(tmp_path: Path, cli: Cli) -> Refused:
         before = contents(tmp_path)
         message = ""
         for name in commands:
-            outcome = cli(name, configuration)
-            assert outcome.code == code, outcome.err
+            outcome = cli.ends(code, name, configuration)
             assert outcome.out == ""
             message = "\n".join(
                 line for line in outcome.err.splitlines() if line.startswith("error: ")
@@ -438,9 +437,7 @@ def test_criterion_that_the_whole_input_violates(
 
 
 def test_input_may_vanish_after_it_was_read(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    cli: Cli,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     source = write_table(tmp_path / "input.parquet", people())
     path = configuration_file(tmp_path, attributes=ATTRIBUTES)
@@ -452,7 +449,7 @@ def test_input_may_vanish_after_it_was_read(
         return taken
 
     monkeypatch.setattr(preparing, "take_snapshot", take_and_lose)
-    assert cli("run", path).code == 0
+    cli.ends(0, "run", path)
     assert summary(tmp_path / "release")["rows_published"] == 40
 
 
@@ -467,8 +464,7 @@ def test_a_csv_without_a_header_is_not_quoted(tmp_path: Path, cli: Cli) -> None:
         },
         attributes=ATTRIBUTES,
     )
-    outcome = cli("check", path)
-    assert outcome.code == 3
+    outcome = cli.ends(3, "check", path)
     assert "the input has 3 columns, and none of them has the name of an attribute" in outcome.err
     assert "Kryptonitis" not in outcome.out + outcome.err
 
@@ -479,7 +475,7 @@ def test_nan_is_missing(tmp_path: Path, cli: Cli) -> None:
     columns["weight"] = pa.array([float("nan")] + [1.5] * 39, pa.float32())
     write_table(tmp_path / "input.parquet", columns)
     path = configuration_file(tmp_path, attributes=ATTRIBUTES | {"weight": "quasi_identifier"})
-    assert cli("run", path).code == 0
+    cli.ends(0, "run", path)
     row = summary(tmp_path / "release")
     # Four are fewer than k = 5.
     assert (row["rows_in"], row["rows_dropped_missing"], row["rows_published"]) == (None, None, 36)
@@ -620,7 +616,7 @@ class TestWrongConfiguration:
             attributes=ATTRIBUTES,
             output={"path": str(tmp_path / "table-published")},
         )
-        assert cli("check", path).code == 0
+        cli.ends(0, "check", path)
 
     def test_configuration_file_that_does_not_exist(self, refused: Refused, tmp_path: Path) -> None:
         missing = tmp_path / "nowhere.yaml"
@@ -634,16 +630,11 @@ class TestWrongConfiguration:
 
 @cases(__file__, "arguments", "told")
 def test_wrong_usage(cli: Cli, arguments: list[str], told: str) -> None:
-    outcome = cli(*arguments)
-    assert outcome.code == 2
-    assert told in outcome.err
-    assert "--help" in outcome.err
+    outcome = cli.ends(2, *arguments, says=(told, "--help"))
     assert "Traceback" not in outcome.err
 
 
 @cases(__file__, "override", "told")
 def test_wrong_override(tmp_path: Path, cli: Cli, override: str, told: str) -> None:
     path = configuration_file(tmp_path, attributes=ATTRIBUTES)
-    outcome = cli("run", path, "--set", override)
-    assert outcome.code == 2
-    assert told in outcome.err
+    cli.ends(2, "run", path, "--set", override, says=told)

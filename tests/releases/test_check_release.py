@@ -555,6 +555,4 @@ def test_verify_refuses_another_file_in_its_place(release: Path, cli: Cli) -> No
     """It would be run; of another version it is not known."""
     rewrite(release / VERIFIER, verifier_text().replace(b"return 1", b"return 0"))
     list_files(release, explained=False)
-    outcome = cli("verify", release, "--quiet")
-    assert outcome.code == 4
-    assert "check_release.py: not what this version writes" in outcome.err
+    cli.ends(4, "verify", release, "--quiet", says="check_release.py: not what this version writes")

@@ -76,7 +76,7 @@ def test_the_release_of_a_coding(tmp_path: Path, cli: Cli) -> None:
     assert f"Coding: hospitals-2026, fingerprint {fingerprint}\n" in checked.out
     told = json.loads(cli("check", path, "--json").out)["coding"]
     assert told == {"name": "hospitals-2026", "fingerprint": fingerprint}
-    assert cli("run", path).code == 0
+    cli.ends(0, "run", path)
     release = tmp_path / "release"
     assert published(release).column_names == ["town", "birth_year", "sex", "diagnosis"]
     coding = read_manifest(LocalEngine().files, str(release)).coding
@@ -84,7 +84,7 @@ def test_the_release_of_a_coding(tmp_path: Path, cli: Cli) -> None:
     assert coding_fingerprint(coding["document"]) == fingerprint
     town, *_ = coding["document"]["attributes"]
     assert town["hierarchy"] == {"sha256": hashlib.sha256(TOWNS.encode()).hexdigest()}
-    assert cli("verify", release, "--original", tmp_path / "own.parquet").code == 0
+    cli.ends(0, "verify", release, "--original", tmp_path / "own.parquet")
 
 
 def test_it_is_the_release_of_what_the_coding_says(tmp_path: Path) -> None:
@@ -115,8 +115,7 @@ def test_verify_refuses_a_changed_hierarchy_file(tmp_path: Path, cli: Cli) -> No
     run(LocalEngine(), parse_configuration(with_coding(tmp_path)))
     (tmp_path / "agreed" / "towns.csv").write_text(TOWNS + "Izmir;west;*\n")
     original = tmp_path / "own.parquet"
-    outcome = cli("verify", tmp_path / "release", "--original", original)
-    assert outcome.code == 2
+    outcome = cli.ends(2, "verify", tmp_path / "release", "--original", original)
     assert "not the file that the coding was agreed on" in outcome.err
 
 
@@ -178,17 +177,13 @@ def test_a_plan_takes_no_coding(tmp_path: Path, cli: Cli) -> None:
         },
     }
     path = document_file(tmp_path, plan)
-    outcome = cli("distribute", path)
-    assert outcome.code == 2
-    assert "base.coding: found a coding" in outcome.err
+    cli.ends(2, "distribute", path, says="base.coding: found a coding")
 
 
 def test_arranging_by_a_coding_is_warned_of(tmp_path: Path, cli: Cli) -> None:
     path = document_file(tmp_path, with_coding(tmp_path))
     options = ("--target", "diagnosis", "--attribute", "town", "--out", tmp_path / "arranged")
-    outcome = cli("arrange", path, *options)
-    assert outcome.code == 0
-    assert "Do not put it into the coding" in outcome.err
+    cli.ends(0, "arrange", path, *options, says="Do not put it into the coding")
     assert "Do not put it into a coding" in (tmp_path / "arranged" / "orders.yaml").read_text()
 
 
@@ -237,12 +232,8 @@ def test_levels_that_a_hierarchy_has_not(tmp_path: Path, cli: Cli) -> None:
     coding = {"name": "high", "attributes": attributes, "privacy": {"k": 3}, "levels": {"town": 3}}
     document = with_coding(tmp_path, coding)
     path = document_file(tmp_path, document | {"model": {"name": "full-domain"}})
-    outcome = cli("check", path)
-    assert outcome.code == 2
-    assert "but the hierarchy of the attribute has the levels 0 to 2" in outcome.err
-    outcome = cli("run", document_file(tmp_path, document))
-    assert outcome.code == 2
-    assert "by which 'full-domain' recodes" in outcome.err
+    cli.ends(2, "check", path, says="but the hierarchy of the attribute has the levels 0 to 2")
+    cli.ends(2, "run", document_file(tmp_path, document), says="by which 'full-domain' recodes")
 
 
 def test_values_of_no_order_are_refused(tmp_path: Path, cli: Cli) -> None:
@@ -251,8 +242,7 @@ def test_values_of_no_order_are_refused(tmp_path: Path, cli: Cli) -> None:
     sex = [*table["sex"].to_pylist()[:-1], "Zebediah"]
     place = table.schema.get_field_index("sex")
     write_table(tmp_path / "own.parquet", table.set_column(place, "sex", pa.array(sex)))
-    outcome = cli("run", document_file(tmp_path, document))
-    assert outcome.code == 3
+    outcome = cli.ends(3, "run", document_file(tmp_path, document))
     (line,) = [one for one in outcome.err.splitlines() if one.startswith("error: ")]
     assert line.startswith("error: attributes.sex.order: lacks some of the column's values")
     assert not any(sign.isdigit() for sign in line)

@@ -65,8 +65,7 @@ def configuration(tmp_path: Path) -> Path:
 def test_run_shows_figures_and_says_where_they_are(
     configuration: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    outcome = cli("run", configuration, "--run-id", "first")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "run", configuration, "--run-id", "first")
     assert "Release first" in outcome.out
     assert f"anonspark verify {tmp_path}/release" in outcome.out
     assert "round 1 of 5: 199 rows: done" in outcome.err
@@ -76,8 +75,7 @@ def test_run_shows_figures_and_says_where_they_are(
 
 
 def test_run_quietly_with_json(configuration: Path, tmp_path: Path, cli: Cli) -> None:
-    outcome = cli("run", configuration, "--quiet", "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "run", configuration, "--quiet", "--json")
     # What is not asked for are the stages.
     lines = outcome.err.splitlines()
     told = [line.partition(": ")[2].partition(" ")[0] for line in lines]
@@ -102,7 +100,7 @@ def test_run_with_overrides(configuration: Path, tmp_path: Path, cli: Cli) -> No
         'attributes."disease"=insensitive',
     )
     given = [part for override in overrides for part in ("--set", override)]
-    assert cli("run", configuration, *given).code == 0
+    cli.ends(0, "run", configuration, *given)
     row = summary(tmp_path / "elsewhere")
     assert (row["k"], row["model"], row["rows_published"]) == (9, "smondrian", 200)
     assert row["min_class_size"] >= 9
@@ -115,16 +113,15 @@ def test_run_with_overrides(configuration: Path, tmp_path: Path, cli: Cli) -> No
 def test_overwriting_replaces_the_whole_release(
     configuration: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    assert cli("run", configuration).code == 0
+    cli.ends(0, "run", configuration)
     before = set(contents(tmp_path))
     overwrite = ("--set", "output.mode=overwrite")
     # Of somebody else: it would be gone with the release.
     foreign = tmp_path / "release" / "data" / "part-from-before.parquet"
     foreign.write_bytes(b"no Parquet")
-    assert cli("run", configuration, *overwrite).code == 2
+    cli.ends(2, "run", configuration, *overwrite)
     foreign.unlink()
-    again = cli("run", configuration, *overwrite)
-    assert again.code == 0, again.err
+    cli.ends(0, "run", configuration, *overwrite)
     assert published(tmp_path / "release").num_rows == 199
     assert not {name for name in set(contents(tmp_path)) - before if "/" not in name}
 
@@ -133,16 +130,11 @@ def test_overwriting_replaces_the_whole_release(
     ("name", "content"), [("extra.txt", b"hi\n"), ("extra.parquet", b""), ("extra.csv", b"a,b\n")]
 )
 def test_a_file_that_is_not_of_the_release_is_told_alone(
-    configuration: Path,
-    tmp_path: Path,
-    cli: Cli,
-    name: str,
-    content: bytes,
+    configuration: Path, tmp_path: Path, cli: Cli, name: str, content: bytes
 ) -> None:
-    assert cli("run", configuration).code == 0
+    cli.ends(0, "run", configuration)
     (tmp_path / "release" / "data" / name).write_bytes(content)
-    verified = cli("verify", tmp_path / "release")
-    assert verified.code == 4
+    verified = cli.ends(4, "verify", tmp_path / "release")
     (error,) = [line for line in verified.err.splitlines() if line.startswith("error: ")]
     assert f"holds what does not belong to the release: data/{name}. " in error
 
@@ -153,8 +145,7 @@ def test_looking_ahead_writes_nothing(
 ) -> None:
     before = contents(tmp_path)
     arguments = ("check", configuration, "--set", "execution.task_rows=60")
-    outcome = cli(*arguments, *options)
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, *arguments, *options)
     assert contents(tmp_path) == before
     assert "200" in outcome.out
     assert "Zebediah" not in outcome.out
@@ -184,8 +175,7 @@ def release(published_once: Path, tmp_path: Path) -> Path:
 
 
 def test_verify(release: Path, cli: Cli) -> None:
-    outcome = cli("verify", release)
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "verify", release)
     assert "All criteria hold" in " ".join(outcome.out.split())
 
     outcome = cli("verify", f"{release}/", "--json")
@@ -210,31 +200,27 @@ def test_a_report_that_fails_leaves_a_complete_release(
     monkeypatch.setattr(build_report, "report_run", fail)
     write_table(tmp_path / "input.parquet", {"age": list(range(40))})
     path = configuration_file(tmp_path, attributes={"age": "quasi_identifier"})
-    outcome = cli("run", path, "--report", "--json")
-    assert outcome.code == 3
+    outcome = cli.ends(3, "run", path, "--report", "--json")
     assert f"report: the release at {tmp_path}/release is complete" in outcome.err
     assert "it vanished" in outcome.err
     assert json.loads(outcome.out)["summary"]["rows_published"] == 40
-    assert cli("verify", tmp_path / "release").code == 0
+    cli.ends(0, "verify", tmp_path / "release")
 
 
 def test_verify_requires_the_given_configuration(
     release: Path, configuration: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    assert cli("verify", release, "--config", configuration).code == 0
+    cli.ends(0, "verify", release, "--config", configuration)
 
     document = yaml.safe_load(configuration.read_text())
     document["privacy"]["k"] = 50
     stricter = tmp_path / "stricter.yaml"
     stricter.write_text(yaml.safe_dump(document))
-    outcome = cli("verify", release, "--config", stricter)
-    assert outcome.code == 4
-    assert "expected at least k = 50" in outcome.err
+    cli.ends(4, "verify", release, "--config", stricter, says="expected at least k = 50")
 
     document["attributes"]["weight"] = "quasi_identifier"
     stricter.write_text(yaml.safe_dump(document))
-    outcome = cli("verify", release, "--config", stricter)
-    assert outcome.code == 3
+    outcome = cli.ends(3, "verify", release, "--config", stricter)
     assert "lacks the published columns 'weight'" in outcome.err
 
 
@@ -293,7 +279,7 @@ def test_what_needs_spark_without_it_says_how_to_get_it(
     monkeypatch.setattr("anonspark.engine.spark.java.installed_spark_version", fail)
     outcome = cli("history", "hdfs:///people")
     assert (outcome.code, outcome.err) == (6, "error: pyspark is not installed\n")
-    assert cli("doctor").code == 0
+    cli.ends(0, "doctor")
 
 
 def test_doctor_names_the_remedy(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,16 +289,14 @@ def test_doctor_names_the_remedy(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("anonspark.engine.spark.java.find_java", find_none)
     monkeypatch.setattr("anonspark.kernels.built.built", lambda: None)
     monkeypatch.setattr("anonspark.kernels.built.version_of_numba", str)
-    outcome = cli("doctor")
-    assert outcome.code == 6
+    outcome = cli.ends(6, "doctor")
     assert "Java        none\n" in outcome.out
     assert "No Java was found. What to do: install one. Kernels" in outcome.err
     assert "anonspark[numba]" in outcome.err
 
 
 def test_schema(configuration: Path, cli: Cli) -> None:
-    outcome = cli("schema")
-    assert outcome.code == 0
+    outcome = cli.ends(0, "schema")
     schema = json.loads(outcome.out)
     jsonschema.Draft202012Validator.check_schema(schema)
     document = yaml.safe_load(configuration.read_text())
@@ -344,8 +328,7 @@ def test_as_a_module_of_python(
 
 
 def test_help_lists_the_commands(cli: Cli) -> None:
-    outcome = cli("--help")
-    assert outcome.code == 0
+    outcome = cli.ends(0, "--help")
     for name in ("run", "check", "verify", "demo", "doctor", "schema"):
         assert name in outcome.out
 
@@ -372,22 +355,16 @@ def test_a_bug_of_ours_shows_no_data(
         raise RuntimeError("Zebediah is here")
 
     monkeypatch.setattr("anonspark.pipeline.run.run", fail)
-    outcome = cli("run", configuration)
-    assert outcome.code == 1
-    assert "unexpected RuntimeError: a bug of anonspark" in outcome.err
+    outcome = cli.ends(1, "run", configuration, says="unexpected RuntimeError: a bug of anonspark")
     assert "Zebediah" not in outcome.err
-    outcome = cli("run", configuration, "--debug")
-    assert outcome.code == 1
-    assert "Traceback" in outcome.err
-    assert "Zebediah is here" in outcome.err
+    cli.ends(1, "run", configuration, "--debug", says=("Traceback", "Zebediah is here"))
 
 
 ROWS = 700
 
 
 def test_before_and_after_are_the_same_people(tmp_path: Path, cli: Cli) -> None:
-    outcome = cli("demo", "--rows", str(ROWS), "--out", tmp_path, "--quiet")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "demo", "--rows", str(ROWS), "--out", tmp_path, "--quiet")
     before, after = (
         pq.read_table(tmp_path / path) for path in (f"people-{ROWS}.parquet", "release/data")
     )
@@ -406,11 +383,9 @@ def test_before_and_after_are_the_same_people(tmp_path: Path, cli: Cli) -> None:
 
 def test_its_release_can_be_verified_and_made_again(tmp_path: Path, cli: Cli) -> None:
     for _ in range(2):
-        outcome = cli("demo", "--rows", str(ROWS), "--out", tmp_path, "--json")
-        assert outcome.code == 0, outcome.err
+        outcome = cli.ends(0, "demo", "--rows", str(ROWS), "--out", tmp_path, "--json")
     assert json.loads(outcome.out)["summary"]["rows_published"] == ROWS
-    outcome = cli("verify", tmp_path / "release")
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "verify", tmp_path / "release")
 
 
 def test_no_class_is_shown_whose_labels_cover_others() -> None:
@@ -435,9 +410,7 @@ def test_people_are_those_of_the_table_that_comes_with_the_project() -> None:
 
 @cases(__file__, "line", "told")
 def test_what_is_said_of_a_wrong_line(cli: Cli, line: str, told: str) -> None:
-    shown = cli(*line.split())
-    assert shown.code == 2
-    assert told in shown.err
+    cli.ends(2, *line.split(), says=told)
 
 
 @pytest.fixture
@@ -460,8 +433,7 @@ def test_what_the_data_show_is_told_at_the_place_of_its_key(
     wrong_configuration: Path, cli: Cli
 ) -> None:
     for name in ("check", "run"):
-        shown = cli(name, wrong_configuration)
-        assert shown.code == 3
+        shown = cli.ends(3, name, wrong_configuration)
         listed, attribute = [line for line in shown.err.splitlines() if line.startswith("error: ")]
         assert listed.startswith(f"error: {configuration}:2:26: attributes.zipp: the input has no")
         assert attribute.startswith(f"error: {configuration}:4:3: attributes.disese: the input has")
@@ -470,23 +442,18 @@ def test_what_the_data_show_is_told_at_the_place_of_its_key(
     assert told == f"{listed}\n{attribute}".replace("error: ", "")
 
     (wrong_configuration.parent / "release").mkdir()
-    shown = cli("run", wrong_configuration)
-    assert shown.code == 2
-    assert f"error: {configuration}:7:3: output.path: " in shown.err
+    cli.ends(2, "run", wrong_configuration, says=f"error: {configuration}:7:3: output.path: ")
     # What writes nothing says it, and looks at the rest.
     for options in ([], ["--plan"]):
-        shown = cli("check", wrong_configuration, *options)
-        assert shown.code == 3
+        shown = cli.ends(3, "check", wrong_configuration, *options)
         assert f"output.path: {configuration.parent / 'release'} exists already" in shown.err
 
 
 def test_what_the_file_does_not_say_has_no_place_in_it(wrong_configuration: Path, cli: Cli) -> None:
-    shown = cli("check", wrong_configuration, "--set=input.path=/nowhere/people.csv")
-    assert shown.code == 3
+    shown = cli.ends(3, "check", wrong_configuration, "--set=input.path=/nowhere/people.csv")
     assert "error: input.path: /nowhere/people.csv is not there" in shown.err
     added = "--set=attributes.town=insensitive"
-    shown = cli("check", wrong_configuration, added)
-    assert shown.code == 3
+    shown = cli.ends(3, "check", wrong_configuration, added)
     assert "error: attributes.town: the input has no such column" in shown.err
     assert f"error: {configuration}:4:3: attributes.disese: " in shown.err
 
@@ -568,17 +535,10 @@ def arguments(name: str, place: Path, folder: Path) -> list[object]:
 
 
 @pytest.mark.parametrize("name", STAGES)
-def test_stages(
-    name: str,
-    place: Path,
-    followed_release: Path,
-    tmp_path: Path,
-    cli: Cli,
-) -> None:
+def test_stages(name: str, place: Path, followed_release: Path, tmp_path: Path, cli: Cli) -> None:
     assert followed_release.is_dir()
     words = arguments(name, place, tmp_path)
-    outcome = cli(*words)
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, *words)
     told = [line.partition(" anonspark: ")[2] for line in outcome.err.splitlines()]
     done = [line.rpartition(": done in ")[0] for line in told if ": done in " in line]
     assert done[0] == "start"
@@ -586,27 +546,16 @@ def test_stages(
 
 
 @pytest.mark.parametrize("name", STAGES)
-def test_quiet(
-    name: str,
-    place: Path,
-    followed_release: Path,
-    tmp_path: Path,
-    cli: Cli,
-) -> None:
+def test_quiet(name: str, place: Path, followed_release: Path, tmp_path: Path, cli: Cli) -> None:
     assert followed_release.is_dir()
-    outcome = cli(*arguments(name, place, tmp_path), "--quiet")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, *arguments(name, place, tmp_path), "--quiet")
     assert " ..." not in outcome.err
     assert "done in" not in outcome.err
 
 
 @pytest.mark.parametrize("name", ["query", "mapping"])
 def test_what_is_printed_stays_as_it_is(
-    name: str,
-    place: Path,
-    followed_release: Path,
-    tmp_path: Path,
-    cli: Cli,
+    name: str, place: Path, followed_release: Path, tmp_path: Path, cli: Cli
 ) -> None:
     assert followed_release.is_dir()
     words = arguments(name, place, tmp_path)
@@ -661,8 +610,7 @@ def test_a_terminal_shows_what_it_showed(
     Path("people.csv").write_text("\n".join(lines[:401]) + "\n", encoding="utf-8")
     Path("people.yaml").write_text(CONFIGURATION, encoding="utf-8")
     for name, line in COMMANDS.items():
-        done = cli(*line)
-        assert done.code == 0, done.err
+        done = cli.ends(0, *line)
         compare(name, done.out.replace(str(tmp_path), ""))
     # Tables and figures are never wider than the terminal; sentences are broken by it.
     frames = [line for line in done.out.splitlines() if "──" in line or line.startswith("  ")]

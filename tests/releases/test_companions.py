@@ -121,11 +121,10 @@ def test_they_are_listed_and_verified(read_releases: Path, tmp_path: Path, cli: 
     shutil.copytree(read_releases / "interval", release)
     listed = json.loads((release / "manifest.json").read_text())["files"]
     assert [file["path"] for file in listed if file["rows"] is None] == sorted(COMPANIONS)
-    assert cli("verify", release).code == 0
+    cli.ends(0, "verify", release)
     page = release / "README.md"
     page.write_text(page.read_text().replace("k = 4", "k = 9"))
-    found = cli("verify", release)
-    assert found.code == 4
+    found = cli.ends(4, "verify", release)
     assert "README.md" in found.out + found.err
 
 
@@ -219,8 +218,7 @@ def release(tmp_path: Path, cli: Cli) -> Path:
         attributes={"age": "quasi_identifier", "job": "insensitive"},
         output={"copies": ["csv"]},
     )
-    done = cli("run", path)
-    assert done.code == 0, done.err
+    cli.ends(0, "run", path)
     return tmp_path / "release"
 
 
@@ -235,8 +233,7 @@ def test_a_copy_has_the_records(release: Path, cli: Cli) -> None:
     assert "`copies` holds the same records as CSV" in (release / "README.md").read_text()
     package = json.loads((release / "datapackage.json").read_text())
     assert [one["path"] for one in package["resources"]][1] == ["copies/part-00000.csv"]
-    verified = cli("verify", release, "--json")
-    assert verified.code == 0
+    verified = cli.ends(0, "verify", release, "--json")
     assert not any("copies" in one for one in json.loads(verified.out)["claimed"])
     assert len(anonspark.read(str(release)).to_arrow()) == len(rows)
 
@@ -274,9 +271,7 @@ def add(release: Path) -> None:
 def test_other_copies_are_refused(release: Path, cli: Cli, forge: Callable[[Path], None]) -> None:
     forge(release)
     relist(release)
-    refused = cli("verify", release)
-    assert refused.code == 4
-    assert "not the records of data as CSV" in refused.err
+    cli.ends(4, "verify", release, says="not the records of data as CSV")
 
 
 def test_a_copy_by_another_version_is_compared_too(release: Path, cli: Cli) -> None:
@@ -284,9 +279,7 @@ def test_a_copy_by_another_version_is_compared_too(release: Path, cli: Cli) -> N
     rewrite(release / "copies" / "part-00000.csv", b"name,age\nZebediah Doe,34\n")
     name_other_version(release)
     relist(release)
-    refused = cli("verify", release)
-    assert refused.code == 4
-    assert "not the records of data as CSV" in refused.err
+    refused = cli.ends(4, "verify", release, says="not the records of data as CSV")
     assert "Zebediah" not in refused.err
 
 
@@ -298,8 +291,7 @@ def test_a_page_that_cannot_be_decompressed_has_no_copy(release: Path, cli: Cli)
     show_unchanged(release)
     damage(part, bytes(content))
     list_files(release, explained=False)
-    refused = cli("verify", release)
-    assert refused.code == 4
+    refused = cli.ends(4, "verify", release)
     assert "files are damaged or of another format: data/part-00000.parquet" in refused.err
 
 
@@ -307,9 +299,7 @@ def test_copies_that_nobody_asked_for(release: Path, cli: Cli) -> None:
     document = read_manifest(release)
     document["configuration"]["output"]["copies"] = []
     save_manifest(release, document)
-    refused = cli("verify", release)
-    assert refused.code == 4
-    assert "copies/part-00000.csv" in refused.err
+    cli.ends(4, "verify", release, says="copies/part-00000.csv")
 
 
 def test_what_csv_cannot_express_is_refused(tmp_path: Path, cli: Cli) -> None:

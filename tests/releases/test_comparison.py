@@ -96,8 +96,7 @@ def test_cells_equal_single_runs_and_only_what_is_missing_is_run(
 ) -> None:
     people(tmp_path / "people.parquet")
     path = grid_file(tmp_path)
-    done = cli("compare", path)
-    assert done.code == 0, done.err
+    done = cli.ends(0, "compare", path)
     assert "4 runs, none reused" in done.out
     assert "setting 2 of 4: smondrian, k = 10: done in " in done.err
     all_of_them = ["smondrian 5", "smondrian 10", "su-mondrian 5", "su-mondrian 10"]
@@ -177,8 +176,7 @@ def test_a_cell_that_cannot_hold_its_criterion_is_recorded(
         "privacy.l_diversity": [{"attribute": "disease", "l": 60}, {"attribute": "disease", "l": 2}]
     }
     path = grid_file(tmp_path, axes=axes, rank_by="dm")
-    done = cli("compare", path, "--set", "model.rho=1")
-    assert done.code == 0, done.err
+    done = cli.ends(0, "compare", path, "--set", "model.rho=1")
     assert "refused: " in done.out
     assert "l-diversity" in done.out
     table = {row["status"]: row for row in pq.read_table(tmp_path / "grid" / "metrics").to_pylist()}
@@ -254,8 +252,7 @@ def configuration(tmp_path: Path) -> Path:
 
 
 def test_models_at_three_k(configuration: Path, tmp_path: Path, cli: Cli) -> None:
-    outcome = cli("compare", configuration, "--quiet", "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "compare", configuration, "--quiet", "--json")
     told = json.loads(outcome.out)
     cells = {(row["model"], row["k"]): row for row in told["cells"]}
     assert set(cells) == {(name, k) for name in MODELS for k in (20, 40, 100)}
@@ -278,8 +275,7 @@ def test_models_at_three_k(configuration: Path, tmp_path: Path, cli: Cli) -> Non
     assert told["path"] == f"{tmp_path}/release-comparison"
 
     # A second call runs nothing, and the last two lines are for people.
-    shown = cli("compare", configuration, "--quiet")
-    assert shown.code == 0, shown.err
+    shown = cli.ends(0, "compare", configuration, "--quiet")
     *_, there, sentence, remedy = shown.out.splitlines()
     assert there.startswith("0 runs, 12 reused. ")
     assert sentence.lower() == advice["sentence"].lower()
@@ -294,10 +290,7 @@ def test_models_at_three_k(configuration: Path, tmp_path: Path, cli: Cli) -> Non
 
 
 def test_variables_and_short_forms_are_taken(
-    configuration: Path,
-    tmp_path: Path,
-    cli: Cli,
-    monkeypatch: pytest.MonkeyPatch,
+    configuration: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PEOPLE", str(configuration.parent / "input.parquet"))
     text = (
@@ -305,15 +298,13 @@ def test_variables_and_short_forms_are_taken(
         f"privacy: {{k: 45}}\nexecution: {{seed: 1}}\noutput: {{path: {tmp_path}/short}}\n"
     )
     (tmp_path / "short.yaml").write_text(text)
-    outcome = cli("compare", tmp_path / "short.yaml", "--quiet", "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "compare", tmp_path / "short.yaml", "--quiet", "--json")
     told = json.loads(outcome.out)
     assert {row["status"] for row in told["cells"] if row["k"] == 45} == {"done"}
 
 
 def test_a_wrong_configuration_is_told_once(configuration: Path, cli: Cli) -> None:
-    outcome = cli("compare", configuration, "--set", "privacy.k=0")
-    assert outcome.code == 2
+    outcome = cli.ends(2, "compare", configuration, "--set", "privacy.k=0")
     assert len(outcome.err.splitlines()) == 1
     assert "privacy.k" in outcome.err
 

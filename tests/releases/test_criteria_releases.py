@@ -311,8 +311,7 @@ def test_verify_with_a_configuration(
 ) -> None:
     found = release("su-mondrian", "distinct-and-ordered")
     same = case.configure("same", CRITERIA["distinct-and-ordered"])
-    outcome = cli("verify", found, "--config", same, "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "verify", found, "--config", same, "--json")
     criteria = json.loads(outcome.out)["criteria"]
     assert [one["required"] for one in criteria] == [3.0, 0.3]
     # A release may have more than was asked of it.
@@ -331,8 +330,7 @@ def test_verify_with_a_configuration(
     # The last one again as a command, with all that it violates at once.
     path = case.configure("all", STRICTER["distinct"] | STRICTER["alpha"])
     before = contents(case.folder)
-    outcome = cli("verify", found, "--config", path)
-    assert outcome.code == 4
+    outcome = cli.ends(4, "verify", found, "--config", path)
     assert "2 of the checks failed" in outcome.out
     assert "distinct l-diversity with l = 6 on attribute 'disease'" in outcome.err
     assert "(alpha, k)-anonymity with alpha = 0.2 on attribute 'cost'" in outcome.err
@@ -373,8 +371,7 @@ def test_sensitive_values_of_every_type(engine: LocalEngine, tmp_path: Path, cli
             ],
         },
     )
-    outcome = cli("run", path)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", path)
     found: dict[str, dict[str, set[Any]]] = {}
     for row in published(tmp_path / "release").to_pylist():
         own = found.setdefault(row["age"], {name: set() for name in values})
@@ -441,10 +438,7 @@ def test_verify_notices_changed_sensitive_values(
     assert not changed.equals(table)
     save_table(copy, "data", changed)
     list_files(copy)
-    outcome = cli("verify", copy)
-    assert outcome.code == code, outcome.err
-    assert "\nerror: " in outcome.err
-    assert told in outcome.err
+    outcome = cli.ends(code, "verify", copy, says=("\nerror: ", told))
     assert "Kryptonitis" not in outcome.err + outcome.out
     assert ("of the checks failed" in outcome.out) == (spoil is not _unknown)
 
@@ -537,8 +531,7 @@ def test_presence_that_is_satisfied(
 ) -> None:
     # Everybody of the population has somebody who is equal, and one of the two is in the release.
     path = presence("twice", 0.4, 0.6)
-    outcome = cli("run", path)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", path)
     release = tmp_path / "release"
     figures = {row["criterion"]: row for row in metrics(release, "privacy")}
     assert list(figures) == ["k", "smallest presence", "largest presence"]
@@ -546,20 +539,16 @@ def test_presence_that_is_satisfied(
         assert figures[name]["required"] == required
         assert figures[name]["measured"] == pytest.approx(0.5)
         assert figures[name]["attribute"] is None
-    outcome = cli("verify", release, "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "verify", release, "--json")
     proven = json.loads(outcome.out)["presence"]
     assert proven["smallest"] == pytest.approx(0.5)
     assert (proven["population"], proven["out_of_bounds"]) == (120, 0)
     # What is required now decides, and the population as it is now.
     stricter = presence("twice", 0.0, 0.3)
-    outcome = cli("verify", release, "--config", stricter)
-    assert outcome.code == 4
+    outcome = cli.ends(4, "verify", release, "--config", stricter)
     assert "for 120 of 120 records of the population" in outcome.err
     (tmp_path / "twice.parquet").write_bytes((tmp_path / "half.parquet").read_bytes())
-    outcome = cli("verify", release)
-    assert outcome.code == 4
-    assert "not a population of the released people" in outcome.err
+    cli.ends(4, "verify", release, says="not a population of the released people")
 
 
 def test_a_population_whose_file_tells_how_it_is_read(
@@ -567,10 +556,8 @@ def test_a_population_whose_file_tells_how_it_is_read(
 ) -> None:
     ages = "".join(f"{age};x\n" for age in [*range(60), *range(60)])
     (tmp_path / "register.csv").write_text(f"age;name\n{ages}")
-    outcome = cli("run", presence("register.csv", 0.4, 0.6))
-    assert outcome.code == 0, outcome.err
-    outcome = cli("verify", tmp_path / "release", "--json")
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", presence("register.csv", 0.4, 0.6))
+    outcome = cli.ends(0, "verify", tmp_path / "release", "--json")
     assert json.loads(outcome.out)["presence"]["population"] == 120
 
 
@@ -590,9 +577,7 @@ def test_presence_that_is_not(
     output = {"mode": "overwrite", **sections.get("output", {})}
     path = presence(population, least, most, **(sections | {"output": output}))
     before = contents(tmp_path)
-    outcome = cli("run", path)
-    assert outcome.code == code, outcome.err
-    assert told in outcome.err
+    cli.ends(code, "run", path, says=told)
     assert contents(tmp_path) == before
 
 
@@ -626,9 +611,8 @@ def test_listed_values_are_compared_as_texts(tmp_path: Path, cli: Cli) -> None:
             ]
         },
     )
-    outcome = cli("run", path)
-    assert outcome.code == 0, outcome.err
-    assert cli("verify", tmp_path / "release").code == 0
+    cli.ends(0, "run", path)
+    cli.ends(0, "verify", tmp_path / "release")
 
 
 def test_dates_beyond_what_python_knows(tmp_path: Path, cli: Cli) -> None:
@@ -639,17 +623,12 @@ def test_dates_beyond_what_python_knows(tmp_path: Path, cli: Cli) -> None:
         attributes={"age": "quasi_identifier", "day": "sensitive"},
         privacy={"l_diversity": {"attribute": "day", "l": 2}},
     )
-    outcome = cli("run", path)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", path)
 
 
 @cases(__file__, "attribute", "distance", "expected")
 def test_distances_that_mean_nothing(
-    tmp_path: Path,
-    cli: Cli,
-    attribute: str,
-    distance: str,
-    expected: str,
+    tmp_path: Path, cli: Cli, attribute: str, distance: str, expected: str
 ) -> None:
     (tmp_path / "diseases.csv").write_text("flu;*\nasthma;*\n")
     diseases = pa.array(["flu", "asthma", None, "flu", "asthma", None] + ["flu"] * 6)
@@ -662,7 +641,5 @@ def test_distances_that_mean_nothing(
         attributes={"age": "quasi_identifier", "disease": role},
         privacy={"t_closeness": {"attribute": "disease", "t": 0.5, "distance": distance}},
     )
-    outcome = cli("run", path)
-    assert outcome.code == 3
-    assert f"attributes.disease: {expected}" in outcome.err
+    outcome = cli.ends(3, "run", path, says=f"attributes.disease: {expected}")
     assert "flu" not in outcome.err

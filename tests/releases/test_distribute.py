@@ -427,7 +427,7 @@ def test_an_unfinished_run_is_not_passed_over(
         carry_out(plan, "second")
     path = tmp_path / "plan.yaml"
     path.write_text(json.dumps(plan))
-    assert cli("clean", path).code == 0
+    cli.ends(0, "clean", path)
     states = {one.state for one in with_ledger(plan, tmp_path).releases.values()}
     assert states == {"failed"}
     carry_out(plan, "second")
@@ -449,8 +449,7 @@ def test_a_run_that_is_done_is_not_done_again(tmp_path: Path) -> None:
 def test_only_some_recipients(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "plan.yaml"
     path.write_text(json.dumps(plan_of(tmp_path)))
-    done = cli("distribute", path, "--only", "press", "--json")
-    assert done.code == 0
+    done = cli.ends(0, "distribute", path, "--only", "press", "--json")
     assert list(json.loads(done.out)["releases"]) == ["press"]
     assert not (tmp_path / "releases" / "labour").exists()
 
@@ -464,8 +463,7 @@ def test_the_other_strategy_is_measured(tmp_path: Path, cli: Cli, strategy: str)
     with_ledger(plan, tmp_path)
     path = tmp_path / "plan.yaml"
     path.write_text(json.dumps(plan))
-    done = cli("distribute", path, "--json")
-    assert done.code == 0, done.err
+    done = cli.ends(0, "distribute", path, "--json")
     told = json.loads(done.out)
     other = {"nested": "independent", "independent": "nested"}[strategy]
     plan |= {"strategy": other, "output": str(tmp_path / "other"), "evaluate": {}}
@@ -494,17 +492,15 @@ def test_commands_of_the_ledger(tmp_path: Path, cli: Cli) -> None:
     plan["ledger"] = {"path": ledger, "key_file": key}
     path = tmp_path / "plan.yaml"
     path.write_text(json.dumps(plan))
-    made = cli("ledger", "init", ledger, "--key-file", key, "--subject", "person")
-    assert made.code == 0
-    assert cli("distribute", path, "--run-id", "first").code == 0
+    cli.ends(0, "ledger", "init", ledger, "--key-file", key, "--subject", "person")
+    cli.ends(0, "distribute", path, "--run-id", "first")
     shown = json.loads(cli("ledger", "show", ledger, "--json").out)
     assert [one["release"] for one in shown] == ["labour-first", "press-first"]
-    assert cli("ledger", "check", ledger, "--files").code == 0
-    failed = cli("ledger", "check", ledger, "--k", "500")
-    assert failed.code == 4
+    cli.ends(0, "ledger", "check", ledger, "--files")
+    cli.ends(4, "ledger", "check", ledger, "--k", "500")
     arguments = ("--reason", "destroyed", "--by", "the officer")
-    assert cli("ledger", "withdraw", ledger, "labour-first", *arguments).code == 0
+    cli.ends(0, "ledger", "withdraw", ledger, "labour-first", *arguments)
     listed = cli("ledger", "show", ledger).out.split()
     assert "withdrawn by the officer: destroyed" in " ".join(listed)
-    assert cli("ledger", "withdraw", ledger, "labour-first", *arguments).code == 2
+    cli.ends(2, "ledger", "withdraw", ledger, "labour-first", *arguments)
     assert "No process holds" in cli("ledger", "unlock", ledger).out

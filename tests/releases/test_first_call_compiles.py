@@ -58,8 +58,7 @@ def test_a_release_by_kernels_that_are_compiled_when_they_are_called(
         "execution": {"seed": 2**60 + 1},
     }
     path = configuration_file(tmp_path, **sections)
-    outcome = cli("run", path)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", path)
     expected = files_of(tmp_path / "release")
     (tmp_path / "release").rename(tmp_path / "with machine code")
     done = subprocess.run([sys.executable, "-c", RUN, str(path)], capture_output=True, text=True)

@@ -50,10 +50,7 @@ def configuration(folder: Path, path: str, columns: str = "age") -> Path:
 
 @pytest.mark.parametrize("name", FILES)
 def test_files_of_other_programs(
-    tmp_path: Path,
-    cli: Cli,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     content, kind, remedy = FILES[name]
@@ -77,11 +74,9 @@ def test_formats_of_other_programs_and_folders_of_their_files(tmp_path: Path, cl
         (tmp_path / "in" / name).write_bytes(b"broken")
     path = configuration(tmp_path, str(tmp_path / "in"))
     for more in ((), ("--set", "input.format=stata"), ("--set", "execution.engine=spark")):
-        refused = cli("check", path, *more, "--quiet")
-        assert refused.code == 3, refused.err
+        refused = cli.ends(3, "check", path, *more, "--quiet")
         assert f"anonspark convert {tmp_path}/in {tmp_path}/in.parquet" in refused.err
-    refused = cli("profile", "hdfs://x/p.sav")
-    assert refused.code == 3
+    refused = cli.ends(3, "profile", "hdfs://x/p.sav")
     assert "Download them, and run: anonspark convert p.sav p.parquet" in refused.err
 
 
@@ -93,30 +88,25 @@ def test_a_first_line_that_names_the_separator_is_read(tmp_path: Path, cli: Cli)
         ("profile", path, "--option", "header=true"),
         ("check", configuration(tmp_path, str(path))),
     ):
-        outcome = cli(*arguments, "--quiet")
-        assert outcome.code == 0, outcome.err
+        outcome = cli.ends(0, *arguments, "--quiet")
         assert re.search(r"\b9 rows|records +9\b", outcome.out)
 
 
 @pytest.mark.parametrize("header", ['"","age","sex"', ",age,sex"])
 def test_an_index_without_a_name(
-    tmp_path: Path,
-    cli: Cli,
-    monkeypatch: pytest.MonkeyPatch,
-    header: str,
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, header: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     rows = [f"{n},{20 + n % 15},{'fm'[n % 2]}" for n in range(60)]
     (tmp_path / "r.csv").write_text("\n".join([header, *rows, ""]))
-    assert cli("init", "r.csv", "--quiet").code == 0
+    cli.ends(0, "init", "r.csv", "--quiet")
     text = (tmp_path / "r.yaml").read_text()
     assert "  _c0: identifier  # an index of rows, as R and pandas write it" in text
     for name in ("check", "run"):
-        outcome = cli(name, "r.yaml", "--quiet")
-        assert outcome.code == 0, outcome.err
+        cli.ends(0, name, "r.yaml", "--quiet")
     # Of two columns without a name nobody knows whether the first line names any.
     (tmp_path / "two.csv").write_text("\n".join([",,sex", *rows, ""]))
-    assert cli("profile", "two.csv", "--quiet").code == 2
+    cli.ends(2, "profile", "two.csv", "--quiet")
 
 
 def test_names_in_another_unicode_form(tmp_path: Path, cli: Cli) -> None:
@@ -124,8 +114,7 @@ def test_names_in_another_unicode_form(tmp_path: Path, cli: Cli) -> None:
     header = unicodedata.normalize("NFD", f"age,{name}")
     (tmp_path / "n.csv").write_text(f"{header}\n20,1\n", encoding="utf-8")
     path = configuration(tmp_path, str(tmp_path / "n.csv"), f"age, {name}")
-    refused = cli("check", path, "--quiet")
-    assert refused.code == 3
+    refused = cli.ends(3, "check", path, "--quiet")
     assert (
         f"attributes.{name}: the input has a column of this name in another Unicode" in refused.err
     )
@@ -136,8 +125,7 @@ def test_a_table_in_place_of_a_configuration(tmp_path: Path, cli: Cli) -> None:
         path = tmp_path / name
         path.write_text("age,name\n20,Ada Lovelace\n")
         for asked in ("run", "check"):
-            refused = cli(asked, path, "--quiet")
-            assert refused.code == 2
+            refused = cli.ends(2, asked, path, "--quiet")
             assert "Ada" not in refused.err
             assert "age" not in refused.err
             assert ("anonspark init" in refused.err) == (name != "people.txt")
@@ -193,12 +181,7 @@ def check(cli: Cli, folder: Path, **section: object) -> Outcome:
 )
 @pytest.mark.parametrize("said", [{}, {"format": "parquet"}], ids=["not said", "parquet"])
 def test_none_of_its_files_is_read_as_a_plain_one(
-    tmp_path: Path,
-    cli: Cli,
-    log: str,
-    data: str,
-    kind: str,
-    said: dict[str, str],
+    tmp_path: Path, cli: Cli, log: str, data: str, kind: str, said: dict[str, str]
 ) -> None:
     table = folder_of(tmp_path / "lake" / "t", log, data)
     (tmp_path / "link.parquet").symlink_to(table / data)
@@ -229,10 +212,9 @@ def test_the_run_the_original_and_the_profile_look_as_well(tmp_path: Path, cli: 
     path = configuration_file(
         tmp_path, attributes={"age": "quasi_identifier", "illness": "sensitive"}
     )
-    refused = cli("run", path, "--quiet", "--set", f"input.path={table}")
-    assert refused.code == 2
+    cli.ends(2, "run", path, "--quiet", "--set", f"input.path={table}")
     assert not (tmp_path / "release").exists()
-    assert cli("run", path, "--quiet").code == 0
+    cli.ends(0, "run", path, "--quiet")
     for arguments in (
         ("verify", tmp_path / "release", "--original", table),
         ("verify", tmp_path / "release", "--original", table / "part-0.parquet"),

@@ -715,17 +715,15 @@ def test_plan_and_commands(tmp_path: Path, cli: Cli) -> None:
     document = small_document(tmp_path, model={"name": "rho-gain", "maximum_levels": {"city": 1}})
     path = tmp_path / "configuration.yaml"
     path.write_text(yaml.safe_dump(document, allow_unicode=True))
-    planned = cli("check", path, "--plan")
-    assert planned.code == 0
+    planned = cli.ends(0, "check", path, "--plan")
     assert "nodes of the lattice, each round" in planned.out
     assert "tree levels" not in planned.out
-    ended = cli("run", path, "--details")
-    assert ended.code == 0
+    ended = cli.ends(0, "run", path, "--details")
     assert "records without a class, suppressed" in ended.out
     assert "age=" in ended.out
     # No value of the data.
     assert "Graz" not in ended.out + ended.err
-    assert cli("verify", tmp_path / "release").code == 0
+    cli.ends(0, "verify", tmp_path / "release")
 
 
 def test_categories_without_a_hierarchy(engine: LocalEngine, tmp_path: Path) -> None:

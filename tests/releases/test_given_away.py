@@ -64,8 +64,7 @@ def given_away(text: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("role", ["insensitive", "sensitive"])
 def test_what_gives_away_is_warned_of(tmp_path: Path, cli: Cli, name: str, role: str) -> None:
     given, determined, within = GIVING[name]
-    outcome = cli("check", written(tmp_path, given, role), "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "check", written(tmp_path, given, role), "--json")
     (warning,) = given_away(outcome.out)
     assert warning["attribute"] == "given"
     (figures,) = warning["figures"]["gives_away"]
@@ -79,8 +78,7 @@ def test_what_gives_away_is_warned_of(tmp_path: Path, cli: Cli, name: str, role:
 
 @pytest.mark.parametrize("name", SAYING_LITTLE)
 def test_what_says_little_is_not(tmp_path: Path, cli: Cli, name: str) -> None:
-    outcome = cli("check", written(tmp_path, SAYING_LITTLE[name], "insensitive"), "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "check", written(tmp_path, SAYING_LITTLE[name], "insensitive"), "--json")
     assert given_away(outcome.out) == []
 
 
@@ -95,8 +93,7 @@ def test_two_columns_give_away_together(tmp_path: Path, cli: Cli) -> None:
 
 def test_run_report_and_card_say_it(tmp_path: Path, cli: Cli) -> None:
     path = written(tmp_path, TOWN, "insensitive")
-    outcome = cli("run", path, "--quiet", "--report")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "run", path, "--quiet", "--report")
     release = tmp_path / "release"
     (warning,) = given_away((release / "manifest.json").read_text())
     assert outcome.err.count(warning["text"]) == 1
@@ -166,10 +163,11 @@ def test_the_attack_with_values_is_counted_as_by_hand(tmp_path: Path, cli: Cli) 
         },
         privacy={"k": K},
     )
-    assert cli("run", path, "--quiet").code == 0
+    cli.ends(0, "run", path, "--quiet")
     release = tmp_path / "release"
-    outcome = cli("verify", release, "--original", tmp_path / "input.parquet", "--json", "--quiet")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(
+        0, "verify", release, "--original", tmp_path / "input.parquet", "--json", "--quiet"
+    )
     verified = json.loads(outcome.out)
     records = published(release).to_pylist()
     people = pq.read_table(tmp_path / "input.parquet").to_pylist()
@@ -196,7 +194,7 @@ def test_the_attack_with_values_is_counted_as_by_hand(tmp_path: Path, cli: Cli) 
     assert verified["linkage"]["original"]["fewer_than_k"] == 0
     # Labels are read in every style.
     options = ("--set", "output.style=bounds", "--set", f"output.path={tmp_path / 'bounds'}")
-    assert cli("run", path, "--quiet", *options).code == 0
+    cli.ends(0, "run", path, "--quiet", *options)
     again = cli(
         *("verify", tmp_path / "bounds", "--original", tmp_path / "input.parquet", "--json"),
     )

@@ -275,8 +275,7 @@ CITIES = "Ankara;Anatolia;*\nBursa;Marmara;*\nZonguldak;Black Sea;*\n"
 def require_refusal(cli: Cli, tmp_path: Path, path: Path, code: int, *told: str) -> None:
     before = contents(tmp_path)
     for name in ("check", "run"):
-        outcome = cli(name, path)
-        assert outcome.code == code, outcome.err
+        outcome = cli.ends(code, name, path)
         for text in told:
             assert text in outcome.err
         for secret in ("Ankara", "Bursa", "Zonguldak", "Marmara", "Traceback"):
@@ -414,8 +413,7 @@ def release_of(cli: Cli, folder: Path, style: str, model: dict[str, Any]) -> Pat
         output={"style": style},
         execution={"seed": 8_152_637_485_960_714},
     )
-    outcome = cli("run", path, "--quiet")
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", path, "--quiet")
     return path
 
 
@@ -425,12 +423,10 @@ def test_releases_hold_with_the_original(
 ) -> None:
     path = release_of(cli, tmp_path, style, model)
     release = tmp_path / "release"
-    assert cli("verify", release, "--config", path, "--json").code == 0
-    original = cli("verify", release, "--original", tmp_path / "input.parquet", "--json")
-    assert original.code == 0, original.err
+    cli.ends(0, "verify", release, "--config", path, "--json")
+    cli.ends(0, "verify", release, "--original", tmp_path / "input.parquet", "--json")
     for name in ("evaluate", "report"):
-        done = cli(name, release, "--original", tmp_path / "input.parquet")
-        assert done.code == 0, done.err
+        cli.ends(0, name, release, "--original", tmp_path / "input.parquet")
 
 
 def test_every_label_holds_its_records(cli: Cli, tmp_path: Path) -> None:
@@ -448,8 +444,7 @@ def test_every_label_holds_its_records(cli: Cli, tmp_path: Path) -> None:
         ("age between 95 and 97", lambda row: 95 <= row["age"] <= 97),
         ("born < '1950-01-01'", lambda row: row["born"].year < 1950),
     ):
-        outcome = cli("query", release, question, "--json")
-        assert outcome.code == 0, outcome.err
+        outcome = cli.ends(0, "query", release, question, "--json")
         answer = json.loads(outcome.out)
         truth = sum(map(holds, raw))
         assert answer["lower"] <= truth <= answer["upper"], question
@@ -565,8 +560,7 @@ def test_check_and_run_warn_with_the_remedy(tmp_path: Path, cli: Cli) -> None:
             output={"mode": "overwrite"},
             execution=seed,
         )
-        outcome = cli("check", path, "--json")
-        assert outcome.code == 0, outcome.err
+        outcome = cli.ends(0, "check", path, "--json")
         assert codes(outcome.out) == wanted
         assert ("inferSchema" in outcome.err) == bool(wanted)
         if wanted:

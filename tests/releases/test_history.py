@@ -48,8 +48,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def told(nights: Path, cli: Cli, *where: str) -> list[dict[str, Any]]:
-    outcome = cli("history", nights.joinpath("all", *where), "--json", "--quiet")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "history", nights.joinpath("all", *where), "--json", "--quiet")
     found: list[dict[str, Any]] = json.loads(outcome.out)
     return found
 
@@ -76,18 +75,14 @@ def test_a_release_that_cannot_be_read_is_left_out_aloud(
     for name in ("whole", "damaged"):
         shutil.copytree(nights / "all" / "visits", tmp_path / name)
     (tmp_path / "damaged" / "manifest.json").write_text("{}")
-    outcome = cli("history", tmp_path, "--json")
-    assert outcome.code == 0
+    outcome = cli.ends(0, "history", tmp_path, "--json")
     assert [one["release"].rpartition("/")[2] for one in json.loads(outcome.out)] == ["whole"]
     assert "left out, because its manifest cannot be read" in outcome.err
     assert "damaged/manifest.json" in outcome.err
 
 
 def test_a_release_that_may_not_be_read_is_left_out_aloud(
-    nights: Path,
-    tmp_path: Path,
-    cli: Cli,
-    monkeypatch: pytest.MonkeyPatch,
+    nights: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("ours", "theirs"):
         shutil.copytree(nights / "all" / "visits", tmp_path / name)
@@ -99,8 +94,7 @@ def test_a_release_that_may_not_be_read_is_left_out_aloud(
         return read(path)
 
     monkeypatch.setattr(Path, "read_bytes", refused)
-    outcome = cli("history", tmp_path, "--json")
-    assert outcome.code == 0
+    outcome = cli.ends(0, "history", tmp_path, "--json")
     assert [one["release"].rpartition("/")[2] for one in json.loads(outcome.out)] == ["ours"]
     assert "left out, because its manifest cannot be read: the system refused" in outcome.err
     assert "theirs/manifest.json (Permission denied)" in outcome.err
@@ -130,8 +124,7 @@ def test_the_terminal_and_the_page_show_every_release(
 ) -> None:
     page = tmp_path / "history.html"
     for _ in range(2):
-        outcome = cli("history", nights / "all", "--html", page)
-        assert outcome.code == 0, outcome.err
+        outcome = cli.ends(0, "history", nights / "all", "--html", page)
     assert "2 runs" in outcome.out
     text = page.read_text()
     assert text.count("<svg") == 5
@@ -143,16 +136,12 @@ def test_the_terminal_and_the_page_show_every_release(
 def test_another_file_is_not_replaced(nights: Path, cli: Cli, tmp_path: Path) -> None:
     other = tmp_path / "other.html"
     other.write_text("<!doctype html><title>Ours</title>")
-    outcome = cli("history", nights / "all", "--html", other)
-    assert outcome.code == 2
-    assert "is no page of anonspark" in outcome.err
+    cli.ends(2, "history", nights / "all", "--html", other, says="is no page of anonspark")
     assert other.read_text() == "<!doctype html><title>Ours</title>"
 
 
 def test_a_directory_without_runs_is_refused(cli: Cli, tmp_path: Path) -> None:
-    outcome = cli("history", tmp_path)
-    assert outcome.code == 3
-    assert "found no release and no tables of all runs" in outcome.err
+    cli.ends(3, "history", tmp_path, says="found no release and no tables of all runs")
 
 
 def test_a_long_history_shows_its_end() -> None:

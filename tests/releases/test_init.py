@@ -67,9 +67,9 @@ def answered(answers: str) -> tuple[int, str]:
 
 
 def test_weights_by_uniqueness(folder: Path, cli: Cli) -> None:
-    assert cli("init", "data/people.csv", "--quiet").code == 0
+    cli.ends(0, "init", "data/people.csv", "--quiet")
     out = ("--out", "weighted.yaml")
-    assert cli("init", "data/people.csv", "--weights", "--quiet", *out).code == 0
+    cli.ends(0, "init", "data/people.csv", "--weights", "--quiet", *out)
     plain, weighted = written(folder / "people.yaml"), written(folder / "weighted.yaml")
     weights = {}
     for name, attribute in weighted["attributes"].items():
@@ -81,7 +81,7 @@ def test_weights_by_uniqueness(folder: Path, cli: Cli) -> None:
     assert weights == profile["weights"]
     assert weights["birth_date"] < weights["body_mass_index"] < weights["sex"]
     assert sum(weights.values()) / len(weights) == pytest.approx(1, abs=0.05)
-    assert cli("run", "weighted.yaml", "--quiet").code == 0
+    cli.ends(0, "run", "weighted.yaml", "--quiet")
     manifest = json.loads((folder / "out" / "weighted" / "manifest.json").read_text())
     attributes = manifest["configuration"]["attributes"]
     assert {name: attributes[name]["weight"] for name in weights} == weights
@@ -127,8 +127,7 @@ def test_people(folder: Path, cli: Cli) -> None:
     number = int(seed.read_text())
     assert abs(number) > 2**32
     assert load_configuration(str(folder / "people.yaml")).execution.seed == number
-    outcome = cli("run", "people.yaml", "--quiet")
-    assert outcome.code == 0
+    cli.ends(0, "run", "people.yaml", "--quiet")
     assert summary(folder / "out" / "people")["classes"] > 100
     # The template of a decision keeps the reasons.
     again = ("init", "data/people.csv", "--out", "again.yaml", "--decision", "--quiet")
@@ -150,7 +149,7 @@ def test_larger_tables_try_no_models(
     folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(draft, "_TRIES_MODELS", 1_999)
-    assert cli("init", "data/people.csv", "--quiet").code == 0
+    cli.ends(0, "init", "data/people.csv", "--quiet")
     own = load_configuration(str(folder / "people.yaml")).model
     assert own == MondrianOptions(name="su-mondrian")
 
@@ -182,10 +181,8 @@ def test_public_tables_are_right_without_an_edit(
         require_data(data_directory / file)
         tables[name] = _some(data_directory / file, folder / f"{name}.csv", 4_000)
     for name, path in tables.items():
-        made = cli("init", str(path), "--quiet")
-        assert made.code == 0, made.err
-        checked = cli("check", f"{name}.yaml")
-        assert checked.code == 0, checked.err
+        cli.ends(0, "init", str(path), "--quiet")
+        cli.ends(0, "check", f"{name}.yaml")
     adult = folder / "adult.yaml"
     assert names_of(adult, "quasi_identifier") == [
         "age", "workclass", "education", "marital-status", "occupation", "race", "sex",
@@ -228,7 +225,7 @@ def test_awkward_columns(tmp_path: Path, cli: Cli) -> None:
     ]
     with (tmp_path / "odd.csv").open("w", newline="") as opened:
         csv.writer(opened, delimiter=";").writerows([header, *rows])
-    assert cli("init", "odd.csv", "--quiet").code == 0
+    cli.ends(0, "init", "odd.csv", "--quiet")
     document = written(tmp_path / "odd.yaml")
     # Codes with leading zeros stay texts.
     options = {"header": "true", "inferSchema": "true", "sep": ";", "decimal": ","}
@@ -241,7 +238,7 @@ def test_awkward_columns(tmp_path: Path, cli: Cli) -> None:
     whole = {"role": "quasi_identifier", "type": "number", "grid": 1}
     assert document["attributes"]["# children"] == whole
     assert document["attributes"]["born"] == {"role": "quasi_identifier", "grid": "month"}
-    assert cli("check", "odd.yaml").code == 0
+    cli.ends(0, "check", "odd.yaml")
 
 
 @pytest.mark.usefixtures("folder")
@@ -251,13 +248,12 @@ def test_words_that_mean_missing(tmp_path: Path, cli: Cli) -> None:
         rows[place][1] = rows[place][2] = word
     with (tmp_path / "dash.csv").open("w", newline="") as opened:
         csv.writer(opened, delimiter=";").writerows([["Geschlecht", "PLZ", "Alter"], *rows])
-    assert cli("init", "dash.csv", "--quiet").code == 0
+    cli.ends(0, "init", "dash.csv", "--quiet")
     document = written(tmp_path / "dash.yaml")
     assert document["input"]["missing_markers"] == ["", "?", "-", "k.A.", "unbekannt"]
     whole = {"role": "quasi_identifier", "type": "number", "grid": 1}
     assert document["attributes"]["Alter"] == whole
-    checked = cli("check", "dash.yaml")
-    assert checked.code == 0, checked.err
+    cli.ends(0, "check", "dash.yaml")
 
 
 @pytest.mark.usefixtures("folder")
@@ -275,7 +271,7 @@ def test_a_word_among_days_of_a_form_that_was_said(tmp_path: Path, cli: Cli) -> 
             "not match dateFormat. If that is one word for missing, set it as nullV",
         ),
     ):
-        assert cli("init", "days.csv", "--quiet", *given).code == 0
+        cli.ends(0, "init", "days.csv", "--quiet", *given)
         text = (tmp_path / "days.yaml").read_text()
         assert told in text
         for name in ("days.yaml", "days.seed"):
@@ -288,9 +284,9 @@ def test_a_word_among_days_of_a_form_that_was_said(tmp_path: Path, cli: Cli) -> 
     checked = cli("check", "text.yaml")
     assert (checked.code, "1 to be dropped" in checked.out) == (0, True)
     (tmp_path / "days.seed").unlink()
-    assert cli("init", "days.csv", "--quiet", *given).code == 0
+    cli.ends(0, "init", "days.csv", "--quiet", *given)
     assert roles(tmp_path / "days.yaml")["born"] == "quasi_identifier"
-    assert cli("check", "days.yaml").code == 0
+    cli.ends(0, "check", "days.yaml")
 
 
 def test_people_who_have_no_name(folder: Path, cli: Cli, tmp_path: Path) -> None:
@@ -301,8 +297,7 @@ def test_people_who_have_no_name(folder: Path, cli: Cli, tmp_path: Path) -> None
     ]  # fmt: skip
     with (tmp_path / "bare.csv").open("w", newline="") as opened:
         csv.writer(opened, delimiter=";").writerows(rows)
-    told = cli("init", "bare.csv", "--quiet", "--option", "header=false")
-    assert told.code == 0, told.err
+    cli.ends(0, "init", "bare.csv", "--quiet", "--option", "header=false")
     bare = folder / "bare.yaml"
     # No name says who a person is, so you are asked.
     assert "unit" not in written(bare)["privacy"]
@@ -310,8 +305,7 @@ def test_people_who_have_no_name(folder: Path, cli: Cli, tmp_path: Path) -> None
     assert "# it may be _c0" in bare.read_text()
     for name in ("init", "check", "run"):
         options = ("--out", "other.yaml", "--option", "header=false") if name == "init" else ()
-        told = cli(name, "bare.csv" if options else "bare.yaml", "--quiet", *options)
-        assert told.code == 0, told.err
+        told = cli.ends(0, name, "bare.csv" if options else "bare.yaml", "--quiet", *options)
         assert "_c0 repeats: 1,200 records of 400 different values, at most 3 of one" in told.err
         assert "--set attributes._c0=identifier --set privacy.unit=_c0" in told.err
         assert "attributes._c0: {role: quasi_identifier, type: number}" in told.err
@@ -332,27 +326,23 @@ def test_a_program_is_told_what_was_written(folder: Path, cli: Cli) -> None:
 def test_nothing_is_overwritten(folder: Path, cli: Cli) -> None:
     for name in ("people.yaml", "people.seed"):
         (folder / name).write_text("mine")
-        outcome = cli("init", "data/people.csv", "--quiet")
-        assert outcome.code == 2
+        outcome = cli.ends(2, "init", "data/people.csv", "--quiet")
         assert f"--out: found {name} already, which is not overwritten" in outcome.err
         assert (folder / name).read_text() == "mine"
         (folder / name).unlink()
     assert [one.name for one in folder.iterdir()] == ["data"]
-    outcome = cli("init", "data/people.csv", "--out", "hdfs:///people.yaml")
-    assert outcome.code == 2
+    outcome = cli.ends(2, "init", "data/people.csv", "--out", "hdfs:///people.yaml")
     assert "--out: found the address" in outcome.err
-    outcome = cli("init", "data/people.csv", "--out", "data/people.csv/new/x.yaml")
-    assert outcome.code == 2
+    outcome = cli.ends(2, "init", "data/people.csv", "--out", "data/people.csv/new/x.yaml")
     assert "x.yaml cannot be written, for data/people.csv is a file" in outcome.err
     (folder / "conf").mkdir()
-    outcome = cli("init", "data/people.csv", "--out", "conf")
-    assert outcome.code == 2
+    outcome = cli.ends(2, "init", "data/people.csv", "--out", "conf")
     assert "--out: found the directory conf. Expected a path of a file" in outcome.err
     (folder / "conf" / "anonspark.schema.json").write_text("mine")
-    assert cli("init", "data/people.csv", "--out", "conf/x.yaml", "-q").code == 0
+    cli.ends(0, "init", "data/people.csv", "--out", "conf/x.yaml", "-q")
     assert (folder / "conf" / "anonspark.schema.json").read_text() == "mine"
     assert written(folder / "conf" / "x.yaml")["execution"]["seed_file"] == "conf/x.seed"
-    assert cli("check", "conf/x.yaml").code == 0
+    cli.ends(0, "check", "conf/x.yaml")
 
 
 @pytest.mark.parametrize(
@@ -388,8 +378,7 @@ def test_nothing_half_written_stays(
 def test_names_of_files_and_columns_have_no_variables(folder: Path, cli: Cli) -> None:
     rows = (f"{n},{'ab'[n % 2]}${{A}}\n" for n in range(60))
     (folder / "t ${HOME}.csv").write_text("${HOME},area ${HOME}\n" + "".join(rows))
-    outcome = cli("init", "t ${HOME}.csv", "--out", "c ${HOME}.yaml", "--quiet")
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "init", "t ${HOME}.csv", "--out", "c ${HOME}.yaml", "--quiet")
     configured = load_configuration("c ${HOME}.yaml")
     assert configured.input.path == "t ${HOME}.csv"
     assert list(configured.attributes) == ["${HOME}", "area ${HOME}"]
@@ -423,7 +412,7 @@ def test_questions(folder: Path, cli: Cli) -> None:
     assert document["privacy"]["k"] == 7
     assert document["output"]["path"] == "out/mine"
     assert "visits: insensitive  # you said so" in (folder / "people.yaml").read_text()
-    assert cli("check", "people.yaml").code == 0
+    cli.ends(0, "check", "people.yaml")
 
 
 def test_defaults_of_questions_and_orders(folder: Path) -> None:
@@ -454,12 +443,12 @@ def test_households(folder: Path, cli: Cli) -> None:
         rows = [f"{n // 4},{n * 13 % 90},{'fm'[n % 2]},{20000 + n // 4 % 7},{'abcd'[n % 4]}"
                 for n in range(320)]  # fmt: skip
         table.write_text("\n".join([f"{name},age,sex,zip,dx", *rows, ""]))
-        assert cli("init", table, "--quiet").code == 0
+        cli.ends(0, "init", table, "--quiet")
         path = folder / f"{name}.yaml"
         assert names_of(path, "identifier") == [name]
         assert written(path)["privacy"]["unit"] == name
         assert f"unit: {name}  # k counts households" in path.read_text()
-        assert cli("check", path, "--quiet").code == 0
+        cli.ends(0, "check", path, "--quiet")
 
 
 @pytest.mark.usefixtures("folder")
@@ -469,7 +458,7 @@ def test_who_a_person_is_where_nothing_says_it(tmp_path: Path, cli: Cli) -> None
         f"{random[n // 20] % 40},{20 + one % 50},{'fm'[one % 2]}" for n, one in enumerate(random)
     ]
     (tmp_path / "t.csv").write_text("\n".join(["nr,age,sex", *rows, ""]))
-    assert cli("init", "t.csv", "--quiet").code == 0
+    cli.ends(0, "init", "t.csv", "--quiet")
     text = (tmp_path / "t.yaml").read_text()
     assert "unit" not in written(tmp_path / "t.yaml")["privacy"]
     assert "# Who is a person here?" in text
@@ -477,7 +466,7 @@ def test_who_a_person_is_where_nothing_says_it(tmp_path: Path, cli: Cli) -> None
     assert names_of(tmp_path / "t.yaml", "identifier") == []
     assert "nr" not in names_of(tmp_path / "t.yaml", "quasi_identifier")
     # With its comment taken away the file is right.
-    assert cli("check", "t.yaml", "--quiet").code == 0
+    cli.ends(0, "check", "t.yaml", "--quiet")
     (tmp_path / "t.yaml").unlink()
     (tmp_path / "t.seed").unlink()
     log = CommandLog(ERR)
@@ -501,12 +490,11 @@ def test_comments_are_right_as_they_stand(tmp_path: Path, cli: Cli) -> None:
              ("007", "012")[n % 2]] for n in range(400)]  # fmt: skip
     with (tmp_path / "p.csv").open("w", newline="") as opened:
         csv.writer(opened).writerows([names, *rows])
-    assert cli("init", "p.csv", "--quiet").code == 0
+    cli.ends(0, "init", "p.csv", "--quiet")
     text = (tmp_path / "p.yaml").read_text()
     assert "\n  # pre: {role: quasi_identifier, type: text" in text
     (tmp_path / "p.yaml").write_text(text.replace("\n  # pre:", "\n  pre:"))
-    checked = cli("check", "p.yaml", "--quiet")
-    assert checked.code == 0, checked.err
+    cli.ends(0, "check", "p.yaml", "--quiet")
 
 
 @pytest.mark.usefixtures("folder")
@@ -514,16 +502,15 @@ def test_groups_are_in_the_order_of_their_numbers(tmp_path: Path, cli: Cli) -> N
     groups = ["<5", "5-9", "10-14", "15-19", ">=85"]
     rows = [f"{groups[n * 7 % 5]},{150 + n * 31 % 60}" for n in range(200)]
     (tmp_path / "g.csv").write_text("\n".join(["agegroup,h", *rows, ""]))
-    assert cli("init", "g.csv", "--quiet").code == 0
+    cli.ends(0, "init", "g.csv", "--quiet")
     assert written(tmp_path / "g.yaml")["attributes"]["agegroup"] == {
         "role": "quasi_identifier",
         "order": groups,
     }
-    checked = cli("check", "g.yaml", "--quiet")
-    assert checked.code == 0, checked.err
+    cli.ends(0, "check", "g.yaml", "--quiet")
     # A rare group is a value of few people, which no file holds that others may read.
     (tmp_path / "rare.csv").write_text("\n".join(["agegroup,h", *rows, "90+,160", ""]))
-    assert cli("init", "rare.csv", "--quiet").code == 0
+    cli.ends(0, "init", "rare.csv", "--quiet")
     assert roles(tmp_path / "rare.yaml")["agegroup"] == "quasi_identifier"
     assert "90+" not in (tmp_path / "rare.yaml").read_text()
 
@@ -531,12 +518,10 @@ def test_groups_are_in_the_order_of_their_numbers(tmp_path: Path, cli: Cli) -> N
 @pytest.mark.usefixtures("folder")
 def test_a_table_of_which_nothing_can_be_proposed(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "p.csv").write_text("age,sex\n44,f\n30,m\n")
-    refused = cli("init", "p.csv", "--quiet")
-    assert refused.code == 3
+    refused = cli.ends(3, "init", "p.csv", "--quiet")
     assert "DATA: p.csv has 2 rows, and k = 5 needs that many at least" in refused.err
     (tmp_path / "p.csv").write_text("age,sex\n" + "44,f\n" * 9)
-    refused = cli("init", "p.csv", "--quiet")
-    assert refused.code == 3
+    refused = cli.ends(3, "init", "p.csv", "--quiet")
     assert "DATA: no column of p.csv can be proposed as a quasi-identifier" in refused.err
     assert not (tmp_path / "p.yaml").exists()
     assert not (tmp_path / "p.seed").exists()
@@ -559,7 +544,7 @@ def test_numbers_that_stand_for_names_are_texts(tmp_path: Path, cli: Cli) -> Non
     header = ["race", "sex", "marital", "admission_type_id", "education_years", "age"]
     with (tmp_path / "codes.csv").open("w", newline="") as opened:
         csv.writer(opened).writerows([header, *rows])
-    assert cli("init", "codes.csv", "--quiet").code == 0
+    cli.ends(0, "init", "codes.csv", "--quiet")
     text, attributes = (tmp_path / "codes.yaml").read_text(), written(tmp_path / "codes.yaml")
     for name in header[:4]:
         declared = {"role": "quasi_identifier", "type": "text"}
@@ -588,7 +573,7 @@ def test_codes_of_other_lengths_are_grouped_by_their_beginning(tmp_path: Path, c
     ]
     with (tmp_path / "icd.csv").open("w", newline="") as opened:
         csv.writer(opened).writerows([header, *rows])
-    assert cli("init", "icd.csv", "--quiet").code == 0
+    cli.ends(0, "init", "icd.csv", "--quiet")
     text = (tmp_path / "icd.yaml").read_text()
     rule = "{role: quasi_identifier, hierarchy: {keep: [3, 1]}}"
     assert f"  # postcode: {rule}  # three characters, then one\n" in text
@@ -596,7 +581,7 @@ def test_codes_of_other_lengths_are_grouped_by_their_beginning(tmp_path: Path, c
     # As it says: take the # away.
     commented = text.replace("  # diagnosis_4: {", "  diagnosis_4: {")
     (tmp_path / "icd.yaml").write_text(commented)
-    assert cli("check", "icd.yaml").code == 0
+    cli.ends(0, "check", "icd.yaml")
 
 
 PEOPLE = REPOSITORY / "data" / "people.csv"
@@ -622,8 +607,7 @@ def test_the_page_shows_what_the_command_prints(people: str, cli: Cli) -> None:
 
 
 def test_no_value_is_shown(people: str, tmp_path: Path, cli: Cli) -> None:
-    outcome = cli("profile", people, "--html", "page.html")
-    assert outcome.code == 0
+    outcome = cli.ends(0, "profile", people, "--html", "page.html")
     assert outcome.err.startswith("20")
     assert "look at the data" in outcome.err.splitlines()[0]
     page = (tmp_path / "page.html").read_text()
@@ -661,15 +645,8 @@ def test_values_and_json(people: str, tmp_path: Path, cli: Cli) -> None:
     ],
 )
 @pytest.mark.usefixtures("people")
-def test_what_is_wrong(
-    arguments: tuple[str, ...],
-    code: int,
-    message: str,
-    cli: Cli,
-) -> None:
-    outcome = cli("profile", *arguments, "--quiet")
-    assert outcome.code == code
-    assert message in outcome.err
+def test_what_is_wrong(arguments: tuple[str, ...], code: int, message: str, cli: Cli) -> None:
+    cli.ends(code, "profile", *arguments, "--quiet", says=message)
 
 
 TWENTY = list(range(20)) * 2
@@ -737,16 +714,12 @@ def check_draft(cli: Cli, folder: Path, name: str, *options: str) -> None:
         assert drafted.code == 3, drafted.err
         assert sorted(folder.iterdir()) == before
         return
-    checked = cli("check", "t.yaml", "--quiet", "--set", "execution.engine=local")
-    assert checked.code == 0, checked.err
+    cli.ends(0, "check", "t.yaml", "--quiet", "--set", "execution.engine=local")
 
 
 @pytest.mark.parametrize("table", ODD.values(), ids=ODD)
 def test_an_odd_table(
-    table: dict[str, Any],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    cli: Cli,
+    table: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_table(tmp_path / "t.parquet", table)
@@ -773,10 +746,7 @@ def texts_of(random: np.random.Generator, rows: int) -> Sequence[str]:
 
 @pytest.mark.parametrize("seed", one_by_day(*range(5)))
 def test_tables_at_random(
-    seed: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    cli: Cli,
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     random = np.random.default_rng(seed)
     for number in range(12):

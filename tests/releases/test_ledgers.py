@@ -412,11 +412,7 @@ class KilledError(BaseException):
 @pytest.mark.parametrize("step", ["create_whole", "remember"])
 @pytest.mark.parametrize("count", range(6))
 def test_killed_between_an_event_and_its_memory(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    cli: Cli,
-    step: str,
-    count: int,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli, step: str, count: int
 ) -> None:
     """Whoever resumes is not locked out, and nothing is missing in the ledger."""
     (tmp_path / "keys").mkdir()
@@ -446,8 +442,7 @@ def test_killed_between_an_event_and_its_memory(
     distribute(LocalEngine(), plan, run_id="first", resume=True)
     ledger = open_ledger(FILES, str(tmp_path / "ledger"), key)
     assert [one.state for one in ledger.releases.values()] == ["published"]
-    checked = cli("ledger", "check", tmp_path / "ledger", "--files")
-    assert checked.code == 0, checked.err
+    cli.ends(0, "ledger", "check", tmp_path / "ledger", "--files")
 
 
 def test_killed_while_a_ledger_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -496,7 +491,7 @@ def test_a_budget(tmp_path: Path, cli: Cli) -> None:
         with pytest.raises(GuaranteeError, match=re.escape(str(expected))):
             list_release(FILES, f"file:{folder}", limit, {"run_id": "x", "release": "y"})
 
-    assert cli("ledger", "check", tmp_path / "ledger").code == 0
+    cli.ends(0, "ledger", "check", tmp_path / "ledger")
     for path in files_of(folder):
         content = path.read_bytes()
         # Where the middle is depends on the paths in it: what names the key is changed, too.
@@ -513,7 +508,7 @@ def test_a_budget(tmp_path: Path, cli: Cli) -> None:
         shutil.copyfile(path, copy)
         require_refused(copy)
         copy.unlink()
-    assert cli("ledger", "check", tmp_path / "ledger").code == 0
+    cli.ends(0, "ledger", "check", tmp_path / "ledger")
 
 
 def configured(tmp_path: Path, **sections: Any) -> Path:
@@ -547,8 +542,8 @@ def test_a_release_is_listed_beside_what_was_spent(tmp_path: Path, cli: Cli) -> 
         "output": str(tmp_path / "selection"),
     }
     path = configured(tmp_path, selection=selection)
-    assert cli("select", path).code == 0
-    assert cli("run", path, "--run-id", "one").code == 0
+    cli.ends(0, "select", path)
+    cli.ends(0, "run", path, "--run-id", "one")
     spent, release = entries(tmp_path)
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     assert spent["kind"] == "select"
@@ -564,27 +559,27 @@ def test_a_release_is_listed_beside_what_was_spent(tmp_path: Path, cli: Cli) -> 
     shown = cli("ledger", "show", tmp_path / "ledger")
     assert "people: 0.5 of 2 spent, 1.5 left" in shown.out
     assert "release" in shown.out
-    assert cli("ledger", "check", tmp_path / "ledger").code == 0
+    cli.ends(0, "ledger", "check", tmp_path / "ledger")
     # The chain covers releases, too.
     place = tmp_path / "ledger" / "people" / "000002.json"
     place.write_text(place.read_text().replace('"k": 5', '"k": 50'))
     more = ("--set", f"selection.output={tmp_path / 'more'}")
-    assert cli("select", path, *more, "--dry-run").code == 4
-    assert cli("run", path, "--set", f"output.path={tmp_path / 'b'}").code == 4
-    assert cli("ledger", "check", tmp_path / "ledger").code == 4
+    cli.ends(4, "select", path, *more, "--dry-run")
+    cli.ends(4, "run", path, "--set", f"output.path={tmp_path / 'b'}")
+    cli.ends(4, "ledger", "check", tmp_path / "ledger")
 
 
 def test_every_release_is_listed_once(tmp_path: Path, cli: Cli) -> None:
     path = configured(tmp_path)
-    assert cli("check", path).code == 0
+    cli.ends(0, "check", path)
     assert not (tmp_path / "ledger").exists()
     for _ in range(2):
-        assert cli("run", path, "--run-id", "one").code == 0
+        cli.ends(0, "run", path, "--run-id", "one")
         assert len(entries(tmp_path)) == 1
     overwriting = ("run", path, "--set", "output.mode=overwrite", "--run-id")
-    assert cli(*overwriting, "one").code == 0
+    cli.ends(0, *overwriting, "one")
     assert len(entries(tmp_path)) == 1
-    assert cli(*overwriting, "two").code == 0
+    cli.ends(0, *overwriting, "two")
     assert [one["run_id"] for one in entries(tmp_path)] == ["one", "two"]
 
 
@@ -596,11 +591,7 @@ def test_releases_of_a_comparison_are_not_listed(tmp_path: Path) -> None:
 
 @cases(__file__, "ledger", "code", "told")
 def test_without_a_sound_ledger_nothing_is_published(
-    tmp_path: Path,
-    cli: Cli,
-    ledger: dict[str, Any],
-    code: int,
-    told: str,
+    tmp_path: Path, cli: Cli, ledger: dict[str, Any], code: int, told: str
 ) -> None:
     for name, text in (("made", '{"limit": "2", "neighbors": "replace", "unit": "record"}'),):
         (tmp_path / "ledger").mkdir()
@@ -610,9 +601,7 @@ def test_without_a_sound_ledger_nothing_is_published(
     (tmp_path / "ledger" / "broken" / "limit.json").write_text("{}")
     own = {"path": str(tmp_path / "ledger"), "dataset": "people", "limit": 2} | ledger
     own["path"] = own["path"].replace("{folder}", str(tmp_path))
-    shown = cli("run", configured(tmp_path, ledger=own))
-    assert shown.code == code
-    assert told in shown.err
+    cli.ends(code, "run", configured(tmp_path, ledger=own), says=told)
     assert not (tmp_path / "release").exists()
 
 
@@ -624,9 +613,7 @@ def test_a_ledger_that_cannot_be_written(
 
     path = configured(tmp_path)
     monkeypatch.setattr("anonspark.sharing.ledger.budget.append_link", refuse)
-    shown = cli("run", path)
-    assert shown.code == 5
-    assert "Nothing was drawn or published" in shown.err
+    cli.ends(5, "run", path, says="Nothing was drawn or published")
     assert not (tmp_path / "release").exists()
 
 
@@ -643,6 +630,6 @@ def test_a_release_that_was_listed_and_did_not_come(
     assert not (tmp_path / "release").exists()
     assert len(entries(tmp_path)) == 1
     # The next attempt makes the same release, which is listed already.
-    assert cli("run", path, "--run-id", "one", "--resume").code == 0
+    cli.ends(0, "run", path, "--run-id", "one", "--resume")
     assert (tmp_path / "release" / "manifest.json").exists()
     assert len(entries(tmp_path)) == 1

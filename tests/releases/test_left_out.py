@@ -50,8 +50,7 @@ def test_values_are_told_as_texts(tmp_path: Path, cli: Cli) -> None:
         model={"name": "full-domain", "maximum_levels": {"age": 0}, "suppression_limit": 1.0},
         privacy={"k": 2, "t_closeness": close},
     )
-    outcome = cli("run", path, "--quiet")
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", path, "--quiet")
     (file,) = (tmp_path / "release" / "left_out").glob("*.parquet")
     assert file.name == "part-00000.parquet"
     told = pq.read_table(file)
@@ -63,8 +62,7 @@ def test_values_are_told_as_texts(tmp_path: Path, cli: Cli) -> None:
         for text in texts
     ]
     assert told.to_pylist() == expected
-    outcome = cli("verify", tmp_path / "release")
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "verify", tmp_path / "release")
 
 
 @pytest.mark.parametrize("name", ["attribute", "value", "records"])
@@ -80,10 +78,8 @@ def test_columns_that_it_has_not_are_refused(name: str, tmp_path: Path, cli: Cli
         model={"name": "full-domain", "maximum_levels": {"age": 0}, "suppression_limit": 1.0},
         privacy={"k": 2, "t_closeness": {"attribute": "x", "t": 1.0}},
     )
-    assert cli("run", path, "--quiet").code == 0
+    cli.ends(0, "run", path, "--quiet")
     told = read_table(tmp_path / "release", "left_out")
     save_table(tmp_path / "release", "left_out", told.drop_columns([name]))
     list_files(tmp_path / "release")
-    outcome = cli("verify", tmp_path / "release")
-    assert outcome.code == 4
-    assert "found other columns or types than those of" in outcome.err
+    cli.ends(4, "verify", tmp_path / "release", says="found other columns or types than those of")

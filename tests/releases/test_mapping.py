@@ -105,8 +105,7 @@ def test_new_records_get_the_old_labels(folder: Path, style: str) -> None:
 
 def test_labels_are_true(folder: Path, cli: Cli) -> None:
     release(folder, "now.parquet", "new", model=mapping(folder))
-    done = cli("verify", folder / "new", "--original", folder / "now.parquet", "--json")
-    assert done.code == 0, done.out
+    cli.ends(0, "verify", folder / "new", "--original", folder / "now.parquet", "--json")
 
 
 @pytest.mark.parametrize("counted", ["records", "people"])
@@ -210,8 +209,8 @@ def test_what_does_not_fit(folder: Path, cli: Cli) -> None:
     path.write_text(json.dumps(document(folder, "now.parquet", "new")))
     for more in ([], ["--plan"]):
         options = ["--set", f"model={{name: mapping, release: {folder / 'old'}}}", *more]
-        assert cli("check", path, *options).code == 0
-    assert cli("run", path, "--mapping", folder / "old").code == 0
+        cli.ends(0, "check", path, *options)
+    cli.ends(0, "run", path, "--mapping", folder / "old")
     manifest = json.loads((folder / "new" / "manifest.json").read_text())
     assert manifest["configuration"]["model"]["name"] == "mapping"
 
@@ -362,8 +361,7 @@ def test_labels_of_overlapping_regions_are_true(
     release_of_kinds(tmp_path, table(), "old", *names, model=options, output=output)
     now = with_missing(table(300, 1), "category")
     release_of_kinds(tmp_path, now, "new", *names, model=mapping(tmp_path))
-    done = cli("verify", tmp_path / "new", "--original", tmp_path / "new.parquet", "--json")
-    assert done.code == 0, done.out
+    cli.ends(0, "verify", tmp_path / "new", "--original", tmp_path / "new.parquet", "--json")
     assert pq.read_table(tmp_path / "new" / "data").num_rows == 300
 
 

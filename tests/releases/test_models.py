@@ -399,8 +399,7 @@ def configured(folder: Path, **sections: Any) -> Path:
 
 def test_a_model_that_loses_much_less_is_named(folder: Path, cli: Cli) -> None:
     path = configured(folder, model={"name": "smondrian"}, output={"mode": "overwrite"})
-    first = cli("run", path, "--run-id", "a", "--details")
-    assert first.code == 0, first.err
+    first = cli.ends(0, "run", path, "--run-id", "a", "--details")
     (line,) = [one for one in first.out.splitlines() if one.startswith("  better ")]
     words = line.split()
     assert words[1:6] == ["microaggregation", "would", "lose", "about", words[5]]
@@ -429,8 +428,7 @@ def test_a_model_that_loses_much_less_is_named(folder: Path, cli: Cli) -> None:
 )  # fmt: skip
 def test_nothing_is_said_of_the_best(folder: Path, cli: Cli, model: dict[str, Any]) -> None:
     path = configured(folder, model=model, output={"mode": "overwrite"})
-    outcome = cli("run", path, "--quiet", "--details")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "run", path, "--quiet", "--details")
     assert "better" not in outcome.out
 
 

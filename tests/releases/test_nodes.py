@@ -238,8 +238,7 @@ def test_a_plan_shows_the_nodes_of_the_search(tmp_path: Path, cli: Cli) -> None:
     for most in (5_000_000, 1):
         # Tuples on the cluster, of which this engine is one, are told of alike.
         setting = f"model.driver_tuples={most}"
-        outcome = cli("check", path, "--nodes", "--json", "--set", setting)
-        assert outcome.code == 0, outcome.err
+        outcome = cli.ends(0, "check", path, "--nodes", "--json", "--set", setting)
         found[most] = json.loads(outcome.out)["best_nodes"]
     assert found[1] == found[5_000_000]
     told = {json.dumps(one["levels"]): one for one in found[1]}
@@ -251,7 +250,7 @@ def test_a_plan_shows_the_nodes_of_the_search(tmp_path: Path, cli: Cli) -> None:
     shown = cli("check", path, "--nodes", "--quiet")
     assert "suppresses too much" in shown.out
     assert "keep them internal" in shown.out
-    assert cli("run", path, "--quiet").code == 0
+    cli.ends(0, "run", path, "--quiet")
     (of_run,) = metrics(tmp_path / "release", "rounds")
     (chosen,) = (one for one in found[1] if one["is_chosen"])
     assert levels_text(chosen["levels"]) == of_run["levels"]
@@ -264,8 +263,7 @@ def test_other_models_have_no_nodes(tmp_path: Path, cli: Cli) -> None:
     path = configuration_of(tmp_path)
     document = json.loads(path.read_text()) | {"model": {"name": "smondrian"}}
     path.write_text(json.dumps(document))
-    outcome = cli("check", path, "--nodes")
-    assert outcome.code == 2
+    outcome = cli.ends(2, "check", path, "--nodes")
     assert "--nodes: model.name is smondrian, which searches no lattice" in outcome.err
 
 
@@ -282,8 +280,7 @@ def configuration(tmp_path: Path) -> Path:
 
 
 def planned(cli: Cli, configuration: Path, *arguments: str) -> dict[str, Any]:
-    outcome = cli("check", "--plan", configuration, "--quiet", "--json", *arguments)
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "check", "--plan", configuration, "--quiet", "--json", *arguments)
     told: dict[str, Any] = json.loads(outcome.out)
     return told
 
@@ -301,7 +298,7 @@ def test_an_earlier_run_tells_what_another_takes(
     assert before["seconds"] == pytest.approx(2 + 200 / 5 / 128_000)
     assert "Constants of docs/performance.md" in before["basis"]
 
-    assert cli("run", configuration, "--run-id", "first", "--quiet").code == 0
+    cli.ends(0, "run", configuration, "--run-id", "first", "--quiet")
     write_table(tmp_path / "input.parquet", {"age": list(range(400))})
     after = planned(cli, configuration)["estimate"]
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
@@ -336,6 +333,5 @@ def test_every_command_tells_json() -> None:
 
 
 def test_clean_tells_json(configuration: Path, cli: Cli) -> None:
-    outcome = cli("clean", configuration, "--quiet", "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "clean", configuration, "--quiet", "--json")
     assert json.loads(outcome.out)["found"] == []

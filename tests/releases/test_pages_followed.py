@@ -204,7 +204,7 @@ def test_pandas_polars_and_the_terminal_publish_the_same_records(
         "pandas",
         "polars",
     ]
-    assert cli("run", "k10.yaml", "--quiet").code == 0
+    cli.ends(0, "run", "k10.yaml", "--quiet")
     in_files = json.loads((tmp_path / "out" / "k10" / "manifest.json").read_text())
     fingerprints = {
         manifest["fingerprints"]["output"]

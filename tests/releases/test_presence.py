@@ -404,7 +404,7 @@ def require_what_a_journalist_knows(folder: Path, cli: Cli, population: pa.Table
         output={"path": str(folder / "local"), "style": "bounds"},
         privacy={"k": 5},
     )
-    assert cli("run", path).code == 0
+    cli.ends(0, "run", path)
     release = published(folder / "local")
     names = ("age_days_min", "age_days_max", "sex")
     classes = Counter(
@@ -449,7 +449,7 @@ def test_what_ends_of_ranges_prove(tmp_path: Path, cli: Cli) -> None:
     require_what_a_journalist_knows(tmp_path, cli, population)
     model = FIXED | {"levels": [{"age_days": 1, "sex": 0}]}
     path = configuration_file(tmp_path, **more, model=model)
-    assert cli("run", path).code == 0
+    cli.ends(0, "run", path)
     shown = json.loads(cli("verify", tmp_path / "release", "--json").out)["presence"]
     regions = Counter(zip(columns["age_days"] // 5_000, columns["sex"], strict=True))
     members = Counter(zip(own["age_days"].to_numpy() // 5_000, own["sex"].to_pylist(), strict=True))

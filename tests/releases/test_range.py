@@ -290,8 +290,7 @@ def test_values_outside_are_refused(tmp_path: Path, name: str, bounds: list[Any]
     path = configuration_file(tmp_path, attributes=ranged({name: bounds}))
     before = contents(tmp_path)
     for done in ("check", "run"):
-        outcome = cli(done, path)
-        assert outcome.code == 3
+        outcome = cli.ends(3, done, path)
         (line,) = [one for one in outcome.err.splitlines() if one.startswith("error: ")]
         place, _, line = line.partition(f"attributes.{name}.range: ")
         assert re.fullmatch(rf"error: {re.escape(str(path))}:\d+:\d+: ", place)
@@ -440,14 +439,12 @@ def test_recipients_of_a_plan(tmp_path: Path, cli: Cli) -> None:
     }
     path = tmp_path / "plan.yaml"
     path.write_text(json.dumps(plan))
-    outcome = cli("distribute", path)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "distribute", path)
     assert summary(tmp_path / "plans" / "one")["gcp"] < 0.05
     plan["base"]["attributes"]["age"]["range"] = [0, 50]  # type: ignore[index]
     plan["output"] = str(tmp_path / "others")
     path.write_text(json.dumps(plan))
-    outcome = cli("distribute", path)
-    assert outcome.code == 3
+    outcome = cli.ends(3, "distribute", path)
     assert "attributes.age.range: the column has values outside of it" in outcome.err
     assert not (tmp_path / "others").exists()
 

@@ -318,8 +318,7 @@ def test_no_file_ends_where_raw_values_end(
         privacy={"k": 500},
         model={"name": "smondrian"},
     )
-    outcome = cli("run", configuration)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", configuration)
     parts: dict[str, list[np.ndarray]] = {}
     for file in sorted((tmp_path / "release" / "data").glob("*.parquet")):
         table = pq.read_table(file)
@@ -349,12 +348,12 @@ def test_baseline_of_relaxed_models_counts_duplicates(
         model=relaxed | {"name": "su-mondrian"},
         evaluate={"compare_baseline": True},
     )
-    assert cli("run", configuration).code == 0
+    cli.ends(0, "run", configuration)
     with_baseline = summary(tmp_path / "release")
     configuration = configuration_file(
         tmp_path, **common, model=relaxed | {"name": "smondrian"}, output={"mode": "overwrite"}
     )
-    assert cli("run", configuration).code == 0
+    cli.ends(0, "run", configuration)
     alone = summary(tmp_path / "release")
     assert with_baseline["baseline_classes"] == alone["classes"]
     assert with_baseline["baseline_dm"] == alone["dm"]
@@ -371,9 +370,8 @@ def test_published_names_like_those_of_generated_columns(tmp_path: Path, cli: Cl
     numbers = list(range(40))
     write_table(tmp_path / "input.parquet", dict.fromkeys(attributes, numbers))
     configuration = configuration_file(tmp_path, attributes=attributes)
-    assert cli("run", configuration).code == 0
-    outcome = cli("verify", tmp_path / "release", "--config", configuration)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", configuration)
+    cli.ends(0, "verify", tmp_path / "release", "--config", configuration)
 
 
 @pytest.mark.usefixtures("spark")  # which is asked about file systems that we do not know
@@ -384,9 +382,7 @@ def test_paths_that_cannot_be_reached(
     write_table(tmp_path / "input.parquet", {"age": [1] * 10, "exact_age": [1] * 10})
     configuration = configuration_file(tmp_path, attributes=ATTRIBUTES)
     path = path.replace("{tmp_path}", str(tmp_path))
-    outcome = cli("run", configuration, "--set", f"{key}='{path}'")
-    assert outcome.code == code, outcome.err
-    assert path in outcome.err
+    cli.ends(code, "run", configuration, "--set", f"{key}='{path}'", says=path)
 
 
 def test_check_refuses_what_run_would_not_overwrite(tmp_path: Path, cli: Cli) -> None:
@@ -396,7 +392,5 @@ def test_check_refuses_what_run_would_not_overwrite(tmp_path: Path, cli: Cli) ->
         tmp_path, attributes=ATTRIBUTES, output={"mode": "overwrite"}
     )
     for name in ("check", "run"):
-        outcome = cli(name, configuration)
-        assert outcome.code == 2, outcome.err
-        assert "is not a release" in outcome.err
+        cli.ends(2, name, configuration, says="is not a release")
     assert (tmp_path / "release" / "thesis.parquet").exists()

@@ -325,8 +325,7 @@ def test_the_command(folder: Path, releases: dict[str, PublishedRelease], cli: C
     place = str(folder / "interval")
     question = "age between 30 and 60 and visits < 3"
     expected = releases["interval"].answer(question)
-    found = cli("query", place, question, "--json")
-    assert found.code == 0
+    found = cli.ends(0, "query", place, question, "--json")
     assert json.loads(found.out) == expected.as_dict()
     assert expected.left_out == 0
     shown = cli("query", place, question)
@@ -336,13 +335,10 @@ def test_the_command(folder: Path, releases: dict[str, PublishedRelease], cli: C
     assert "a 'b'" in shown.out
     assert "at least" in shown.out
     assert cli("query", place, "visits < 3").out.endswith("records, exactly\n")
-    wrong = cli("query", place, "age betwen 3 and 5")
-    assert wrong.code == 2
-    assert "character 5" in wrong.err
+    cli.ends(2, "query", place, "age betwen 3 and 5", says="character 5")
     # Of a column that was meant the release is asked first.
     for code, of in ((2, place), (3, str(folder))):
-        unquoted = cli("query", of, "postal-code = '1'")
-        assert unquoted.code == code
+        unquoted = cli.ends(code, "query", of, "postal-code = '1'")
         assert ("in double quotes" in unquoted.err.replace("\n", " ")) == (code == 2)
     dropped = cli("query", str(folder / "dropped"), "age < 30")
     assert "left out of the release are not counted" in dropped.out

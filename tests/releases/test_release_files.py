@@ -236,16 +236,12 @@ def test_bytes_that_were_not_published_are_not_parsed(
 
 def test_verify_ends_with_4(release: Path, cli: Cli) -> None:
     """Whether the figures can be told all the same or not."""
-    assert cli("verify", release).code == 0
+    cli.ends(0, "verify", release)
     rewrite(release / "data" / "_raw" / "part-0.parquet", b"Zebediah")
-    outcome = cli("verify", release)
-    assert outcome.code == 4
-    assert "data/_raw" in outcome.err
+    cli.ends(4, "verify", release, says="data/_raw")
     for number in range(3):
         part(release, number).unlink()
-    outcome = cli("verify", release)
-    assert outcome.code == 4
-    assert "data/_raw" in outcome.err
+    outcome = cli.ends(4, "verify", release, says="data/_raw")
     assert "Traceback" not in outcome.err
 
 
@@ -256,7 +252,7 @@ def test_tables_of_other_tools(engine: LocalEngine, tmp_path: Path, cli: Cli) ->
     for name in ("_SUCCESS", "_started_12"):
         rewrite(tmp_path / "table" / name, b"{}")
     verify = ("verify", tmp_path / "table", "--quasi-identifier", "age", "--k", "2")
-    assert cli(*verify).code == 0
+    cli.ends(0, *verify)
     audit_table_files(engine, str(tmp_path / "table" / "1.parquet"))
     for name, content, told in (
         ("_raw/1.parquet", b"1", "_raw/1.parquet"),
@@ -264,15 +260,11 @@ def test_tables_of_other_tools(engine: LocalEngine, tmp_path: Path, cli: Cli) ->
         ("9.parquet", b"", "are empty: 9.parquet"),
     ):
         rewrite(tmp_path / "table" / name, content)
-        outcome = cli(*verify)
-        assert outcome.code == 4
-        assert told in outcome.err
+        cli.ends(4, *verify, says=told)
         (tmp_path / "table" / name).unlink()
     shutil.rmtree(tmp_path / "table" / "_raw")
     write_table(tmp_path / "table" / "1.parquet", with_column(table))
-    outcome = cli(*verify)
-    assert outcome.code == 4
-    assert "1.parquet (columns 'name' are too many)" in outcome.err
+    cli.ends(4, *verify, says="1.parquet (columns 'name' are too many)")
 
 
 def test_a_directory_that_cannot_be_listed(

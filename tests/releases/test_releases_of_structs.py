@@ -175,14 +175,12 @@ def test_originals_are_read_the_same_way(release: Path, tmp_path: Path, cli: Cli
     # Nothing tells the format of the release of that name.
     other = write_table(tmp_path / "people.json", nested().drop_columns(["counts"]), "json")
     for one in (original, other):
-        outcome = cli("verify", release, "--original", one, "--json")
-        assert outcome.code == 0, outcome.err
+        outcome = cli.ends(0, "verify", release, "--original", one, "--json")
         found = json.loads(outcome.out)
         assert found["linkage"]["original"]["matched"] == 240
     for name in ("evaluate", "report"):
         more = ["--out", tmp_path / "report.html"] if name == "report" else []
-        outcome = cli(name, release, "--original", original, *more)
-        assert outcome.code == 0, outcome.err
+        outcome = cli.ends(0, name, release, "--original", original, *more)
 
 
 @pytest.mark.parametrize("wanted", ["address.city", "address"])
@@ -191,8 +189,7 @@ def test_a_text_is_no_object(tmp_path: Path, cli: Cli, wanted: str) -> None:
     (tmp_path / "input.json").write_text("\n".join(lines))
     source = {"path": str(tmp_path / "input.json"), "format": "json"}
     roles = {"age": "quasi_identifier", wanted: "insensitive"}
-    outcome = cli("run", configuration_file(tmp_path, attributes=roles, input=source))
-    assert outcome.code == 3
+    outcome = cli.ends(3, "run", configuration_file(tmp_path, attributes=roles, input=source))
     assert f"the column {wanted!r} has values of kinds that have no type in common" in outcome.err
 
 
@@ -202,9 +199,7 @@ def test_what_cannot_be_an_attribute(
 ) -> None:
     write_table(tmp_path / "input.parquet", nested())
     roles = {"person.age": "quasi_identifier", **attributes}
-    outcome = cli("run", configuration_file(tmp_path, attributes=roles))
-    assert outcome.code == 3
-    assert told in outcome.err
+    outcome = cli.ends(3, "run", configuration_file(tmp_path, attributes=roles), says=told)
     assert "Zebediah" not in outcome.err
 
 
@@ -224,11 +219,10 @@ def test_a_profile_lists_fields(release: Path, cli: Cli) -> None:
 
 def test_a_draft_lists_fields(release: Path, tmp_path: Path, cli: Cli) -> None:
     draft = tmp_path / "draft.yaml"
-    outcome = cli("init", release.parent / "input.parquet", "--out", draft)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "init", release.parent / "input.parquet", "--out", draft)
     assert "address.city: quasi_identifier" in draft.read_text()
     assert "# tags  # an array, a map or binary: not judged, not published" in draft.read_text()
-    assert cli("check", draft).code == 0
+    cli.ends(0, "check", draft)
 
 
 ROWS = 180
@@ -293,11 +287,9 @@ def publish_and_verify(
         "sickness", pa.array([f"S{place % 5}" for place in range(ROWS)])
     )))  # fmt: skip
     configured = configuration_file(tmp_path, **{"privacy": {"k": 4}, **sections})
-    outcome = cli("run", configured)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", configured)
     same = ("--original", path, "--population", path)
-    outcome = cli("verify", tmp_path / "release", *same, "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "verify", tmp_path / "release", *same, "--json")
     found: dict[str, Any] = json.loads(outcome.out)
     truth, linkage = found["truthfulness"], found["linkage"]["original"]
     assert truth["matched"] == truth["originals"] == found["rows"]
@@ -315,11 +307,7 @@ def roles(names: list[str], **changed: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("columns", [decimal_columns, other_columns])
 @pytest.mark.parametrize(("style", "missing"), [("interval", "category"), ("bounds", "drop")])
 def test_every_type_is_read_back(
-    tmp_path: Path,
-    cli: Cli,
-    columns: Any,
-    style: str,
-    missing: str,
+    tmp_path: Path, cli: Cli, columns: Any, style: str, missing: str
 ) -> None:
     table = masked(columns())
     text = {"role": "quasi_identifier", "type": "text"}
@@ -362,14 +350,10 @@ def test_means_of_decimals(tmp_path: Path, cli: Cli) -> None:
         missing="category",
         output={"style": "mean"},
     )
-    outcome = cli("run", configured)
-    assert outcome.code == 0, outcome.err
-    outcome = cli("verify", tmp_path / "release")
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", configured)
+    cli.ends(0, "verify", tmp_path / "release")
     # They hide what the regions are, which is no fault of the release.
-    outcome = cli("verify", tmp_path / "release", "--original", path)
-    assert outcome.code == 2
-    assert "'mean' hides the regions" in outcome.err
+    cli.ends(2, "verify", tmp_path / "release", "--original", path, says="'mean' hides the regions")
 
 
 def test_decimals_are_compared_with_texts_and_integers() -> None:

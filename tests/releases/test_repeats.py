@@ -38,8 +38,7 @@ def checked(folder: Path, table: dict[str, Any], cli: Cli, **sections: Any) -> s
     write_table(folder / "input.parquet", table)
     roles = {"age": "quasi_identifier", "ill": "sensitive", **sections.pop("attributes", {})}
     path = configuration_file(folder, attributes=roles, **sections)
-    printed = cli("check", path, "--quiet")
-    assert printed.code == 0, printed.err
+    printed = cli.ends(0, "check", path, "--quiet")
     assert "P000" not in printed.out + printed.err
     return printed.err
 
@@ -54,10 +53,7 @@ def test_an_identifier_that_repeats(tmp_path: Path, table: dict[str, Any], cli: 
 
 @pytest.mark.parametrize("roles", [{}, {"patient_nbr": "insensitive"}])
 def test_a_column_that_looks_like_an_identifier(
-    tmp_path: Path,
-    table: dict[str, Any],
-    cli: Cli,
-    roles: dict[str, str],
+    tmp_path: Path, table: dict[str, Any], cli: Cli, roles: dict[str, str]
 ) -> None:
     log = checked(tmp_path, table, cli, attributes=roles)
     # Neither the number of the visit, which does not repeat, nor that of the ward of many people.
@@ -96,8 +92,7 @@ def test_a_number_of_people_under_any_name_and_role(
     roles = {"race": "quasi_identifier"} | ({"nr": role} if role else {})
     log = checked(tmp_path, panel(), cli, attributes=roles)
     assert "--set attributes.nr=identifier --set privacy.unit=nr" in log
-    ran = cli("run", tmp_path / "configuration.yaml", "--quiet")
-    assert ran.code == 0, ran.err
+    ran = cli.ends(0, "run", tmp_path / "configuration.yaml", "--quiet")
     assert "nr repeats: 1,200 records of 150 different values" in ran.err
     assert "if each value is a person" in ran.err
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
@@ -105,7 +100,7 @@ def test_a_number_of_people_under_any_name_and_role(
     # A release names no column that it does not have.
     assert warning["attribute"] == (role and "nr")
     assert "150" not in warning["text"]
-    assert cli("verify", tmp_path / "release", "--quiet").code == 0
+    cli.ends(0, "verify", tmp_path / "release", "--quiet")
 
 
 def test_a_release_says_nothing_that_a_dropped_record_decides(tmp_path: Path, cli: Cli) -> None:
@@ -113,8 +108,9 @@ def test_a_release_says_nothing_that_a_dropped_record_decides(tmp_path: Path, cl
     table["age"][3] = None
     roles = {"age": "quasi_identifier", "nr": "insensitive"}
     write_table(tmp_path / "input.parquet", table)
-    ran = cli("run", configuration_file(tmp_path, attributes=roles, missing="drop"), "--quiet")
-    assert ran.code == 0, ran.err
+    ran = cli.ends(
+        0, "run", configuration_file(tmp_path, attributes=roles, missing="drop"), "--quiet"
+    )
     assert "nr repeats" in ran.err
     assert "people_repeat" not in (tmp_path / "release" / "manifest.json").read_text()
 
@@ -126,16 +122,16 @@ def test_a_large_input_is_not_read_again(
     write_table(tmp_path / "input.parquet", panel())
     roles = {"race": "quasi_identifier", "age": "quasi_identifier", "educ": "insensitive"}
     listed = configuration_file(tmp_path, attributes={**roles, "nr": "quasi_identifier"})
-    ran = cli("run", listed, "--quiet")
-    assert ran.code == 0, ran.err
+    ran = cli.ends(0, "run", listed, "--quiet")
     # All records count, not those of the sample.
     assert "nr repeats: 1,200 records of 150 different values" in ran.err
     assert "age repeats" not in ran.err + ran.out
     assert "educ repeats" not in ran.err + ran.out
     # A column that is not listed would take another pass.
     place = {"path": str(tmp_path / "other")}
-    ran = cli("run", configuration_file(tmp_path, attributes=roles, output=place), "--quiet")
-    assert ran.code == 0, ran.err
+    ran = cli.ends(
+        0, "run", configuration_file(tmp_path, attributes=roles, output=place), "--quiet"
+    )
     assert "nr repeats" not in ran.err
 
 
@@ -156,9 +152,7 @@ def test_a_large_input_is_not_read_for_amounts(
     table["bill"] = [number / 100 + 0.5 for number in range(len(table["nr"]))]
     write_table(tmp_path / "input.parquet", table)
     roles = {"race": "quasi_identifier", "nr": "insensitive", "bill": "sensitive"}
-    ran = cli("run", configuration_file(tmp_path, attributes=roles), "--quiet")
-    assert ran.code == 0, ran.err
-    assert "nr repeats" in ran.err
+    cli.ends(0, "run", configuration_file(tmp_path, attributes=roles), "--quiet", says="nr repeats")
     assert counted == ["nr"]
 
 
@@ -190,11 +184,7 @@ def test_an_identifier_that_is_a_measurement(tmp_path: Path, cli: Cli) -> None:
     ],
 )
 def test_who_says_that_a_figure_is_no_key(
-    tmp_path: Path,
-    cli: Cli,
-    column: str,
-    role: Any,
-    is_warned: bool,
+    tmp_path: Path, cli: Cli, column: str, role: Any, is_warned: bool
 ) -> None:
     table = {column if name == "nr" else name: values for name, values in panel().items()}
     roles = {"race": "quasi_identifier"} | ({column: role} if role else {})

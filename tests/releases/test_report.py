@@ -129,8 +129,7 @@ def test_the_same_release_has_the_same_report(made: Made, cli: Cli, tmp_path: Pa
     reports = []
     for name in ("once.html", "again.html"):
         out = tmp_path / name
-        outcome = cli("report", made.release, "--original", made.people, "--out", out)
-        assert outcome.code == 0, outcome.err
+        outcome = cli.ends(0, "report", made.release, "--original", made.people, "--out", out)
         assert str(out) in outcome.out
         reports.append(out.read_text())
     assert reports[0] == reports[1]
@@ -484,8 +483,7 @@ def test_a_release_that_does_not_hold_says_so(made: Made, tmp_path: Path, cli: C
     assert f">fewer than {K}</td>" in report
     assert "another one" in report
     assert not re.search(rf"<td[^>]*>{K - 2}</td>", report)
-    outcome = cli("report", release, "--out", tmp_path / "bad.html", "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "report", release, "--out", tmp_path / "bad.html", "--json")
     assert json.loads(outcome.out) == {"report": str(tmp_path / "bad.html"), "holds": False}
     assert f"{release}: the guarantee does not hold" in outcome.err
     outcome = cli("report", made.release, "--out", tmp_path / "good.html", "--json")
@@ -609,16 +607,13 @@ def learned_release(tmp_path_factory: pytest.TempPathFactory) -> LearnedRelease:
 
 @pytest.mark.parametrize("held_out", [True, False])
 def test_the_sentence_is_that_of_evaluate(
-    learned_release: LearnedRelease,
-    cli: Cli,
-    tmp_path: Path,
-    held_out: bool,
+    learned_release: LearnedRelease, cli: Cli, tmp_path: Path, held_out: bool
 ) -> None:
     given = ["--original", learned_release.original, "--target", "ill", "--quiet"]
     given += ["--holdout", learned_release.holdout] * held_out
     told = json.loads(cli("evaluate", learned_release.release, *given, "--json").out)
     out = tmp_path / "report.html"
-    assert cli("report", learned_release.release, *given, "--out", out).code == 0
+    cli.ends(0, "report", learned_release.release, *given, "--out", out)
     page = unescape(out.read_text())
     sentence = f"{told['sentence'][0].upper()}{told['sentence'][1:]}."
     assert "as good as on the original (95% interval" in sentence
@@ -644,10 +639,8 @@ def test_too_few_test_records_are_refused(
 ) -> None:
     few = write_table(tmp_path / "few.parquet", pq.read_table(learned_release.holdout).slice(0, 4))
     given = ["--original", learned_release.original, "--target", "ill", "--quiet"]
-    outcome = cli("report", learned_release.release, *given, "--holdout", few)
-    assert outcome.code == 3
+    outcome = cli.ends(3, "report", learned_release.release, *given, "--holdout", few)
     assert "fewer than 5 test records. Expected k = 5 or none of each kind" in outcome.err
     assert not (learned_release.release / "report.html").exists()
-    outcome = cli("report", learned_release.release, "--target", "ill", "--quiet")
-    assert outcome.code == 2
+    outcome = cli.ends(2, "report", learned_release.release, "--target", "ill", "--quiet")
     assert "--target: found no --original. " in outcome.err

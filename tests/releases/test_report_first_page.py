@@ -152,8 +152,7 @@ def test_a_stricter_promise_is_measured_with_its_line(
     )
     options = [line.removeprefix("--set ").strip("'") for line in lines]
     options.append(f"output.path={tmp_path / 'stricter'}")
-    outcome = cli("check", adult / "adult.yaml", *(f"--set={one}" for one in options))
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "check", adult / "adult.yaml", *(f"--set={one}" for one in options))
 
 
 def test_a_run_with_all_lines_keeps_all_that_they_say(tmp_path: Path, cli: Cli) -> None:
@@ -182,8 +181,7 @@ def test_a_run_with_all_lines_keeps_all_that_they_say(tmp_path: Path, cli: Cli) 
     assert len({one.partition("=")[0] for one in settings}) == len(settings)
     out = tmp_path / "stricter"
     options = [f"--set={one}" for one in (*settings, f"output.path={out}")]
-    outcome = cli("run", tmp_path / "people.yaml", *options)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", tmp_path / "people.yaml", *options)
     kept = read_manifest(LocalEngine().files, str(out)).configuration
     privacy = kept["privacy"]
     asked = {

@@ -86,10 +86,7 @@ def document_at(folder: Path, rows: int = ROWS, **selection: Any) -> dict[str, A
 
 @pytest.mark.parametrize("mechanism", ["top", "tables"])
 def test_the_best_are_chosen_and_nothing_exact_is_told(
-    tmp_path: Path,
-    mechanism: str,
-    cli: Cli,
-    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path, mechanism: str, cli: Cli, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = document_file(tmp_path, document_at(tmp_path, mechanism=mechanism))
     with caplog.at_level(logging.DEBUG):
@@ -200,23 +197,19 @@ def test_two_runs_draw_apart(tmp_path: Path) -> None:
 def test_what_is_spent(tmp_path: Path, cli: Cli) -> None:
     path = document_file(tmp_path, document_at(tmp_path, rows=500))
     words = ("select", path, "--run-id", "one")
-    assert cli(*words).code == 0
+    cli.ends(0, *words)
     before = contents(tmp_path / "selection")
     # The same run again is done already.
-    assert cli(*words).code == 0
+    cli.ends(0, *words)
     assert contents(tmp_path / "selection") == before
-    refused = cli("select", path, "--run-id", "two")
-    assert refused.code == 2
-    assert "Nothing was charged" in refused.err
+    cli.ends(2, "select", path, "--run-id", "two", says="Nothing was charged")
     set_output = f"selection.output={tmp_path / 'other'}"
-    assert cli("select", path, "--set", set_output).code == 0
+    cli.ends(0, "select", path, "--set", set_output)
     set_output = f"selection.output={tmp_path / 'third'}"
-    refused = cli("select", path, "--set", set_output)
-    assert refused.code == 4
+    refused = cli.ends(4, "select", path, "--set", set_output)
     assert "2 of 2.5 are spent, and 1 more would exceed the limit" in refused.err
     assert not (tmp_path / "third").exists()
-    shown = cli("ledger", "show", tmp_path / "ledger")
-    assert shown.code == 0
+    shown = cli.ends(0, "ledger", "show", tmp_path / "ledger")
     assert "people: 2 of 2.5 spent, 0.5 left" in shown.out
     assert "For a record, added or removed" in shown.out
     words = ("ledger", "show", tmp_path / "ledger", "--dataset", "people", "--json")
@@ -309,13 +302,11 @@ def test_columns_that_nobody_needs_are_not_read(tmp_path: Path) -> None:
 def test_columns_that_are_not_there(tmp_path: Path, cli: Cli) -> None:
     document = document_at(tmp_path, rows=10)
     document["selection"]["person"] = "patient"
-    shown = cli("select", document_file(tmp_path, document))
-    assert shown.code == 3
+    shown = cli.ends(3, "select", document_file(tmp_path, document))
     assert "the input has no column 'patient'" in shown.err
     del document["selection"]["person"]
     document["selection"]["domains"]["vaccinated"] = {"bins": [1]}
-    shown = cli("select", document_file(tmp_path, document))
-    assert shown.code == 3
+    shown = cli.ends(3, "select", document_file(tmp_path, document))
     assert "selection.domains.vaccinated: found bins, and column 'vaccinated' has type" in shown.err
     assert not (tmp_path / "ledger").exists()
 
@@ -350,8 +341,7 @@ def test_everything_is_charged_before_anything_is_drawn(tmp_path: Path, mechanis
 
 def test_an_output_that_cannot_be_written(tmp_path: Path, cli: Cli) -> None:
     document = document_at(tmp_path, 100, output="/proc/none/selection")
-    shown = cli("select", document_file(tmp_path, document))
-    assert shown.code == 2
+    shown = cli.ends(2, "select", document_file(tmp_path, document))
     assert "selection.output: nothing can be written next to" in shown.err
     assert not (tmp_path / "ledger").exists()
 
@@ -410,8 +400,7 @@ def test_columns_that_have_no_rows(tmp_path: Path) -> None:
 def test_a_look_ahead_reads_no_data(tmp_path: Path, cli: Cli) -> None:
     document = document_at(tmp_path, rows=10, epsilon="0.5", neighbors="replace")
     path = document_file(tmp_path, document)
-    shown = cli("select", path, "--dry-run", "--json")
-    assert shown.code == 0, shown.err
+    shown = cli.ends(0, "select", path, "--dry-run", "--json")
     told = json.loads(shown.out)
     assert told["candidates"] == ["job", "town", "age", "vaccinated"]
     assert (told["epsilon"], told["epsilon_of_a_record"], told["left"]) == ("1/2", "1/4", None)
@@ -420,8 +409,7 @@ def test_a_look_ahead_reads_no_data(tmp_path: Path, cli: Cli) -> None:
     for epsilon, tables, warns in ((10, 0, False), (6, "4.000001", True), (20, 0, True)):
         changed = {"epsilon": epsilon, "tables_epsilon": tables}
         path = document_file(tmp_path, document_at(tmp_path, rows=10, **changed))
-        shown = cli("select", path, "--dry-run")
-        assert shown.code == 0
+        shown = cli.ends(0, "select", path, "--dry-run")
         assert ("which protects little: an answer may be e^" in shown.err) == warns
 
 
@@ -441,18 +429,13 @@ def test_a_table_of_nobody_looks_like_any_other(tmp_path: Path) -> None:
 
 @cases(__file__, "changes", "expected")
 def test_what_is_wrong_is_told_before_data_are_opened(
-    tmp_path: Path,
-    cli: Cli,
-    changes: dict[str, Any],
-    expected: str,
+    tmp_path: Path, cli: Cli, changes: dict[str, Any], expected: str
 ) -> None:
     document = document_at(tmp_path, 10)
     domains = document["selection"]["domains"] | changes.get("domains", {})
     document["selection"] |= changes | {"domains": domains}
     (tmp_path / "people.parquet").unlink()
-    shown = cli("select", document_file(tmp_path, document))
-    assert shown.code == 2
-    assert expected in shown.err
+    cli.ends(2, "select", document_file(tmp_path, document), says=expected)
     assert not (tmp_path / "ledger").exists()
 
 
@@ -464,15 +447,13 @@ def test_ledgers_that_nothing_is_charged_to(
     document["ledger"] |= change or {}
     if change is None:
         del document["ledger"]
-    shown = cli("select", document_file(tmp_path, document))
-    assert shown.code == 2
-    assert expected in shown.err
+    cli.ends(2, "select", document_file(tmp_path, document), says=expected)
     assert not (tmp_path / "ledger").exists()
 
 
 def test_ledgers_of_other_people(tmp_path: Path, cli: Cli) -> None:
     document = document_at(tmp_path, 100)
-    assert cli("select", document_file(tmp_path, document)).code == 0
+    cli.ends(0, "select", document_file(tmp_path, document))
     document["selection"]["output"] = str(tmp_path / "other")
     for section, changes, expected in (
         ("ledger", {"limit": 3}, "ledger.limit: found 3. The ledger at"),
@@ -480,14 +461,11 @@ def test_ledgers_of_other_people(tmp_path: Path, cli: Cli) -> None:
     ):
         other = document | {section: document[section] | changes}
         for words in ((), ("--dry-run",)):
-            shown = cli("select", document_file(tmp_path, other), *words)
-            assert shown.code == 2
-            assert expected in shown.err
+            shown = cli.ends(2, "select", document_file(tmp_path, other), *words, says=expected)
     del document["ledger"]["limit"]
     # What is replaced is removed and added: half of it is charged.
     document["selection"]["neighbors"] = "replace"
-    shown = cli("select", document_file(tmp_path, document))
-    assert shown.code == 0, shown.err
+    shown = cli.ends(0, "select", document_file(tmp_path, document))
     assert "1-differentially private for one record replaced by another. Entry 2" in shown.out
     assert "1.5 of 2.5 spent" in shown.out
 
@@ -495,30 +473,27 @@ def test_ledgers_of_other_people(tmp_path: Path, cli: Cli) -> None:
 def test_a_broken_chain_stops_everything(tmp_path: Path, cli: Cli) -> None:
     document = document_at(tmp_path, 100)
     path = document_file(tmp_path, document)
-    assert cli("select", path).code == 0
+    cli.ends(0, "select", path)
     entry = tmp_path / "ledger" / "people" / "000001.json"
     entry.write_text(entry.read_text().replace('"spent_after": "1"', '"spent_after": "1/2"'))
     more = ("--set", f"selection.output={tmp_path / 'other'}")
     for words in (("select", path, *more), ("select", path, *more, "--dry-run")):
-        shown = cli(*words)
-        assert shown.code == 4
-        assert "000001.json has another signature" in shown.err
+        cli.ends(4, *words, says="000001.json has another signature")
     for verb in ("show", "check"):
-        assert cli("ledger", verb, tmp_path / "ledger").code == 4
+        cli.ends(4, "ledger", verb, tmp_path / "ledger")
     assert len(list((tmp_path / "ledger" / "people").iterdir())) == 2
     (tmp_path / "ledger" / "people" / "limit.json").unlink()
-    assert cli("ledger", "check", tmp_path / "ledger").code == 4
-    assert cli("select", path, *more).code == 4
+    cli.ends(4, "ledger", "check", tmp_path / "ledger")
+    cli.ends(4, "select", path, *more)
 
 
 def test_ledgers_are_shown_and_checked(tmp_path: Path, cli: Cli) -> None:
     for name in ("people", "visits"):
         document = document_at(tmp_path, 100, output=str(tmp_path / name), tables_epsilon="0.25")
         document["ledger"]["dataset"] = name
-        assert cli("select", document_file(tmp_path, document)).code == 0
+        cli.ends(0, "select", document_file(tmp_path, document))
     folder = tmp_path / "ledger"
-    shown = cli("ledger", "check", folder)
-    assert shown.code == 0
+    shown = cli.ends(0, "ledger", "check", folder)
     assert shown.out.split("\n")[:2] == [
         f"{name}: 1 entries, which follow from one another" for name in ("people", "visits")
     ]
@@ -527,18 +502,15 @@ def test_ledgers_are_shown_and_checked(tmp_path: Path, cli: Cli) -> None:
     told = json.loads(cli("ledger", "show", folder, "--json").out)
     assert [one["left"] for one in told.values()] == ["5/4", "5/4"]
     assert "visits: 1.25 of 2.5" in cli("ledger", "show", folder).out
-    shown = cli("ledger", "show", folder, "--dataset", "nobody")
-    assert shown.code == 2
-    assert "found no ledger at" in shown.err
-    assert cli("ledger", "show", folder, "--dataset", "no/body").code == 2
-    assert cli("ledger", "show", tmp_path / "people").code == 2
+    cli.ends(2, "ledger", "show", folder, "--dataset", "nobody", says="found no ledger at")
+    cli.ends(2, "ledger", "show", folder, "--dataset", "no/body")
+    cli.ends(2, "ledger", "show", tmp_path / "people")
 
 
 def test_what_is_declared_nowhere(tmp_path: Path, cli: Cli) -> None:
     document = document_at(tmp_path, 10)
     del document["selection"]["domains"]["job"]
-    shown = cli("select", document_file(tmp_path, document))
-    assert shown.code == 2
+    shown = cli.ends(2, "select", document_file(tmp_path, document))
     assert "selection.domains.job: missing. The values of 'job' are declared nowhere" in shown.err
     assert not (tmp_path / "ledger").exists()
 
@@ -549,8 +521,9 @@ def test_more_records_than_is_said(tmp_path: Path, cli: Cli) -> None:
         output = str(tmp_path / str(bound))
         changes = {"score": "information_gain", "records_at_most": bound, "output": output}
         changes |= {"epsilon": "0.01"}
-        shown = cli("select", document_file(tmp_path, document_at(tmp_path, 500, **changes)))
-        assert shown.code == 0, shown.err
+        shown = cli.ends(
+            0, "select", document_file(tmp_path, document_at(tmp_path, 500, **changes))
+        )
         assert "bound" not in shown.out + shown.err
     told = json.loads(cli("ledger", "show", tmp_path / "ledger", "--json").out)
     assert told["people"]["left"] == "123/50"
@@ -586,8 +559,7 @@ def test_formats_whose_types_may_be_those_of_the_records(
 ) -> None:
     document = document_at(tmp_path, 10)
     document["input"] |= {"format": data_format}
-    shown = cli("select", document_file(tmp_path, document))
-    assert shown.code == 2
+    shown = cli.ends(2, "select", document_file(tmp_path, document))
     assert (
         f"input.format: found {data_format!r}, whose columns and types may be derived from all "
         "records" in shown.err

@@ -173,11 +173,7 @@ def test_what_no_allowed_signer_signed(folder: Path, run: Run, verify: Run) -> N
 
 
 def test_a_report_is_signed_again_by_the_same_key(
-    folder: Path,
-    run: Run,
-    verify: Run,
-    cli: Cli,
-    monkeypatch: pytest.MonkeyPatch,
+    folder: Path, run: Run, verify: Run, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run()[0] == 0
     release = folder / "release"
@@ -278,7 +274,7 @@ def test_plans_unions_and_the_ledger(folder: Path, run: Run, verify: Run, cli: C
     office = ("--sign", folder / "office", "-q")
     (folder / "plan").mkdir()
     plan = document_file(folder / "plan", plan_of(folder / "plan"))
-    assert cli("distribute", plan, *office, "--report").code == 0
+    cli.ends(0, "distribute", plan, *office, "--report")
     for release in sorted((folder / "plan" / "releases").iterdir()):
         assert verify(release)[0] == 0
     coding = write_coding(folder / "parts", {"k": 2})
@@ -286,7 +282,7 @@ def test_plans_unions_and_the_ledger(folder: Path, run: Run, verify: Run, cli: C
     for name, age in (("first", 20), ("second", 30)):
         anonymize(folder / "parts", name, people | {"age": [age] * 4}, coding)
     parts = (folder / "parts/first", folder / "parts/second")
-    assert cli("union", *parts, "--out", folder / "all", *office).code == 0
+    cli.ends(0, "union", *parts, "--out", folder / "all", *office)
     assert verify(folder / "all")[0] == 0
     assert verify(parts[0])[0] == 4
     together = ("--with", parts[1], "--same-people", "--signers", folder / "signers", "-q")

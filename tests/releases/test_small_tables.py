@@ -34,8 +34,7 @@ def anonymize(tmp_path: Path, cli: Cli) -> Anonymize:
         if table is not None:
             write_table(tmp_path / "input.parquet", table)
         sections["output"] = {"path": str(tmp_path / name)} | sections.get("output", {})
-        outcome = cli("run", configuration_file(tmp_path, **sections))
-        assert outcome.code == code, outcome.err
+        cli.ends(code, "run", configuration_file(tmp_path, **sections))
         return tmp_path / name
 
     return run
@@ -299,9 +298,9 @@ def test_column_names(anonymize: Anonymize, tmp_path: Path, cli: Cli, style: str
     ]
     assert published(release).column_names == [*expected, "se.cret `x`"]
     assert min(class_sizes(release, *expected)) >= 5
-    assert cli("verify", release).code == 0
-    assert cli("check", "--plan", tmp_path / "configuration.yaml", "--set",
-                   "output.mode=overwrite").code == 0  # fmt: skip
+    cli.ends(0, "verify", release)
+    cli.ends(0, "check", "--plan", tmp_path / "configuration.yaml", "--set",
+                   "output.mode=overwrite")  # fmt: skip
     columns = list(metrics(release, "classes")[0])
     assert columns[:6] == ["run_id", "class_id", "round", "size", "a.b_min", "a.b_max"]
     assert [row["attribute"] for row in metrics(release, "attributes")] == names

@@ -193,9 +193,7 @@ def test_commands_with_a_changed_manifest(made: Made, tmp_path: Path, cli: Cli, 
         assert "The guarantee does not hold" in (release / "report.html").read_text()
     del manifest["published"]["rows"], manifest["configuration"]["input"]["missing_markers"]
     save_manifest(release, manifest)
-    outcome = cli(name, release)
-    assert outcome.code == 4
-    assert "manifest.json: not a manifest of anonspark" in outcome.err
+    outcome = cli.ends(4, name, release, says="manifest.json: not a manifest of anonspark")
     assert "published.rows: expected a value there" in outcome.err
     assert "Traceback" not in outcome.err
 

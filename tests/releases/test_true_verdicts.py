@@ -86,8 +86,7 @@ def test_a_criterion_that_allows_classes_with_one_value(
     cli: Cli,
 ) -> None:  # fmt: skip
     options = [f"--set=privacy.{key}={json.dumps(value)}" for key, value in privacy.items()]
-    done = cli("run", configured, "--quiet", *options)
-    assert done.code == 0, done.err
+    cli.ends(0, "run", configured, "--quiet", *options)
     found = [one["code"] for one in manifest_of(tmp_path / "release")["warnings"]]
     assert found == ([] if code is None else [code])
     proved = cli("verify", tmp_path / "release", "--quiet", "--json")
@@ -179,8 +178,7 @@ def test_k_1_protects_nobody(configured: Path, tmp_path: Path, cli: Cli) -> None
     allowed = ("--set", "privacy.k=1", "--set", "privacy.allow_k_1=true")
     checked = cli("check", configured, "--quiet", *allowed)
     assert "privacy.k is 1: every record may be a class alone" in checked.err
-    done = cli("run", configured, "--quiet", *allowed, "--report")
-    assert done.code == 0, done.err
+    done = cli.ends(0, "run", configured, "--quiet", *allowed, "--report")
     assert "no protection, because k = 1 lets every record" in done.out
     assert "excellent" not in done.out
     release = tmp_path / "release"
@@ -254,7 +252,7 @@ def test_the_card_names_columns_that_are_not_published() -> None:
 
 
 def test_a_query_for_a_value_that_nobody_has(configured: Path, tmp_path: Path, cli: Cli) -> None:
-    assert cli("run", configured, "--quiet").code == 0
+    cli.ends(0, "run", configured, "--quiet")
     release = tmp_path / "release"
     for question, warns in (
         ("illness = 'Flu'", True),
@@ -263,8 +261,7 @@ def test_a_query_for_a_value_that_nobody_has(configured: Path, tmp_path: Path, c
         ("age = 99", True),
         ("illness = 'flu' and not age = 25", False),
     ):
-        found = cli("query", release, question, "--quiet")
-        assert found.code == 0, found.err
+        found = cli.ends(0, "query", release, question, "--quiet")
         assert ("no record can have the value" in found.err) == warns, question
         assert "lu" not in found.err.replace("value", "")
     told = json.loads(cli("query", release, "age = 99", "--json", "--quiet").out)

@@ -120,14 +120,11 @@ def change_manifest(release: Path, **changes: Any) -> None:
 
 def test_a_union_is_published_and_proved(parts: Path, cli: Cli) -> None:
     out = parts / "union"
-    done = cli("union", *(parts / name for name in PLACES), "--out", out)
-    assert done.code == 0, done.err
+    done = cli.ends(0, "union", *(parts / name for name in PLACES), "--out", out)
     told = " ".join(done.out.split())
     assert "a person whose records two holders have is not protected by the union" in told
     assert "Ganta, Kasiviswanathan and Smith 2008" in told
-    proved = cli("verify", out)
-    assert proved.code == 0
-    assert "a person whose records two holders have is not protected" in proved.err
+    cli.ends(0, "verify", out, says="a person whose records two holders have is not protected")
     whole = sum((records(parts / name) for name in PLACES), Counter())
     assert records(out) == whole
     assert sorted(path.name for path in (out / "metrics").iterdir()) == [
@@ -192,15 +189,14 @@ def test_classes_of_two_holders_beside_the_distribution_of_both(tmp_path: Path, 
         (distance,) = audit_release(LocalEngine(), str(part)).criteria
         assert distance.measured == 0.0
     before = contents(tmp_path)
-    done = cli("union", *both, "--out", tmp_path / "union")
-    assert done.code == 4
+    done = cli.ends(4, "union", *both, "--out", tmp_path / "union")
     assert "t_closeness of 'illness': the union needs 0.4:" in done.err
     assert "l-diversity" in done.err
     assert "--holder-column" in done.err
     assert contents(tmp_path) == before
     options = ("--out", tmp_path / "union", "--holder-column", "clinic")
-    assert cli("union", *both, *options).code == 0
-    assert cli("verify", tmp_path / "union").code == 0
+    cli.ends(0, "union", *both, *options)
+    cli.ends(0, "verify", tmp_path / "union")
     (row,) = [row for row in metrics(tmp_path / "union", "privacy") if row["attribute"]]
     assert row["measured"] == 0.0
 
@@ -228,8 +224,7 @@ def test_a_configuration_may_require_more_of_a_union(
     smallest = made.summary["published_min_class_size"]
     for k in (smallest, smallest + 1):
         path = configuration_file(parts, attributes=dict(ATTRIBUTES), privacy=PRIVACY | {"k": k})
-        done = cli("verify", parts / "union", "--config", path)
-        assert done.code == (0 if k == smallest else 4)
+        done = cli.ends(0 if k == smallest else 4, "verify", parts / "union", "--config", path)
         (told,) = [line for line in done.err.splitlines() if "error" in line] or [""]
         assert (k == smallest) == (told == "")
 
@@ -435,12 +430,8 @@ def test_what_needs_a_run_refuses_a_union(parts: Path, cli: Cli) -> None:
     union(parts)
     out = parts / "union"
     original = parts / "north.parquet"
-    shown = cli("report", out, "--original", original)
-    assert shown.code == 2
-    assert "is a union, which has no original" in shown.err
-    proved = cli("verify", out, "--original", original)
-    assert proved.code == 2
-    assert "a union, which has no original" in proved.err
+    cli.ends(2, "report", out, "--original", original, says="is a union, which has no original")
+    cli.ends(2, "verify", out, "--original", original, says="a union, which has no original")
     with pytest.raises(ConfigurationError, match="the release is a union"):
         anonymize(
             parts,
@@ -455,8 +446,7 @@ def test_what_needs_a_run_refuses_a_union(parts: Path, cli: Cli) -> None:
 def test_the_report_of_a_union(parts: Path, cli: Cli, holder_column: str | None) -> None:
     union(parts, holder_column=holder_column)
     out = parts / "union"
-    done = cli("report", out)
-    assert done.code == 0, done.err
+    cli.ends(0, "report", out)
     page = (out / "report.html").read_text()
     assert "union of 3 releases · k = 3" in page
     assert "A union has no original" in page
@@ -470,8 +460,7 @@ def test_the_report_of_a_union(parts: Path, cli: Cli, holder_column: str | None)
 def test_models_learn_from_a_union(parts: Path, cli: Cli) -> None:
     union(parts)
     options = ("--original", parts / "north.parquet", "--target", "illness", "--json")
-    done = cli("evaluate", parts / "union", *options)
-    assert done.code == 0, done.err
+    done = cli.ends(0, "evaluate", parts / "union", *options)
     trained = {score["trained_on"] for score in json.loads(done.out)["learning"]["scores"]}
     assert "release" in trained
 
@@ -575,7 +564,6 @@ def test_figures_as_json_and_in_python(parts: Path, cli: Cli) -> None:
 
 
 def test_it_is_shown_without_commands(by_holder: Path, cli: Cli) -> None:
-    shown = cli("show", by_holder)
-    assert shown.code == 0, shown.err
+    shown = cli.ends(0, "show", by_holder)
     assert "has no configuration of its own" in shown.out
     assert "anonspark run again.yaml" not in shown.out

@@ -444,8 +444,7 @@ def test_no_identifier_makes_k_count_fewer_people(tmp_path: Path, cli: Cli) -> N
     )
     manifest = json.loads((run(path) / "manifest.json").read_text())
     assert not [one for one in manifest["warnings"] if one["code"].startswith("identifier")]
-    outcome = cli("check", path, f"--set=output.path={tmp_path / 'other'}")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "check", path, f"--set=output.path={tmp_path / 'other'}")
     assert "of another record" not in outcome.out + outcome.err
 
 
@@ -547,9 +546,7 @@ def test_several_columns_tell_people_apart(tmp_path: Path) -> None:
 
 def test_check_counts_people_too(folder: Path, cli: Cli) -> None:
     path = with_input(folder, place(folder, "checked"), privacy={"k": 1000, "unit": "patient"})
-    outcome = cli("check", path)
-    assert outcome.code == 3
-    assert "needs at least 1000 people" in outcome.err
+    cli.ends(3, "check", path, says="needs at least 1000 people")
 
 
 @cases(__file__, "privacy", "told")

@@ -101,8 +101,7 @@ def test_models_of_the_same_records_do_not_differ(
     for name, one in held_out.items():
         path = write_table(tmp_path / f"{name}.parquet", one)
         arguments = ["evaluate", raw_release, "--original", original, "--target", "ill"]
-        outcome = cli(*arguments, "--holdout", path, "--json")
-        assert outcome.code == 0, outcome.err
+        outcome = cli.ends(0, *arguments, "--holdout", path, "--json")
         assert "NaN" not in outcome.out
         told = json.loads(outcome.out)
         found[name] = told["learning"]
@@ -136,8 +135,7 @@ def test_a_release_that_lacks_a_class_of_the_target(
     data: dict[str, Any] = {name: labels(table[name]) for name in ("age", "born", "job", "weight")}
     data |= {"ill": ["no"] * ROWS}
     release = write_release(tmp_path / "healthy", data, ill="sensitive")
-    outcome = cli("evaluate", release, "--original", original, "--target", "ill", "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "evaluate", release, "--original", original, "--target", "ill", "--json")
     found = json.loads(outcome.out)["learning"]
     areas = {one["roc_auc"] for one in found["scores"] if one["trained_on"] == "release"}
     assert areas == {0.5}
@@ -173,7 +171,7 @@ def test_a_real_release_answers_as_its_labels_say(original: Path, tmp_path: Path
         },
         missing="category",
     )
-    assert cli("run", configuration, "--quiet").code == 0
+    cli.ends(0, "run", configuration, "--quiet")
     opened = open_evaluation(LocalEngine(), str(tmp_path / "release"), str(original))
     (ill,) = opened.others
     axes = opened.quasi_identifiers
@@ -250,10 +248,9 @@ def test_bounds_a_holdout_and_more_than_two_classes(
     )
     unseen = table.slice(0, 50).set_column(2, "job", pa.array(["pilot", "?"] * 25))
     holdout = write_table(tmp_path / "holdout.parquet", unseen)
-    outcome = cli("evaluate", release, "--original", original, "--target", "visits",
+    outcome = cli.ends(0, "evaluate", release, "--original", original, "--target", "visits",
         "--holdout", holdout, "--json",
     )  # fmt: skip
-    assert outcome.code == 0
     found = json.loads(outcome.out)
     assert found["records"] == ROWS
     assert 0 < found["workload"]["median"] < 1
@@ -294,21 +291,17 @@ def test_bad_input(
     given = [one.format(**paths) for one in arguments]
     if "--original" not in given:
         given += ["--original", str(original)]
-    outcome = cli("evaluate", raw_release, *given)
-    assert outcome.code == code
+    outcome = cli.ends(code, "evaluate", raw_release, *given)
     assert re.search(words, outcome.err)
     assert "1970" not in outcome.err
 
 
 def test_a_release_whose_labels_cannot_be_read(original: Path, tmp_path: Path, cli: Cli) -> None:
     release = write_release(tmp_path / "odd", {"age": ["[20-30]", "young"]})
-    outcome = cli("evaluate", release, "--original", original)
-    assert outcome.code == 3
+    outcome = cli.ends(3, "evaluate", release, "--original", original)
     assert "labels in the published columns of 'age'" in outcome.err
     assert "young" not in outcome.err
-    outcome = cli("evaluate", tmp_path, "--original", original)
-    assert outcome.code == 3
-    assert "not a complete release" in outcome.err
+    cli.ends(3, "evaluate", tmp_path, "--original", original, says="not a complete release")
 
 
 ATTRIBUTES = {
@@ -352,10 +345,9 @@ def test_loss_equals_the_metrics(style: str, missing: str, tmp_path: Path, cli: 
         privacy={"k": 4},
         output={"style": style},
     )
-    assert cli("run", path).code == 0
+    cli.ends(0, "run", path)
     told = summary(tmp_path / "release")
-    outcome = cli("verify", tmp_path / "release", "--original", source, "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "verify", tmp_path / "release", "--original", source, "--json")
     loss = json.loads(outcome.out)["loss"]
     assert (loss["rows"], loss["rows_left_out"], loss["dm"]) == (60, 0, told["dm"])
     assert loss["gcp_total"] == pytest.approx(told["gcp_total"], rel=1e-12)

@@ -114,11 +114,11 @@ def test_the_anonymizer_is_not_trusted() -> None:
 
 
 def test_a_release_of_another_tool(files: Path, cli: Cli) -> None:
-    outcome = cli(
+    outcome = cli.ends(
+        0,
         *("verify", files / "anonymous.csv", *OF_PEOPLE, "--k", "3", "--json"),
         *("--original", files / "people.csv"),
     )
-    assert outcome.code == 0, outcome.err
     found = json.loads(outcome.out)
     assert found["holds"]
     assert found["sizes"] == [[3, 2], [4, 1]]
@@ -132,8 +132,7 @@ def test_a_release_of_another_tool(files: Path, cli: Cli) -> None:
     assert risk["prosecutor"]["highest"] == pytest.approx(1 / 3)
     assert risk["marketer"]["average"] == pytest.approx(3 / 10)
     # k = 4 is more than it has.
-    outcome = cli("verify", files / "anonymous.csv", *OF_PEOPLE, "--k", "4")
-    assert outcome.code == 4
+    outcome = cli.ends(4, "verify", files / "anonymous.csv", *OF_PEOPLE, "--k", "4")
     assert "the smallest class of the release has 3 records, expected at least k = 4" in outcome.err
 
 
@@ -233,38 +232,30 @@ def test_a_homogeneous_class(files: Path, cli: Cli) -> None:
         },
         privacy={"k": 3, "l_diversity": {"attribute": "disease", "l": 2}},
     )
-    outcome = cli("verify", files / "homogeneous.csv", "--config", config, "--json")
-    assert outcome.code == 4
+    outcome = cli.ends(4, "verify", files / "homogeneous.csv", "--config", config, "--json")
     assert "1 of 3 classes of the release, with 3 records, violate distinct" in outcome.err
     assert "Hepatitis" not in outcome.err
     (disease,) = json.loads(outcome.out)["sensitive"]
     assert (disease["homogeneous_classes"], disease["homogeneous_records"]) == (1, 3)
     assert disease["recursive"] is None
-    outcome = cli("verify", files / "anonymous.csv", "--config", config)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "verify", files / "anonymous.csv", "--config", config)
     # Told in words, too.
     options = (*OF_PEOPLE, "--k", "3", "--details")
-    outcome = cli("verify", files / "homogeneous.csv", *options)
-    assert outcome.code == 0
+    outcome = cli.ends(0, "verify", files / "homogeneous.csv", *options)
     assert "homogeneous classes" in outcome.out
 
 
 def test_wrong_use(files: Path, cli: Cli) -> None:
-    outcome = cli("verify", files / "anonymous.csv")
-    assert outcome.code == 3
-    assert "no manifest.json there" in outcome.err
+    outcome = cli.ends(3, "verify", files / "anonymous.csv", says="no manifest.json there")
     assert "--quasi-identifier" in outcome.err
     config = configuration_file(files, attributes={"sex": "quasi_identifier"})
-    outcome = cli("verify", files / "anonymous.csv", "--config", config, "--k", "3")
-    assert outcome.code == 2
+    outcome = cli.ends(2, "verify", files / "anonymous.csv", "--config", config, "--k", "3")
     assert "found together with --config" in outcome.err
-    outcome = cli("verify", files / "anonymous.csv", *OF_PEOPLE, "--original", "none")
-    assert outcome.code == 3
+    outcome = cli.ends(3, "verify", files / "anonymous.csv", *OF_PEOPLE, "--original", "none")
     assert "--original: none is not there" in outcome.err
-    outcome = cli(
-        "verify", files / "anonymous.csv", *OF_PEOPLE, "--original", files / "attacker.csv"
+    outcome = cli.ends(
+        3, "verify", files / "anonymous.csv", *OF_PEOPLE, "--original", files / "attacker.csv"
     )
-    assert outcome.code == 3
     assert "lacks the columns 'marital'" in outcome.err
 
 
@@ -367,13 +358,11 @@ def test_a_manifest_knows_its_records(tmp_path: Path, cli: Cli) -> None:
         attributes={"age": "quasi_identifier", "pay": "quasi_identifier", "cost": "insensitive"},
         gates={"gcp": {"max": 0.9}, "attributes.age.ncp": {"max": 0.9}},
     )
-    outcome = cli("run", config)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", config)
     release = tmp_path / "release"
     manifest = json.loads((release / "manifest.json").read_text())
     assert [gate["metric"] for gate in manifest["gates"]] == ["gcp", "attributes.age.ncp"]
-    outcome = cli("verify", release, "--original", tmp_path / "input.parquet")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "verify", release, "--original", tmp_path / "input.parquet")
     assert "All criteria hold" in outcome.out
     assert "original   100 of 100 records found in the release" in outcome.out
     assert len(outcome.out.splitlines()) <= 10
@@ -381,36 +370,30 @@ def test_a_manifest_knows_its_records(tmp_path: Path, cli: Cli) -> None:
     assert "\nClaimed by the run, not proven\n" in details.out
     # Of another table it is not known that the release was changed.
     write_table(tmp_path / "other.parquet", {name: raw[name].tolist()[:60] for name in raw})
-    outcome = cli("verify", release, "--original", tmp_path / "other.parquet")
-    assert outcome.code == 4
+    outcome = cli.ends(4, "verify", release, "--original", tmp_path / "other.parquet")
     assert "Check that the original is the table that the release was made of" in outcome.err
     page = tmp_path / "other.html"
     options = ("--original", tmp_path / "other.parquet", "--out", page)
-    outcome = cli("report", release, *options)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "report", release, *options)
     assert "The release was not shown to be true" in page.read_text()
     assert re.search(r"[\d,]+ published records</td>", page.read_text())
     # Outside of a gate nothing is published, and all that is wrong is said.
     gates = ("gates.gcp.max=0.001", "gates.classes.min=1000", 'gates."risk.marketer.average".max=0')
     changes = [part for gate in gates for part in ("--set", gate)]
-    outcome = cli("run", config, "--set", f"output.path={tmp_path / 'other'}", *changes)
-    assert outcome.code == 4
+    outcome = cli.ends(4, "run", config, "--set", f"output.path={tmp_path / 'other'}", *changes)
     assert "gates.gcp: found 0." in outcome.err
     assert "expected at least 1000" in outcome.err
     assert "gates.risk.marketer.average: found" in outcome.err
     assert not (tmp_path / "other").exists()
     # A release that says what it promises is not to be asked for less.
-    outcome = cli("verify", release, "--k", "2")
-    assert outcome.code == 2
-    assert "found for a release with a manifest" in outcome.err
+    cli.ends(2, "verify", release, "--k", "2", says="found for a release with a manifest")
     # A record that was changed behind the manifest's back.
     table = published(release).to_pandas()
     table.loc[0, "cost"] += 1
     changed = pa.Table.from_pandas(table, schema=published(release).schema)
     save_table(release, "data", changed)
     list_files(release)
-    outcome = cli("verify", release, "--json")
-    assert outcome.code == 4
+    outcome = cli.ends(4, "verify", release, "--json")
     assert "its records are not those that were published" in outcome.err
     assert not json.loads(outcome.out)["holds"]
 
@@ -419,8 +402,7 @@ def test_classes_are_formed_by_what_is_written(tmp_path: Path, cli: Cli) -> None
     """01234 and 1234 are two codes."""
     (tmp_path / "codes.csv").write_text("code,low_min,low_max,x\n01234,1,2,a\n1234,1,2,b\n")
     options = ("--quasi-identifier", "code", "--quasi-identifier", "low", "--json")
-    outcome = cli("verify", tmp_path / "codes.csv", *options)
-    assert outcome.code == 4
+    outcome = cli.ends(4, "verify", tmp_path / "codes.csv", *options)
     assert json.loads(outcome.out)["unique_records"] == 2
 
 
@@ -552,14 +534,12 @@ def test_two_releases(releases: dict[str, Path], cli: Cli) -> None:
     assert pair["breaches"] > 0
     assert (outcome.code, found["holds"]) == (4, False)
     assert f"{pair['breaches']:,} pairs of classes certainly hold" in outcome.err
-    outcome = cli(*arguments, "--original", releases["original"])
-    assert outcome.code == 4
+    outcome = cli.ends(4, *arguments, "--original", releases["original"])
     told = json.loads(outcome.out)["pairs"][0]["original"]
     assert told["records"] == told["matched"] == 80
     assert 0 < told["persons_below_k"] <= 80
     assert PLANTED not in outcome.out + outcome.err
-    outcome = cli(*arguments[:-2], 2)
-    assert outcome.code == 0
+    outcome = cli.ends(0, *arguments[:-2], 2)
     assert "All criteria hold, of each release and of every two together" in outcome.out
     assert PLANTED not in outcome.out + outcome.err
 
@@ -576,8 +556,7 @@ def test_the_style_is_of_no_account(releases: dict[str, Path], cli: Cli) -> None
 
 
 def test_nobody_says_who_is_there(releases: dict[str, Path], cli: Cli) -> None:
-    outcome = cli("verify", releases["first"], "--with", releases["second"])
-    assert outcome.code == 0
+    outcome = cli.ends(0, "verify", releases["first"], "--with", releases["second"])
     assert "it is unknown whether their people are the same" in outcome.err
     assert "The files do not decide it: --original or the ledger does" in outcome.err
 
@@ -634,9 +613,7 @@ def test_bad_input(releases: dict[str, Path], tmp_path: Path, cli: Cli) -> None:
 
 def test_a_copy_is_the_same_release(releases: dict[str, Path], tmp_path: Path, cli: Cli) -> None:
     shutil.copytree(releases["first"], tmp_path / "copy")
-    outcome = cli("verify", releases["first"], "--with", tmp_path / "copy")
-    assert outcome.code == 2
-    assert "is a copy of" in outcome.err
+    cli.ends(2, "verify", releases["first"], "--with", tmp_path / "copy", says="is a copy of")
 
 
 def test_tables_of_other_tools(tmp_path: Path, cli: Cli) -> None:
@@ -652,10 +629,10 @@ def test_tables_of_other_tools(tmp_path: Path, cli: Cli) -> None:
     lines = [f"{sex},{diseases[i]}" for i, sex in enumerate("MMMMMFFFFF")]
     second.write_text("\n".join(["sex,disease", *lines]) + "\n")
     roles = [f"--quasi-identifier={name}" for name in ("sex", "age", "marital")]
-    outcome = cli("verify", first, "--with", second, *roles, "--sensitive", "disease", "--k", 3,
-        "--same-people", "--json",
-    )  # fmt: skip
-    assert outcome.code == 4
+    words = ("--same-people", "--json")
+    outcome = cli.ends(
+        4, "verify", first, "--with", second, *roles, "--sensitive", "disease", "--k", 3, *words
+    )
     (pair,) = json.loads(outcome.out)["pairs"]
     told = {name: pair[name] for name in ("pairs", "proven", "breaches", "persons_in_breaches")}
     assert told == {"pairs": 4, "proven": 4, "breaches": 2, "persons_in_breaches": 4}

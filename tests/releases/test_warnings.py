@@ -96,16 +96,14 @@ def test_everything_to_warn_of(tmp_path: Path, cli: Cli) -> None:
         ("no_criterion", "note"),
     }
 
-    outcome = cli("check", path, "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "check", path, "--json")
     checked = by_kind(json.loads(outcome.out)["warnings"])
     assert set(checked) == expected
     assert checked["equal_values", "disease"]["figures"] == {"values": 6, "merged_values": 2}
     logged = outcome.err
     assert "are fine" not in cli("check", path).out
 
-    outcome = cli("run", path, "--json", "--quiet", "--report")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "run", path, "--json", "--quiet", "--report")
     release = tmp_path / "release"
     manifest = manifest_of(release)
     warned = by_kind(manifest["warnings"])
@@ -145,8 +143,7 @@ def test_everything_to_warn_of(tmp_path: Path, cli: Cli) -> None:
     assert all(name in report for name in ("full_name", "patient", "ward"))
 
     logged += outcome.err
-    outcome = cli("verify", release, "--json", "--quiet")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "verify", release, "--json", "--quiet")
     verified = json.loads(outcome.out)
     assert [warning.partition(":")[0] for warning in verified["warnings"]] == [
         "attributes.disease",
@@ -199,8 +196,7 @@ def test_nothing_to_warn_of(tmp_path: Path, cli: Cli, monkeypatch: pytest.Monkey
     seed.write_text(f"{SEED}\n")
     seed.chmod(0o644)
     again = [f"--set=execution.seed_file={seed}", f"--set=output.path={tmp_path / 'again'}"]
-    outcome = cli("run", path, "--quiet", *again)
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "run", path, "--quiet", *again)
     assert str(SEED) not in outcome.err
     other = manifest_of(tmp_path / "again")
     assert [one["code"] for one in other["warnings"]] == ["seed_file_readable"]
@@ -229,8 +225,7 @@ def test_nothing_is_told_of_records_that_were_left_out(tmp_path: Path, cli: Cli)
             execution={"seed": SEED},
             output={"mode": "overwrite"},
         )
-        outcome = cli("run", path, "--quiet")
-        assert outcome.code == 0, outcome.err
+        outcome = cli.ends(0, "run", path, "--quiet")
         # Whoever has the data is told, roundly.
         assert "is that of another record, too" in outcome.err
         assert published(tmp_path / "release").num_rows == 40
@@ -244,11 +239,7 @@ def test_nothing_is_told_of_records_that_were_left_out(tmp_path: Path, cli: Cli)
 
 @cases(__file__, "dropped", "words")
 def test_records_that_are_dropped(
-    tmp_path: Path,
-    cli: Cli,
-    monkeypatch: pytest.MonkeyPatch,
-    dropped: int,
-    words: str | None,
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, dropped: int, words: str | None
 ) -> None:
     others = 20 if dropped != 4 else 5
     rows = {
@@ -267,11 +258,9 @@ def test_records_that_are_dropped(
         privacy={"k": 5},
     )
     monkeypatch.setenv(SEED_VARIABLE, str(SEED))
-    outcome = cli("check", path, "--quiet")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "check", path, "--quiet")
     assert words in outcome.err if words else outcome.err == ""
-    outcome = cli("run", path, "--quiet")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "run", path, "--quiet")
     assert words in outcome.err if words else outcome.err == ""
     codes = [one["code"] for one in manifest_of(tmp_path / "release")["warnings"]]
     assert codes == (["many_dropped"] if words else [])

@@ -215,8 +215,7 @@ def test_a_weight_that_is_none(tmp_path: Path, cli: Cli, value: Any, shown: str)
     path = document_file(tmp_path, document_at(tmp_path, pa.array(weights, pa.float64())))
     for name, role in (("run", "sensitive"), ("check", "identifier"), ("run", "identifier")):
         role_of_weights = ("--set", f"attributes.w.role={role}")
-        found = cli(name, path, "--quiet", *role_of_weights)
-        assert found.code == 3, found.err
+        found = cli.ends(3, name, path, "--quiet", *role_of_weights)
         assert shown in found.err, found.err[-400:]
     assert not (tmp_path / "release").exists()
 

@@ -42,8 +42,10 @@ class Cli:
         """Run a command."""
         return command(self._capsys, *arguments)
 
-    def ends(self, code: int, *arguments: object) -> Outcome:
-        """Run a command and require its exit code."""
+    def ends(self, code: int, *arguments: object, says: str | tuple[str, ...] = ()) -> Outcome:
+        """Run a command, and require its exit code and what standard error holds."""
         outcome = self(*arguments)
         assert outcome.code == code, outcome.err
+        for text in (says,) if isinstance(says, str) else says:
+            assert text in outcome.err, outcome.err
         return outcome

@@ -651,10 +651,7 @@ def test_a_table_means_what_it_means_in_its_session(spark: SparkSession, tmp_pat
 
 @pytest.mark.system
 def test_one_release_through_spark_submit(
-    tmp_path: Path,
-    expected: str,
-    cli: Cli,
-    quick_start: dict[str, str],
+    tmp_path: Path, expected: str, cli: Cli, quick_start: dict[str, str]
 ) -> None:
     """The settings of a cluster, and the locale, time zone and hash seed of the process."""
     write_table(tmp_path / "input.parquet", table())
@@ -694,4 +691,4 @@ def test_one_release_through_spark_submit(
     assert done.returncode == 0, done.stdout + done.stderr
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     assert manifest["fingerprints"]["output"] == expected
-    assert cli("verify", tmp_path / "release").code == 0
+    cli.ends(0, "verify", tmp_path / "release")

@@ -50,11 +50,8 @@ def test_a_seed_at_an_address(spark: SparkSession, tmp_path: Path, cli: Cli) -> 
         assert of_number.figures.summary["output_fingerprint"] == fingerprint
     # Who verifies needs no seed.
     (tmp_path / "seed").unlink()
-    outcome = cli("verify", tmp_path / "release", "--config", path, "--quiet")
-    assert outcome.code == 0, outcome.err
-    outcome = cli("check", path)
-    assert outcome.code == 2
-    assert f"execution.seed_file: {address}/seed: no such file" in outcome.err
+    cli.ends(0, "verify", tmp_path / "release", "--config", path, "--quiet")
+    cli.ends(2, "check", path, says=f"execution.seed_file: {address}/seed: no such file")
 
 
 def test_identifiers_are_not_staged(

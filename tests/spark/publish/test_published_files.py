@@ -95,9 +95,7 @@ def deviations(counts: np.ndarray) -> float:
 
 
 def test_files_and_rounds_are_independent(
-    tmp_path: Path,
-    cli: Cli,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither a file nor a place in it tells the round; and another division of the work, by one
     process, makes the same files, byte by byte.
@@ -116,8 +114,7 @@ def test_files_and_rounds_are_independent(
             output={"path": str(tmp_path / name), "style": "bounds"},
             execution={"engine": engine, "task_rows": task_rows, "seed": 29},
         )
-        outcome = cli("run", configuration, "--quiet")
-        assert outcome.code == 0, outcome.err
+        cli.ends(0, "run", configuration, "--quiet")
     release = tmp_path / "release"
     files = data_files(release)
     assert list(files) == [f"part-{number:05d}.parquet" for number in range(10)]
@@ -157,9 +154,7 @@ def test_files_and_rounds_are_independent(
 
 
 def test_large_classes_are_shared_out(
-    tmp_path: Path,
-    cli: Cli,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Few classes of many records that are equal in everything published; suppressed ones, too."""
     monkeypatch.setattr(file_assignment, "_FILE_ROWS", 500)
@@ -193,8 +188,7 @@ def test_large_classes_are_shared_out(
             output={"path": str(tmp_path / name)},
             execution={"engine": "local"},
         )
-        outcome = cli("run", configuration, "--quiet")
-        assert outcome.code == 0, outcome.err
+        cli.ends(0, "run", configuration, "--quiet")
     assert summary(tmp_path / "release")["rows_suppressed"] > 500
     sizes = [
         one["rows"]
@@ -245,10 +239,7 @@ def parquet_schema(data: Path) -> list[tuple[Any, ...]]:
 
 
 def test_every_type_as_spark_writes_it(
-    spark: SparkSession,
-    tmp_path: Path,
-    cli: Cli,
-    monkeypatch: pytest.MonkeyPatch,
+    spark: SparkSession, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Encoded by tasks, and by Spark from what it reads there: equal for every reader."""
     monkeypatch.setattr(writing, "_ROW_GROUP_BYTES", 10_000)
@@ -265,11 +256,9 @@ def test_every_type_as_spark_writes_it(
         attributes=attributes,
         output={"path": str(release), "style": "bounds"},
     )
-    outcome = cli("run", configuration)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", configuration)
     require_listed(release)
-    outcome = cli("verify", release, "--original", source)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "verify", release, "--original", source)
     by_tasks, by_spark = release / "data", tmp_path / "by Spark" / "data"
     frame = spark.read.parquet(str(by_tasks))
     frame.coalesce(1).write.parquet(str(by_spark))
@@ -362,8 +351,7 @@ def test_a_job_of_two_nights(spark: SparkSession, tmp_path: Path, cli: Cli) -> N
     write_patients(tmp_path / "input.parquet", 200)
     path = job(tmp_path)
     before = spark.sparkContext.getLocalProperty("spark.job.description")
-    outcome = cli("run", path, "--run-id", "monday", "--log-format", "json")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "run", path, "--run-id", "monday", "--log-format", "json")
     release = summary(tmp_path / "release")
 
     lines = [json.loads(line) for line in outcome.err.splitlines()]
@@ -404,8 +392,7 @@ def test_a_job_of_two_nights(spark: SparkSession, tmp_path: Path, cli: Cli) -> N
     write_patients(tmp_path / "input.parquet", 300)
     there = contents(tmp_path)
     arguments = ("--run-id", "tuesday", "--log-format=json", "--quiet")
-    outcome = cli("run", path, *arguments, "--set", "execution.task_rows=1000")
-    assert outcome.code == 4
+    outcome = cli.ends(4, "run", path, *arguments, "--set", "execution.task_rows=1000")
     *_, line = [json.loads(line) for line in outcome.err.splitlines()]
     assert (line["level"], line["exit_code"], line["run_id"]) == ("ERROR", 4, "tuesday")
     assert line["message"].startswith(

@@ -116,14 +116,12 @@ def test_commands_and_options() -> None:
 
 def test_the_script_of_a_shell(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shellingham, "detect_shell", lambda: ("bash", "/bin/bash"))
-    outcome = cli("--show-completion")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "--show-completion")
     assert "complete -o default -F _anonspark_completion anonspark" in outcome.out
 
     def unknown() -> tuple[str, str]:
         raise shellingham.ShellDetectionFailure
 
     monkeypatch.setattr(shellingham, "detect_shell", unknown)
-    outcome = cli("--show-completion")
-    assert outcome.code == 6
+    outcome = cli.ends(6, "--show-completion")
     assert outcome.err.splitlines()[-1].startswith("error: completion: the shell was not recog")

@@ -485,8 +485,7 @@ def test_the_command(tmp_path: Path, cli: Cli) -> None:
     path, out = tmp_path / "in" / "p.dta", tmp_path / "p.parquet"
     pyreadstat.write_dta(PEOPLE, str(path), variable_value_labels=LABELS)
     (tmp_path / "~$p.xlsx").write_bytes(b"\x04user")
-    done = cli("convert", path, tmp_path / "~$p.xlsx", out)
-    assert done.code == 0, done.err
+    done = cli.ends(0, "convert", path, tmp_path / "~$p.xlsx", out)
     assert "4 records, 7 columns" in done.out
     assert "3 ordered labels" in done.out
     assert out.stat().st_mode & 0o777 == 0o600
@@ -498,9 +497,7 @@ def test_the_command(tmp_path: Path, cli: Cli) -> None:
         ([path, tmp_path / "q.parquet", "--type", "AGE=day"], 2, "--type: expected"),
         ([path, tmp_path / "no" / "q.parquet"], 5, "OUT: the system refused"),
     ):
-        refused = cli("convert", *arguments, "--quiet")
-        assert refused.code == code, refused.err
-        assert problem in refused.err
+        cli.ends(code, "convert", *arguments, "--quiet", says=problem)
     done = cli("convert", tmp_path / "in", out, "--overwrite", "--quiet", "--json")
     assert json.loads(done.out)["rows"] == 4
     assert cli("convert", path, out, "--overwrite", "--quiet").out == ""
