@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import cases
 from commands import Cli
 from helpers import configuration_file, write_table
 
@@ -193,11 +194,7 @@ def test_a_gate_on_the_input_is_judged_at_once(tmp_path: Path) -> None:
     stages_of(document_of(tmp_path, 60, 3, gates={"rows_dropped_missing": {"max": 3}}))
 
 
-@pytest.mark.parametrize(
-    ("found", "before", "less", "sure"),
-    [(120, 100, 0, False), (121, 100, 0, True), (122, 100, 2, False), (123, 100, 2, True),
-     (79, 100, 9, True), (105, 100, 9, False)],
-)  # fmt: skip
+@cases(__file__, "found", "before", "less", "sure")
 def test_a_count_that_may_be_told_smaller_is_judged_by_the_nearest(
     found: float, before: float, less: int, sure: bool
 ) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
-from cases import one_by_day
+from cases import cases, one_by_day
 from commands import Cli
 from data_sets import ADULT, DATA_SETS
 from helpers import configuration_file, contents, metrics, published, summary, write_table
@@ -421,11 +421,7 @@ def test_a_model_that_loses_much_less_is_named(folder: Path, cli: Cli) -> None:
     assert lost[1]["gcp"] < 0.9 * lost[0]["gcp"]
 
 
-@pytest.mark.parametrize(
-    "model",
-    [{"name": "microaggregation"}, {"name": "auto"},
-     {"name": "microaggregation", "objective": "queries"}],
-)  # fmt: skip
+@cases(__file__, "model")
 def test_nothing_is_said_of_the_best(folder: Path, cli: Cli, model: dict[str, Any]) -> None:
     path = configured(folder, model=model, output={"mode": "overwrite"})
     outcome = cli.ends(0, "run", path, "--quiet", "--details")

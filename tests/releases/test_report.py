@@ -17,6 +17,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from cases import cases
 from commands import Cli
 from evaluated import people
 from helpers import configuration_file, local_table, write_table
@@ -567,15 +568,7 @@ def test_a_decision_is_printed_with_the_fingerprint(made: Made, tmp_path: Path, 
     assert 'id="decision"' not in made.report
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("recipient: a", "--decision: recipient: unknown key. Did you mean 'recipients'?"),
-        ("name: [a]", "--decision: name: found a list. Expected a text or null"),
-        ("name: a\nname: b", "--decision: name: found the key twice"),
-        ("", "the file is empty. Expected keys as anonspark init --decision writes them"),
-    ],
-)
+@cases(__file__, "text", "problem")
 def test_what_is_no_decision(made: Made, tmp_path: Path, cli: Cli, text: str, problem: str) -> None:
     code, message = decided(made, tmp_path, cli, text)
     assert code == 2

@@ -286,15 +286,7 @@ def test_the_codec_of_the_session(spark: SparkSession) -> None:
         spark.conf.unset("spark.sql.parquet.compression.codec")
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("parquet.bloom.filter.enabled", "true"),
-        ("parquet.writer.version", "true"),
-        ("parquet.crypto.factory.class", "true"),
-        ("spark.sql.parquet.compression.codec", "lz4"),
-    ],
-)
+@cases(__file__, "key", "value")
 def test_settings_that_the_encoder_does_not_know_are_refused_before_any_work(
     engine: SparkEngine, key: str, value: str
 ) -> None:

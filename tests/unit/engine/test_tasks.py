@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from py4j.protocol import Py4JError
@@ -224,13 +225,7 @@ def test_what_a_reader_says_in_a_task() -> None:
         raise Py4JError(f"{text}t: a record is odd\n\n\tat org.apache.spark.api.python")
 
 
-@pytest.mark.parametrize(
-    "frame",
-    [
-        "org.apache.spark.sql.execution.datasources.parquet.ParquetWriteSupport.write(X.scala:1)",
-        "org.apache.spark.api.python.BasePythonRunner$ReaderIterator.read(PythonRunner.scala:1)",
-    ],
-)
+@cases(__file__, "frame")
 def test_bugs_of_ours_are_not_the_input(frame: str) -> None:
     error = Py4JError(f"{FAILED}java.lang.NullPointerException\n\tat {frame}\n")
     with pytest.raises(Py4JError), reading_input(("table",)):

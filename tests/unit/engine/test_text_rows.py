@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import cases
 from pyspark.sql import types as st
 
 from anonspark.engine.data_files import DataFile, DataFiles, Folders
@@ -132,21 +133,7 @@ def test_two_short_words_are_enough() -> None:
     assert likely_encodings(content)[0] == "windows-1251"
 
 
-@pytest.mark.parametrize(
-    ("name", "codec"),
-    [
-        ("UTF-8", "utf-8"),
-        ("windows-1251", "cp1251"),
-        ("Shift_JIS", "cp932"),
-        ("EUC-KR", "cp949"),
-        ("ISO-8859-1", "iso8859-1"),
-        ("macintosh", "mac-roman"),
-        ("UTF-16LE", "utf-16-le"),
-        ("base64", None),
-        ("klingon", None),
-        ("", None),
-    ],
-)
+@cases(__file__, "name", "codec")
 def test_encodings_have_the_names_that_others_use(name: str, codec: str | None) -> None:
     assert codec_of(name) == codec
 

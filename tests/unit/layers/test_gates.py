@@ -161,11 +161,7 @@ def test_figures_that_are_asked_for_can_be_gated() -> None:
     assert list(parse_configuration(document).gates) == ["entropy", "rule_c"]
 
 
-@pytest.mark.parametrize(
-    ("loss", "word"),
-    [(0.0, "excellent"), (0.01, "excellent"), (0.02, "very good"), (0.1, "good"), (0.3, "fair"),
-     (0.5, "poor"), (1.0, "poor")],
-)  # fmt: skip
+@cases(__file__, "loss", "word")
 def test_the_score_in_words(loss: float, word: str) -> None:
     summary = {
         "utility_score": utility_score(loss),

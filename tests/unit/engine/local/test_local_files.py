@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import cases
 from pyarrow import orc
 
 from anonspark.config import parse_configuration
@@ -36,18 +37,7 @@ from anonspark.verification.proof.release_files import read_footer
 FILES = LocalFiles()
 
 
-@pytest.mark.parametrize(
-    ("path", "place"),
-    [
-        ("/a/b", "/a/b"),
-        ("/a//b/", "/a/b"),
-        ("file:/a/../b/./c", "/b/c"),
-        ("file:///a b", "/a b"),
-        ("/a%20b/c:d?e#f", "/a%20b/c:d?e#f"),
-        ("///a", "/a"),
-        ("/", "/"),
-    ],
-)
+@cases(__file__, "path", "place")
 def test_addresses(path: str, place: str) -> None:
     assert FILES.local_path(path) == place
     assert FILES.qualified(path) == f"file:{place}"
@@ -64,18 +54,7 @@ def test_relative_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert FILES.resolved("link/x") == f"file:{tmp_path}/there/x"
 
 
-@pytest.mark.parametrize(
-    ("path", "words"),
-    [
-        ("s3://bucket/x", "found 's3'. Correct it, or set execution.engine to spark"),
-        ("a:b", "a relative one has no colon"),
-        ("file:a", "no place on the local disk"),
-        ("file://host/a", "without a host"),
-        ("//host/a", "without a host"),
-        ("", "no place on the local disk"),
-        ("a\0b", "the character NUL"),
-    ],
-)
+@cases(__file__, "path", "words")
 def test_what_is_no_address(path: str, words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         FILES.exists(path)
@@ -227,13 +206,7 @@ def test_each_path_is_looked_for_once(tmp_path: Path) -> None:
         find_files(files, ["there", str(tmp_path), "here"], "input.path")
 
 
-@pytest.mark.parametrize(
-    ("folder", "message"),
-    [
-        ("town=%FF", "has a name that is not written in UTF-8"),
-        ("town=", "the folder town= names no value"),
-    ],
-)
+@cases(__file__, "folder", "message")
 def test_folders_that_are_refused(tmp_path: Path, folder: str, message: str) -> None:
     file_in(tmp_path / folder)
     with pytest.raises(DataError, match=message):
