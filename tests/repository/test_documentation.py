@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import nbformat
@@ -305,12 +304,6 @@ def test_every_module_is_in_a_room() -> None:
     }
 
 
-def test_arrows_that_follow_from_others_are_left_out() -> None:
-    imported = {"cli": {"core", "engine"}, "engine": {"core"}, "core": set()}
-    shown = ROOMS["without_detours"](imported)
-    assert shown == {"cli": ["engine"], "engine": ["core"], "core": []}
-
-
 @pytest.mark.parametrize("page", PAGES_ABOUT_ROOMS, ids=lambda page: page.name)
 def test_files_of_the_package_are_where_pages_say(page: Path) -> None:
     folders = "anonspark|tests|tools|jobs|benchmarks|distribution|compatibility|conf|docs"
@@ -322,49 +315,7 @@ def test_files_of_the_package_are_where_pages_say(page: Path) -> None:
     assert [name for name in loose if any(path.endswith(f"/{name}") for path in files)] == []
 
 
-@pytest.fixture(scope="module")
-def size() -> ModuleType:
-    place = REPOSITORY / "tools" / "size.py"
-    described = importlib.util.spec_from_file_location("size_of_rooms", place)
-    assert described is not None
-    assert described.loader is not None
-    module = importlib.util.module_from_spec(described)
-    described.loader.exec_module(module)
-    return module
-
-
-def test_docstrings_comments_and_blanks_do_not_count(size: ModuleType) -> None:
-    source = (
-        '"""What it is."""\n\n# Why.\nvalue = 1  # one\n"""Of a value."""\ntext = (\n    "a"\n)\n'
-    )
-    assert size.count_code_lines(source) == 4
-
-
-def test_names_that_say_nothing_are_those_that_are_bound(size: ModuleType) -> None:
-    source = "def found(one, told_of):\n    _kept = one\n    return _kept, place\n"
-    assert size.count_words(source) == {"found": 1, "one": 1, "kept": 1}
-
-
-def test_a_number_that_grew_is_told(size: ModuleType) -> None:
-    assert size.exceeded({"cli": 12, "core": 3, "new": 1}, {"cli": 10, "core": 3}) == [
-        "cli: 12, at most 10",
-        "new: 1, at most 0",
-    ]
-
-
-def test_numbers_fall_and_never_rise(size: ModuleType) -> None:
-    assert size.lowered({"all": 12, "names": 2}, {"all": 10, "names": 3}) == {
-        "all": 10,
-        "names": 2,
-    }
-
-
 NOTEBOOKS = sorted((REPOSITORY / "examples").glob("*.ipynb"))
-
-
-def test_there_are_three() -> None:
-    names = ["choosing-k-and-model", "first-release", "what-a-release-is-worth"]
-    assert [path.stem for path in NOTEBOOKS] == names
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

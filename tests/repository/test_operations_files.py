@@ -85,21 +85,15 @@ def test_no_image_runs_as_root() -> None:
 
 
 @service
-def test_ports_are_published_on_the_loopback_interface_only(service: dict[str, Any]) -> None:
-    assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
-    assert "network_mode" not in service
-
-
-@service
-def test_no_service_is_root(service: dict[str, Any]) -> None:
+def test_a_service_may_nothing_and_is_seen_by_this_machine_alone(service: dict[str, Any]) -> None:
     assert service["user"].partition(":")[0] not in {"", "0", "root"}
     assert not service.get("privileged", False)
-
-
-@service
-def test_every_server_has_a_health_check(service: dict[str, Any]) -> None:
-    check = service["healthcheck"]
-    assert check.get("disable") is True or check["test"][0] in {"CMD", "CMD-SHELL"}
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["read_only"] is True
+    assert service["build"]["dockerfile"] == "docker/Dockerfile"
+    assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
+    assert "network_mode" not in service
 
 
 @service
@@ -120,6 +114,8 @@ def test_mounts_from_the_host_are_there_and_read_only(service: dict[str, Any]) -
 
 @service
 def test_what_a_service_waits_for_can_become_healthy(service: dict[str, Any]) -> None:
+    check = service["healthcheck"]
+    assert check.get("disable") is True or check["test"][0] in {"CMD", "CMD-SHELL"}
     for name, condition in service.get("depends_on", {}).items():
         assert condition == {"condition": "service_healthy"}
         assert "test" in COMPOSE["services"][name]["healthcheck"]
@@ -128,14 +124,6 @@ def test_what_a_service_waits_for_can_become_healthy(service: dict[str, Any]) ->
 def test_a_submission_does_not_scale_the_workers() -> None:
     # `docker compose run` gives services that it depends on the file's number of containers, one.
     assert "depends_on" not in COMPOSE["services"]["submit"]
-
-
-@service
-def test_services_may_nothing(service: dict[str, Any]) -> None:
-    assert service["build"]["dockerfile"] == "docker/Dockerfile"
-    assert service["cap_drop"] == ["ALL"]
-    assert service["security_opt"] == ["no-new-privileges:true"]
-    assert service["read_only"] is True
 
 
 def test_the_hdfs_of_containers_is_the_one_of_the_tests() -> None:
@@ -154,11 +142,6 @@ def test_the_image_has_machine_code_and_no_compiler() -> None:
     assert "g++" not in image
 
 
-def test_driver_and_executors_see_the_same_files() -> None:
-    worker, submit = (COMPOSE["services"][name]["volumes"] for name in ("spark-worker", "submit"))
-    assert set(worker) <= set(submit)
-
-
 def test_driver_and_history_server_share_the_event_logs() -> None:
     for name in ("submit", "spark-history-server"):
         volumes = COMPOSE["services"][name]["volumes"]
@@ -166,19 +149,6 @@ def test_driver_and_history_server_share_the_event_logs() -> None:
         assert "./docker/spark-defaults.conf:/etc/spark/spark-defaults.conf:ro" in volumes
     defaults = (REPOSITORY / "docker" / "spark-defaults.conf").read_text()
     assert defaults.count("file:///var/lib/anonspark/events") == 2
-
-
-def test_the_makefile_names_services_that_are_there() -> None:
-    text = (REPOSITORY / "Makefile").read_text()
-    used = re.findall(r"(?:--scale |--service-ports |exec --no-TTY |--index 1 )([a-z-]+)", text)
-    used += re.findall(r"--wait ([a-z]+) ([a-z]+)", text)[0]
-    assert len(used) >= 6
-    assert set(used) <= set(COMPOSE["services"])
-
-
-def test_the_script_of_the_image_is_sound() -> None:
-    for path in (REPOSITORY / "docker").rglob("*.sh"):
-        subprocess.run(["bash", "-n", path], check=True)
 
 
 def entrypoint(folder: Path, program: str, *arguments: str, **environment: str) -> list[str]:
@@ -413,15 +383,9 @@ def test_anonspark_takes_the_arguments(name: str, arguments: list[str]) -> None:
     assert {"--run-id", "--resume"} <= given
 
 
-def test_every_schedule_was_looked_at() -> None:
-    assert [name for name, _ in submitted()] == [
-        "CronJob",
-        "ScheduledSparkApplication",
-        "SparkApplication",
-        "Airflow",
-        "crontab",
-        "anonspark@.service",
-    ]
+def test_every_schedule_is_looked_at() -> None:
+    kinds = ["CronJob", "ScheduledSparkApplication", "SparkApplication", "Airflow"]
+    assert [name for name, _ in submitted()] == [*kinds, "crontab", "anonspark@.service"]
 
 
 def test_no_seed_stands_in_a_schedule() -> None:
@@ -545,36 +509,6 @@ def test_an_entry_is_its_command(
 QUICK: dict[str, Any] = runpy.run_path(str(REPOSITORY / "tools" / "quick.py"))
 
 
-def git(folder: Path, *arguments: str) -> None:
-    who = ("-c", "user.name=a", "-c", "user.email=a@b")
-    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    git(tmp_path, "init", "--initial-branch", "main")
-    for name in ("kept.py", "edited.py", "removed.py"):
-        (tmp_path / name).write_text("1\n")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "--message", "first")
-    return tmp_path
-
-
-def test_changed_are_committed_edited_and_new_files(repository: Path) -> None:
-    git(repository, "switch", "--create", "branch")
-    (repository / "committed.py").write_text("2\n")
-    git(repository, "add", ".")
-    git(repository, "commit", "--message", "second")
-    (repository / "edited.py").write_text("2\n")
-    (repository / "new.py").write_text("2\n")
-    (repository / "removed.py").unlink()
-    changed = [str(path) for path in QUICK["changed_files"](repository, "main")]
-    assert changed == ["committed.py", "edited.py", "new.py"]
-    # Where there is no such branch, what is not committed counts.
-    changed = [str(path) for path in QUICK["changed_files"](repository, "no-such-branch")]
-    assert changed == ["edited.py", "new.py"]
-
-
 def test_the_tests_of_a_changed_module_come_before_those_of_its_room() -> None:
     changed = [
         Path("anonspark/cli/engine_runner.py"),
@@ -592,17 +526,3 @@ def test_the_tests_of_a_changed_module_come_before_those_of_its_room() -> None:
         "tests/unit/cli",
     ]
     assert left == ["anonspark/errors.py", "tests/releases/test_union.py"]
-
-
-def test_checks_end_or_are_stopped() -> None:
-    programs = {
-        "pass": 0,
-        "raise SystemExit(3)": 3,
-        "import time; time.sleep(60)": None,
-        "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); signal.pause()": None,
-    }
-    checks = [QUICK["_start"]("one", [sys.executable, "-c", program]) for program in programs]
-    assert QUICK["_wait"](checks, time.monotonic() + 2) == list(programs.values())
-    for check in checks:
-        assert check.process.poll() is not None
-        check.output.close()
