@@ -33,7 +33,6 @@ from pyspark.sql import functions as sf
 
 from anonspark.core.columns import CLASS_ID
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.protocol import Table
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.jobs import stoppable_jobs
@@ -245,50 +244,6 @@ def test_release_that_fails_its_verification_is_not_published(
     before = contents(tmp_path)
     cli.ends(4, "run", path, says=told)
     assert contents(tmp_path) == before
-
-
-@pytest.mark.parametrize("failing", ["set-aside", "publish"])
-def test_rename_that_fails_brings_the_earlier_release_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli, failing: str
-) -> None:
-    renaming = LocalFiles.rename
-    calls: list[str] = []
-
-    def rename(self: LocalFiles, source: str, target: str) -> None:
-        # Not those of the run's state.
-        if target.endswith(("/replaced", "/release")):
-            calls.append(target)
-            if len(calls) == (1 if failing == "set-aside" else 2):
-                raise OSError("the file system refuses")
-        renaming(self, source, target)
-
-    monkeypatch.setattr(LocalFiles, "rename", rename)
-    path = replacing(tmp_path, {"engine": "local"})
-    before = contents(tmp_path)
-    cli.ends(5, "run", path, says="could not be renamed")
-    assert contents(tmp_path) == before
-
-
-def test_a_run_that_another_one_outruns_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
-) -> None:
-    """Permissions and free space were blamed."""
-    renaming = LocalFiles.rename
-
-    def rename(self: LocalFiles, source: str, target: str) -> None:
-        if target.endswith(f"{tmp_path}/release"):
-            write_earlier_release(tmp_path / "release")
-        renaming(self, source, target)
-
-    monkeypatch.setattr(LocalFiles, "rename", rename)
-    write_people(tmp_path / "input.parquet", 100)
-    path = configuration_file(
-        tmp_path,
-        attributes=ATTRIBUTES,
-        model={"name": "smondrian"},
-        execution={"engine": "local"},
-    )
-    cli.ends(5, "run", path, says="appeared while the run was going on")
 
 
 @on_both

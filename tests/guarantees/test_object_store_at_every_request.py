@@ -154,6 +154,18 @@ def test_two_commands_at_once_everywhere(tmp_path: Path, name: str) -> None:
     two_commands_at_once(made, ends_of(made.operations) + pairs_of_claims(made.operations))
 
 
+def test_run_killed_beside_its_manifest(tmp_path: Path) -> None:
+    made = RUNS["error"](tmp_path)
+    written = [
+        number
+        for number, one in enumerate(made.operations)
+        if one.changes and one.path.endswith("/manifest.json")
+    ]
+    for at in written[-2:]:
+        for following in FOLLOWING:
+            assert every_operation.disturbed(made, Fault(at, "after"), following)
+
+
 def test_half_a_release_with_an_empty_directory(tmp_path: Path) -> None:
     """What stands for a directory was called something that others had put there."""
     made = RUNS["error"](tmp_path)

@@ -17,7 +17,6 @@ from helpers import (
     metrics,
     of_any_run,
     summary,
-    write_earlier_release,
     write_table,
 )
 
@@ -291,57 +290,6 @@ def test_a_published_run_is_not_run_again(
     assert staging_directories(tmp_path) == []
 
 
-# What stands where after each rename, and the directory "release" that clean leaves.
-HALF_PUBLISHED = {
-    "set aside": ({"night/replaced/manifest.json": "earlier"}, {"manifest.json": "earlier"}),
-    "renamed": (
-        {
-            "night/replaced/manifest.json": "earlier",
-            "release/.anonspark-night": "",
-            "release/data/part-0": "new",
-            # Written before anything is renamed.
-            "night/release-files.json": '["data/part-0"]',
-        },
-        {"manifest.json": "earlier"},
-    ),
-    "first release": (
-        {
-            "release/.anonspark-night": "",
-            "release/data/part-0": "new",
-            "night/release-files.json": '["data/part-0"]',
-        },
-        {},
-    ),
-    "complete": (
-        {
-            "night/replaced/manifest.json": "earlier",
-            "release/.anonspark-night": "",
-            "release/manifest.json": "new",
-        },
-        {"manifest.json": "new"},
-    ),
-}
-
-
-@pytest.mark.parametrize("moment", HALF_PUBLISHED)
-def test_clean_puts_a_half_publication_right(
-    configuration: Path, tmp_path: Path, cli: Cli, moment: str
-) -> None:
-    """Between any two renames: the earlier release comes back, or the new one is complete."""
-    before, after = HALF_PUBLISHED[moment]
-    staging = tmp_path / ".release.anonspark-night"
-    RunState.claim(LocalFiles(), str(staging / "state")).end()
-    staging.chmod(0o700)
-    for name, text in before.items():
-        path = tmp_path / name.replace("night/", f"{staging.name}/")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    cli.ends(0, "clean", configuration)
-    assert staging_directories(tmp_path) == []
-    left = contents(tmp_path / "release")
-    assert {name: text.decode() for name, text in left.items() if text is not None} == after
-
-
 def test_clean_leaves_what_is_not_ours(configuration: Path, tmp_path: Path, cli: Cli) -> None:
     """Somebody wrote to the output path while the earlier release was set aside."""
     staging = tmp_path / ".release.anonspark-night"
@@ -394,44 +342,6 @@ def test_killed_while_its_files_get_their_names(
     (kept / "state" / "attempt-1.ended").touch()
     cli.ends(0, "clean", configuration)
     assert staging_directories(tmp_path) == []
-
-
-@pytest.mark.parametrize("renames", [2, 3])
-def test_killed_while_it_published(
-    configuration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli, renames: int
-) -> None:
-    """After the release was renamed, and after the manifest was: another attempt goes on."""
-    write_earlier_release(tmp_path / "release")
-    rename = LocalFiles.rename
-    done: list[str] = []
-
-    class Killed(BaseException):
-        """No cleaning up is done, as if the process were gone."""
-
-    def rename_until_killed(self: LocalFiles, source: str, target: str) -> None:
-        rename(self, source, target)
-        if target.endswith(("/release", "/replaced", "/release/manifest.json")):
-            done.append(target)
-            if len(done) == renames:
-                raise Killed
-
-    def gone(*_: Any, **__: Any) -> None:
-        raise Killed
-
-    overwriting = ["run", configuration, "--quiet", "--set", "output.mode=overwrite"]
-    with monkeypatch.context() as patch:
-        patch.setattr(LocalFiles, "rename", rename_until_killed)
-        patch.setattr("anonspark.layers.publish.committing.restore_output", gone)
-        patch.setattr("anonspark.layers.publish.staging._close", gone)
-        with pytest.raises(Killed):
-            cli(*overwriting, "--run-id", "night")
-    (kept,) = staging_directories(tmp_path)
-    # This process stands for the one that is gone, and is at work.
-    (kept / "state" / "attempt-1.ended").touch()
-    cli.ends(0, *overwriting, "--resume")
-    assert summary(tmp_path / "release")["run_id"] == "night"
-    assert staging_directories(tmp_path) == []
-    assert not list((tmp_path / "release").glob(".anonspark*"))
 
 
 def test_only_the_newest_attempt_goes_on(tmp_path: Path) -> None:

@@ -123,6 +123,35 @@ def test_refusal_is_no_bug(replacing: Scene, verb: str, path: str) -> None:
     assert not replacing.staged()
 
 
+def steps_that_publish(made: Scene) -> list[int]:
+    """Return when the earlier release is set aside, the new one renamed, and its manifest."""
+    return [
+        number_of(made, lambda one: one.verb == "rename" and one.path == "release"),
+        number_of(made, lambda one: one.verb == "rename" and "/release-1" in one.path),
+        number_of(made, lambda one: one.verb == "link" and one.path.endswith("/manifest.json")),
+    ]
+
+
+@pytest.mark.parametrize("following", FOLLOWING)
+def test_run_killed_between_its_renames_is_put_right(replacing: Scene, following: str) -> None:
+    """The earlier release comes back, or the new one is complete."""
+    for at in steps_that_publish(replacing):
+        for kind in ("before", "after"):
+            assert disturbed(replace(replacing), Fault(at, kind), following)
+
+
+def test_rename_that_is_refused_brings_the_earlier_release_back(replacing: Scene) -> None:
+    for at in steps_that_publish(replacing)[:2]:
+        replacing.lay_out()
+        disk = SimulatedDisk(replacing.folder)
+        with disk.in_place():
+            ended = call(disk, replacing.run, Fault(at, "no permission"))
+        assert ended.code == 5
+        assert "could not be renamed" in ended.err
+        assert replacing.release() == replacing.before
+        assert not replacing.staged()
+
+
 def test_lost_answer_of_the_last_step(replacing: Scene) -> None:
     """The manifest was in its place, and the message said that nothing was published."""
     last = number_of(

@@ -53,8 +53,14 @@ def refused(tmp_path: Path, cli: Cli) -> Refused:
     """Require commands to fail with a code and a message, and to leave everything as it was."""
 
     def require(
-        configuration: Path, code: int, *told: str, commands: tuple[str, ...] = ("check", "run")
+        code: int,
+        *told: str,
+        commands: tuple[str, ...] = ("check", "run"),
+        configuration: Path | None = None,
+        **sections: Any,
     ) -> str:
+        sections = {"attributes": ATTRIBUTES, "output": OVER_RELEASE} | sections
+        configuration = configuration or configuration_file(tmp_path, **sections)
         before = contents(tmp_path)
         message = ""
         for name in commands:
@@ -87,8 +93,7 @@ def refused_table(refused: Refused, tmp_path: Path) -> Refused:
         **sections: Any,
     ) -> str:
         write_table(tmp_path / "input.parquet", columns, format)
-        sections = {"attributes": ATTRIBUTES, "output": OVER_RELEASE} | sections
-        return refused(configuration_file(tmp_path, **sections), 3, *told, commands=commands)
+        return refused(3, *told, commands=commands, **sections)
 
     return require
 
@@ -115,16 +120,12 @@ class TestWrongData:
     """Exit code 3."""
 
     def test_missing_file(self, refused: Refused, tmp_path: Path) -> None:
-        path = configuration_file(tmp_path, attributes=ATTRIBUTES, output=OVER_RELEASE)
-        refused(path, 3, "input.path", str(tmp_path / "input.parquet"), "Check the path")
+        refused(3, "input.path", str(tmp_path / "input.parquet"), "Check the path")
 
     def test_missing_files_of_several(self, refused: Refused, tmp_path: Path) -> None:
         there = write_table(tmp_path / "there.parquet", people())
         paths = [str(there), f"{tmp_path}/gone", f"{tmp_path}/lost/gone-*.parquet"]
-        path = configuration_file(
-            tmp_path, input={"path": paths}, attributes=ATTRIBUTES, output=OVER_RELEASE
-        )
-        message = refused(path, 3, paths[1], paths[2])
+        message = refused(3, paths[1], paths[2], input={"path": paths})
         assert paths[0] not in message
 
     @cases(__file__, "changes", "sections", "told")
@@ -182,31 +183,24 @@ class TestWrongData:
             # What is not listed may be there or not.
             columns |= {"extra": [1] * 40} if name == "last" else {}
             write_table(folder / f"{name}.{format}", columns, format)
-        path = configuration_file(
-            tmp_path,
-            input={"path": str(folder), "format": format},
-            attributes=ATTRIBUTES,
-            output=OVER_RELEASE,
-        )
         message = refused(
-            path,
             3,
             f"input.path: file:{folder}/{place}.{format} lacks the column '{column}', which other "
             "files have",
             "set input.missing_columns to null",
             commands=("check", "run") if place == "first" else ("check",),
+            input={"path": str(folder), "format": format},
         )
         assert "no such column" not in message
 
     def test_a_header_that_names_a_column_twice(self, refused: Refused, tmp_path: Path) -> None:
         (tmp_path / "input.csv").write_text("age,disease,age\n" + "41,flu,42\n" * 9)
-        path = configuration_file(
-            tmp_path,
+        refused(
+            3,
+            "has 2 columns that Spark cannot distinguish, 'age', 'age'",
             input={"path": str(tmp_path / "input.csv")},
             attributes={"age": "quasi_identifier"},
-            output=OVER_RELEASE,
         )
-        refused(path, 3, "has 2 columns that Spark cannot distinguish, 'age', 'age'")
 
     @pytest.mark.parametrize("format", ["parquet", "orc"])
     def test_files_with_one_column_in_two_types(
@@ -219,19 +213,14 @@ class TestWrongData:
             "height": ["1234.5678"] * 40,
         }
         write_table(folder / f"b.{format}", columns | {"name": [987654321] * 40}, format)
-        path = configuration_file(
-            tmp_path,
-            input={"path": str(folder), "format": format, "missing_columns": None},
-            attributes=ATTRIBUTES | {"name": "identifier"},
-            output=OVER_RELEASE,
-        )
         message = refused(
-            path,
             3,
             f"the column 'age' has type bigint in file:{folder}/a.{format} and double in "
             f"file:{folder}/b.{format}",
             "the column 'height' has type double in",
             commands=("check",),
+            input={"path": str(folder), "format": format, "missing_columns": None},
+            attributes=ATTRIBUTES | {"name": "identifier"},
         )
         assert "'name'" not in message
 
@@ -247,13 +236,12 @@ class TestWrongData:
         second = write_table(folder / "b.csv", people(), "csv")
         second.write_text(f"{header}\n{second.read_text().partition(chr(10))[2]}")
         options = {"header": True, "inferSchema": True}
-        path = configuration_file(
-            tmp_path,
+        refused(
+            3,
+            f"{folder}/",
+            "CSV files with different headers",
             input={"path": str(folder), "format": "csv", "options": options},
-            attributes=ATTRIBUTES,
-            output=OVER_RELEASE,
         )
-        refused(path, 3, f"{folder}/", "CSV files with different headers")
 
     @pytest.mark.parametrize("role", ["quasi_identifier", "sensitive", "insensitive"])
     def test_map_column(self, refused_table: Refused, role: str) -> None:
@@ -278,25 +266,20 @@ class TestWrongData:
         with source.open("a") as file:
             file.write(f"{record}\n")
         number = {"role": "quasi_identifier", "type": "number"}
-        path = configuration_file(
-            tmp_path,
+        refused(
+            3,
+            "input.path",
+            str(source),
+            "input.options",
             input={"path": str(source), "format": "csv", "options": {"header": True} | options},
             attributes=ATTRIBUTES | {"age": number, "height": number},
-            output=OVER_RELEASE,
         )
-        refused(path, 3, "input.path", str(source), "input.options")
 
     def test_malformed_json_record(self, refused: Refused, tmp_path: Path) -> None:
         source = write_table(tmp_path / "input.json", people(), "json")
         with source.open("a") as file:
             file.write('{"name": "Zebediah", "age": 987654321, \n')
-        path = configuration_file(
-            tmp_path,
-            input={"path": str(source), "format": "json"},
-            attributes=ATTRIBUTES,
-            output=OVER_RELEASE,
-        )
-        refused(path, 3, "input.path", str(source))
+        refused(3, "input.path", str(source), input={"path": str(source), "format": "json"})
 
     @pytest.mark.parametrize("damage", ["footer", "middle", "other-format"])
     @pytest.mark.parametrize("format", ["parquet", "orc"])
@@ -313,21 +296,23 @@ class TestWrongData:
             )
         else:
             source.write_text("name,age\nZebediah,987654321\n" * 100)
-        path = configuration_file(
-            tmp_path,
+        refused(
+            3,
+            "input.path",
+            str(folder),
+            "input.format",
             input={"path": str(folder), "format": format},
-            attributes=ATTRIBUTES,
-            output=OVER_RELEASE,
         )
-        refused(path, 3, "input.path", str(folder), "input.format")
 
     @pytest.mark.usefixtures("spark")
     def test_format_that_does_not_exist(self, refused: Refused, tmp_path: Path) -> None:
         write_table(tmp_path / "input.parquet", people())
-        path = configuration_file(
-            tmp_path, input={"format": "parket"}, attributes=ATTRIBUTES, output=OVER_RELEASE
+        refused(
+            2,
+            "input.format: this Spark has no data source 'parket'",
+            "parquet",
+            input={"format": "parket"},
         )
-        refused(path, 2, "input.format: this Spark has no data source 'parket'", "parquet")
 
     @pytest.mark.usefixtures("spark")
     @cases(__file__, "format", "vanishing", "name")
@@ -344,13 +329,6 @@ class TestWrongData:
         for number in range(3):
             write_table(folder / f"{number}.{format}", people(), format)
         options = {"header": True, "inferSchema": True} if format == "csv" else {}
-        path = configuration_file(
-            tmp_path,
-            input={"path": str(folder), "format": format, "options": options},
-            attributes=ATTRIBUTES,
-            output=OVER_RELEASE,
-            execution={"engine": "spark"},
-        )
         opening = spark_engine.open_input
 
         def open_and_lose(*arguments: Any) -> Any:
@@ -364,7 +342,15 @@ class TestWrongData:
         monkeypatch.setattr(spark_engine, "open_input", open_and_lose)
         with pytest.raises(AssertionError, match="elsewhere"):
             # All that changes is what was taken away here.
-            refused(path, 3, str(folder), "files vanished", "run again", commands=(name,))
+            refused(
+                3,
+                str(folder),
+                "files vanished",
+                "run again",
+                commands=(name,),
+                input={"path": str(folder), "format": format, "options": options},
+                execution={"engine": "spark"},
+            )
 
     def test_several_problems_at_once(self, refused_table: Refused) -> None:
         changes: dict[str, Any] = {"age": {"text": "Zebediah"}, "height": {5: float("inf")}}
@@ -422,17 +408,11 @@ def test_criterion_that_the_whole_input_violates(
 
     monkeypatch.setattr(run, "run_rounds", never)
     write_table(tmp_path / "input.parquet", people())
-    path = configuration_file(
-        tmp_path,
-        attributes=ATTRIBUTES,
-        privacy={section: {"attribute": "disease", **bounds}},
-        output=OVER_RELEASE,
-    )
     refused(
-        path,
         4,
         f"violates {told} on attribute 'disease', which has 1 value",
         "Nothing was published",
+        privacy={section: {"attribute": "disease", **bounds}},
     )
 
 
@@ -491,29 +471,16 @@ class TestWrongConfiguration:
         self, refused: Refused, tmp_path: Path, sections: dict[str, Any], told: list[str]
     ) -> None:
         write_table(tmp_path / "input.parquet", people())
-        path = configuration_file(
-            tmp_path, **({"attributes": ATTRIBUTES, "output": OVER_RELEASE} | sections)
-        )
-        refused(path, 2, *told, commands=("check", "run"))
-
-    def test_two_roles_for_one_attribute(self, refused: Refused, tmp_path: Path) -> None:
-        write_table(tmp_path / "input.parquet", people())
-        path = configuration_file(tmp_path, attributes=ATTRIBUTES, output=OVER_RELEASE)
-        path.write_text(
-            path.read_text().replace("attributes:\n", "attributes:\n  age: sensitive\n")
-        )
-        refused(path, 2, "attributes.age: found two roles for one attribute", "one role")
+        refused(2, *told, **sections)
 
     def test_output_that_exists(self, refused: Refused, tmp_path: Path) -> None:
         write_table(tmp_path / "input.parquet", people())
-        path = configuration_file(tmp_path, attributes=ATTRIBUTES)
         refused(
-            path,
             2,
             f"output.path: {tmp_path}/release exists already",
             "overwrite",
-            # The others write nothing, and say so in the log.
             commands=("run",),
+            output={},
         )
 
     @pytest.mark.usefixtures("spark")
@@ -527,35 +494,32 @@ class TestWrongConfiguration:
         told: list[str],
     ) -> None:
         write_table(tmp_path / "input.parquet", people(), format)
-        path = configuration_file(
-            tmp_path,
-            input={"format": format, "options": options},
-            attributes=ATTRIBUTES,
-            output=OVER_RELEASE,
-            execution={"engine": "spark"},
-        )
         # The first one runs both.
         commands = ("check", "run") if options == {"sep": ""} else ("check",)
-        refused(path, 2, *told, commands=commands)
+        refused(
+            2,
+            *told,
+            commands=commands,
+            input={"format": format, "options": options},
+            execution={"engine": "spark"},
+        )
 
     @pytest.mark.usefixtures("spark")
     @cases(__file__, "address", "options", "told")
     def test_databases_that_cannot_be_read(
         self,
         refused: Refused,
-        tmp_path: Path,
         address: str,
         options: dict[str, Any],
         told: list[str],
     ) -> None:
-        path = configuration_file(
-            tmp_path,
-            input={"path": address, "format": "jdbc", "options": options},
-            attributes=ATTRIBUTES,
-            output=OVER_RELEASE,
-        )
         commands = ("check",) if options else ("check", "run")
-        refused(path, 2, *told, commands=commands)
+        refused(
+            2,
+            *told,
+            commands=commands,
+            input={"path": address, "format": "jdbc", "options": options},
+        )
 
     @pytest.mark.parametrize(
         "address", ["file://user@host/x", "file://host/x", "nullscan://x", "x\0y"]
@@ -571,9 +535,8 @@ class TestWrongConfiguration:
         write_table(tmp_path / "input.parquet", people())
         section, key = place
         sections: dict[str, Any] = {"output": OVER_RELEASE, section: {key: address}}
-        path = configuration_file(tmp_path, attributes=ATTRIBUTES, **sections)
         code = 3 if section == "input" and not address.startswith("file:") else 2
-        refused(path, code, repr(address).strip("'"), "path ", commands=("check",))
+        refused(code, repr(address).strip("'"), "path ", commands=("check",), **sections)
 
     @cases(__file__, "source", "target", "mode")
     def test_output_and_input_inside_one_another(
@@ -583,30 +546,24 @@ class TestWrongConfiguration:
         write_table(tmp_path / "table" / "input.parquet", people())
         (tmp_path / "link").symlink_to(tmp_path / "table")
         (tmp_path / "other").mkdir()
-        path = configuration_file(
-            tmp_path,
-            input={"path": str(tmp_path / source)},
-            attributes=ATTRIBUTES,
-            output={"path": str(tmp_path / target), "mode": mode},
-        )
         refused(
-            path,
             2,
             f"output.path: {tmp_path / target} and the input {tmp_path / source} "
             "lie inside one another",
-            commands=("check", "run"),
+            input={"path": str(tmp_path / source)},
+            output={"path": str(tmp_path / target), "mode": mode},
         )
 
     def test_output_is_the_second_input(self, refused: Refused, tmp_path: Path) -> None:
         first = write_table(tmp_path / "first" / "a.parquet", people())
         second = write_table(tmp_path / "second" / "a.parquet", people())
-        path = configuration_file(
-            tmp_path,
+        refused(
+            2,
+            f"file://{second}",
+            "lie inside one another",
             input={"path": [str(first), f"file://{second}"]},
-            attributes=ATTRIBUTES,
             output={"path": str(second.parent), "mode": "overwrite"},
         )
-        refused(path, 2, f"file://{second}", "lie inside one another")
 
     def test_neighbours_with_one_prefix_are_apart(self, tmp_path: Path, cli: Cli) -> None:
         source = write_table(tmp_path / "table" / "a.parquet", people())
@@ -620,12 +577,12 @@ class TestWrongConfiguration:
 
     def test_configuration_file_that_does_not_exist(self, refused: Refused, tmp_path: Path) -> None:
         missing = tmp_path / "nowhere.yaml"
-        refused(missing, 2, f"{missing}: no such file", commands=("check", "run"))
+        refused(2, f"{missing}: no such file", configuration=missing, commands=("check", "run"))
 
     def test_configuration_that_is_no_yaml(self, refused: Refused, tmp_path: Path) -> None:
         broken = tmp_path / "broken.yaml"
         broken.write_text("input: {path: [unclosed\n")
-        refused(broken, 2, str(broken), commands=("check", "run"))
+        refused(2, str(broken), configuration=broken, commands=("check", "run"))
 
 
 @cases(__file__, "arguments", "told")
