@@ -16,13 +16,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from cases import cases
-from commands import Cli, command
+from commands import Cli
 from helpers import configuration_file, published, summary, write_table
 
 import anonspark
 from anonspark.layers.publish import file_assignment
 
-Capsys = pytest.CaptureFixture[str]
 AGES = [20 + place % 40 for place in range(60)]
 DAYS = [date(2024, 1, 1 + place % 28) for place in range(60)]
 
@@ -36,7 +35,7 @@ def configure(directory: Path, *names: str, **sections: Any) -> Path:
     )
 
 
-def test_markers_mean_numbers_and_days(tmp_path: Path, capsys: Capsys) -> None:
+def test_markers_mean_numbers_and_days(tmp_path: Path, cli: Cli) -> None:
     ages = [999 if place % 10 == 0 else age for place, age in enumerate(AGES)]
     seen = [date(1900, 1, 1) if place % 10 == 1 else day for place, day in enumerate(DAYS)]
     write_table(tmp_path / "input.parquet", {"age": ages, "seen": seen})
@@ -49,11 +48,9 @@ def test_markers_mean_numbers_and_days(tmp_path: Path, capsys: Capsys) -> None:
         "seen": "quasi_identifier",
     }
     path = configure(tmp_path, input=source, others=attributes)
-    found = command(capsys, "run", path)
-    assert found.code == 0, found.err
+    cli.ends(0, "run", path)
     assert published(tmp_path / "release").num_rows == 48
-    found = command(capsys, "verify", tmp_path / "release", "--original", source["path"])
-    assert found.code == 0, found.err
+    cli.ends(0, "verify", tmp_path / "release", "--original", source["path"])
 
 
 BLANK = {"age": None, "sex": "  ", "dx": None, "person": None, "town": "x"}
@@ -71,9 +68,7 @@ def people_with_blanks() -> dict[str, list[Any]]:
 
 @pytest.mark.parametrize("missing", ["category", "drop", "error"])
 @pytest.mark.parametrize("unit", [[], ["person"]])
-def test_blank_rows_are_no_records(
-    tmp_path: Path, capsys: Capsys, missing: str, unit: list[str]
-) -> None:
+def test_blank_rows_are_no_records(tmp_path: Path, cli: Cli, missing: str, unit: list[str]) -> None:
     table = people_with_blanks()
     if missing == "error":
         table = {name: values[:-1] for name, values in table.items()}
@@ -81,25 +76,22 @@ def test_blank_rows_are_no_records(
     others = {"dx": "sensitive", "person": "identifier"}
     path = configure(tmp_path, "age", "sex", others=others, missing=missing)
     unit_of = f"privacy.unit={json.dumps(unit)}"
-    found = command(capsys, "check", path, "--set", unit_of, "--json")
-    assert found.code == 0, found.err
+    found = cli.ends(0, "check", path, "--set", unit_of, "--json")
     warned = {one["code"]: one["figures"] for one in json.loads(found.out)["warnings"]}
     assert warned["blank_rows"] == {"rows": 6}
     assert json.loads(found.out)["rows"] == len(table["age"]) - 6
 
-    found = command(capsys, "run", path, "--set", unit_of)
-    assert found.code == 0, found.err
+    cli.ends(0, "run", path, "--set", unit_of)
     release = tmp_path / "release"
     manifest = json.loads((release / "manifest.json").read_text())
     (warning,) = (one for one in manifest["warnings"] if one["code"] == "blank_rows")
     assert warning["figures"] == {"rows": 6}
     assert published(release).num_rows == 60 + (missing == "category")
     original = tmp_path / "input.parquet"
-    found = command(capsys, "verify", release, "--original", original)
-    assert found.code == 0, found.err
+    cli.ends(0, "verify", release, "--original", original)
 
 
-def test_blank_rows_change_nothing_of_a_release(tmp_path: Path, capsys: Capsys) -> None:
+def test_blank_rows_change_nothing_of_a_release(tmp_path: Path, cli: Cli) -> None:
     fingerprints = []
     for name, kept in (("with", 1), ("without", 0)):
         table = people_with_blanks()
@@ -109,61 +101,52 @@ def test_blank_rows_change_nothing_of_a_release(tmp_path: Path, capsys: Capsys) 
         columns = {own: [values[place] for place in rows] for own, values in table.items()}
         write_table(folder / "input.parquet", columns)
         path = configure(folder, "age", "sex", others={"dx": "sensitive"}, missing="category")
-        assert command(capsys, "run", path).code == 0
+        cli.ends(0, "run", path)
         manifest = json.loads((folder / "release" / "manifest.json").read_text())
         own = manifest["fingerprints"]
         fingerprints.append((own["input"], own["output"], manifest["summary"]["rows_in"]))
     assert fingerprints[0] == fingerprints[1]
 
 
-def test_few_blank_rows_are_not_told_and_nothing_else_is_refused(
-    tmp_path: Path, capsys: Capsys
-) -> None:
+def test_few_blank_rows_are_not_told_and_nothing_else_is_refused(tmp_path: Path, cli: Cli) -> None:
     write_table(tmp_path / "input.parquet", {"age": [*AGES, *[None] * 4]})
-    found = command(capsys, "check", configure(tmp_path, "age"), "--json")
+    found = cli("check", configure(tmp_path, "age"), "--json")
     assert json.loads(found.out)["rows"] == 60
     assert "blank" not in found.out + found.err
     write_table(tmp_path / "input.parquet", {"age": pa.nulls(9, pa.int64())})
-    found = command(capsys, "check", configure(tmp_path, "age"))
-    assert found.code == 3
+    found = cli.ends(3, "check", configure(tmp_path, "age"))
     assert "no row of the table has a value in any of the attributes' columns" in found.err
 
 
-def test_blank_lines_ask_for_no_policy(tmp_path: Path, capsys: Capsys) -> None:
+def test_blank_lines_ask_for_no_policy(tmp_path: Path, cli: Cli) -> None:
     lines = [f"{age};{'fm'[place % 2]}" for place, age in enumerate(AGES)]
     (tmp_path / "people.csv").write_text("\n".join(["age;sex", *lines, *[";"] * 4]) + "\n")
-    found = command(capsys, "init", tmp_path / "people.csv", "--out", tmp_path / "people.yaml")
-    assert found.code == 0, found.err
+    cli.ends(0, "init", tmp_path / "people.csv", "--out", tmp_path / "people.yaml")
     assert "missing: category" not in (tmp_path / "people.yaml").read_text()
 
 
-def test_a_part_without_values_fits_every_type(tmp_path: Path, capsys: Capsys) -> None:
+def test_a_part_without_values_fits_every_type(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "input.parquet").mkdir()
     people = pa.table({"age": AGES, "ward": ["x", "y"] * 30, "note": pa.nulls(60)})
     without = people.slice(40).set_column(1, "ward", pa.nulls(20))
     for name, part in (("b", people.slice(0, 40)), ("a", without)):
         write_table(tmp_path / "input.parquet" / f"{name}.parquet", part)
     path = configure(tmp_path, "age", "ward", others={"note": "insensitive"}, missing="category")
-    found = command(capsys, "run", path)
-    assert found.code == 0, found.err
+    cli.ends(0, "run", path)
     data = published(tmp_path / "release")
     assert data.schema.field("note").type == pa.string()
     assert data["ward"].to_pylist().count("missing") > 0
     original = tmp_path / "input.parquet"
-    found = command(capsys, "verify", tmp_path / "release", "--original", original)
-    assert found.code == 0, found.err
+    cli.ends(0, "verify", tmp_path / "release", "--original", original)
 
 
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
-def test_nanoseconds_are_read_in_microseconds(
-    tmp_path: Path, capsys: Capsys, zone: str | None
-) -> None:
+def test_nanoseconds_are_read_in_microseconds(tmp_path: Path, cli: Cli, zone: str | None) -> None:
     moments = pa.array([place * 1000 for place in range(60)], pa.int64())
     seen = moments.cast(pa.timestamp("ns", zone))
     path = tmp_path / "input.parquet"
     pq.write_table(pa.table({"age": AGES, "seen": seen}), path, version="2.6")
-    found = command(capsys, "run", configure(tmp_path, "age", "seen"))
-    assert found.code == 0, found.err
+    cli.ends(0, "run", configure(tmp_path, "age", "seen"))
     assert "ns" not in str(published(tmp_path / "release").schema)
 
     # One record decides nothing: the column is read in microseconds, whatever values it has.
@@ -172,10 +155,7 @@ def test_nanoseconds_are_read_in_microseconds(
     before = published(tmp_path / "release")
     seen = pa.array(odd, pa.int64()).cast(pa.timestamp("ns", zone))
     pq.write_table(pa.table({"age": AGES, "seen": seen}), path, version="2.6")
-    found = command(
-        capsys, "run", configure(tmp_path, "age", "seen"), "--set", "output.mode=overwrite"
-    )
-    assert found.code == 0, found.err
+    cli.ends(0, "run", configure(tmp_path, "age", "seen"), "--set", "output.mode=overwrite")
     assert published(tmp_path / "release").equals(before)
 
 
@@ -231,7 +211,7 @@ def write_severities(path: Path, library: str, levels: list[str] = LEVELS) -> No
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_ordered_dictionaries_of_files_bring_their_order(
-    library: str, tmp_path: Path, capsys: Capsys, caplog: pytest.LogCaptureFixture
+    library: str, tmp_path: Path, cli: Cli, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in "ab":
         write_severities(tmp_path / f"input.parquet/{name}.parquet", library)
@@ -239,15 +219,13 @@ def test_ordered_dictionaries_of_files_bring_their_order(
     path = configuration_file(
         tmp_path, attributes={"severity": "quasi_identifier"}, privacy={"k": 120}
     )
-    found = command(capsys, "run", path)
-    assert found.code == 0, found.err
+    cli.ends(0, "run", path)
     labels = set(published(tmp_path / "release")["severity"].to_pylist())
     assert labels == {"{none, mild}", "{moderate, severe}"}
     assert "attributes.severity: its values have the order that the table brings" in caplog.text
     assert "never" not in (tmp_path / "release" / "manifest.json").read_text()
     original = tmp_path / "input.parquet"
-    found = command(capsys, "verify", tmp_path / "release", "--original", original)
-    assert found.code == 0, found.err
+    cli.ends(0, "verify", tmp_path / "release", "--original", original)
 
 
 OTHER = ["severe", "none", "never", "mild", "moderate"]
@@ -257,15 +235,14 @@ OTHER = ["severe", "none", "never", "mild", "moderate"]
     ("library", "levels"), [("pandas", OTHER), ("letters", LEVELS), ("plain", LEVELS)]
 )
 def test_files_that_disagree_bring_no_order(
-    library: str, levels: list[str], tmp_path: Path, capsys: Capsys
+    library: str, levels: list[str], tmp_path: Path, cli: Cli
 ) -> None:
     write_severities(tmp_path / "input.parquet/a.parquet", "pandas")
     write_severities(tmp_path / "input.parquet/b.parquet", library, levels)
     path = configuration_file(
         tmp_path, attributes={"severity": "quasi_identifier"}, privacy={"k": 120}
     )
-    found = command(capsys, "run", path)
-    assert found.code == 0, found.err
+    found = cli.ends(0, "run", path)
     labels = set(published(tmp_path / "release")["severity"].to_pylist())
     assert labels == {"{mild, moderate}", "{none, severe}"}
     assert "Declare the order as attributes.severity.order" in found.err
@@ -278,26 +255,20 @@ def test_files_that_disagree_bring_no_order(
     ids=["plain", "date", "calendar"],
 )
 def test_moments_of_files_at_midnight_are_published_as_days(
-    zone: str | None, declared: dict[str, Any], tmp_path: Path, capsys: Capsys
+    zone: str | None, declared: dict[str, Any], tmp_path: Path, cli: Cli
 ) -> None:
     seen = pa.array(DAYS, pa.date32()).cast(pa.timestamp("us")).cast(pa.timestamp("us", zone))
     write_table(tmp_path / "input.parquet", pa.table({"seen": seen}))
     path = configure(tmp_path, others={"seen": {"role": "quasi_identifier", **declared}})
-    found = command(capsys, "run", path)
-    assert found.code == 0, found.err
+    cli.ends(0, "run", path)
     labels = published(tmp_path / "release")["seen"].to_pylist()
     assert not any(":" in label for label in labels)
     assert all(label.strip("[").startswith("2024-01") for label in labels)
-    found = command(
-        capsys, "verify", tmp_path / "release", "--original", tmp_path / "input.parquet"
-    )
-    assert found.code == 0, found.out
+    cli.ends(0, "verify", tmp_path / "release", "--original", tmp_path / "input.parquet")
     if declared:
         later = pc.add(seen, pa.scalar(3_600_000_000, pa.duration("us")))
         write_table(tmp_path / "input.parquet", pa.table({"seen": later}))
-        found = command(capsys, "check", path)
-        assert found.code == 3
-        assert "60 of 60 values are not of the declared type date" in found.err
+        found = cli.ends(3, "check", path, says="60 of 60 values are not of the declared type date")
         assert "midnight, in UTC if it has a zone" in found.err
 
 
