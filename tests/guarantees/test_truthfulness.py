@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,28 +32,21 @@ pytestmark = pytest.mark.usefixtures("without_spark")
 Row = dict[str, Any]
 
 
-def measure_truthfulness(
+def measured(
+    measure: Callable[..., Any],
     release: pa.Table,
     attributes: Sequence[PublishedAttribute],
     table: pa.Table,
     *more: Any,
     **options: Any,
-) -> Truthfulness:
+) -> Any:
+    """Measure in several tasks."""
     release, table = local_table(release, 3), local_table(table, 2)
-    labels = LabelledTable(release, attributes)
-    return truthfulness.measure_truthfulness(labels, table, *more, **options)
+    return measure(LabelledTable(release, attributes), table, *more, **options)
 
 
-def measure_linkage(
-    release: pa.Table,
-    attributes: Sequence[PublishedAttribute],
-    table: pa.Table,
-    *more: Any,
-    **options: Any,
-) -> Linkage:
-    release, table = local_table(release, 3), local_table(table, 2)
-    labels = LabelledTable(release, attributes)
-    return linkages.measure_linkage(labels, table, *more, **options)
+measure_truthfulness = partial(measured, truthfulness.measure_truthfulness)
+measure_linkage = partial(measured, linkages.measure_linkage)
 
 
 PEOPLE_ATTRIBUTES = [attribute("age", "integer"), attribute("sex", "category")]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import pytest
 
 from anonspark.cli.application import main
+from anonspark.errors import PublishingError
+from anonspark.pipeline import run
 
 
 class Outcome(NamedTuple):
@@ -49,3 +53,16 @@ class Cli:
         for text in (says,) if isinstance(says, str) else says:
             assert text in outcome.err, outcome.err
         return outcome
+
+
+@contextmanager
+def interrupted(step: str) -> Iterator[None]:
+    """Let a step of a run fail as on a full disk, and require that the run ends so."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise PublishingError("the disk is full")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, step, fail)
+        with pytest.raises(PublishingError, match="the disk is full"):
+            yield

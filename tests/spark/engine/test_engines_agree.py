@@ -8,9 +8,10 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
+import golden_run
 import numpy as np
 import polars
 import pyarrow as pa
@@ -26,7 +27,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from anonspark.config import load_configuration
-from anonspark.demo.people import EDUCATION_ORDER
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.local.opening import open_files
@@ -49,21 +49,11 @@ from anonspark.profiling.source import Source, find_source
 from anonspark.progress import Progress
 from anonspark.verification.audit import audit_release
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from anonspark.engine.spark.engine import SparkEngine
-
-
-ATTRIBUTES: dict[str, Any] = {
-    "birth_date": "quasi_identifier",
-    "postal_code": {"role": "quasi_identifier", "hierarchy": {"prefix": [1, 3]}},
-    "education": {"role": "quasi_identifier", "order": list(EDUCATION_ORDER)},
-    "body_mass_index": "quasi_identifier",
-    "marital_status": "quasi_identifier",
-    "diagnosis": "sensitive",
-    "last_visit": "insensitive",
-    "income": "insensitive",
+ATTRIBUTES: dict[str, Any] = golden_run.SECTIONS["attributes"]
+OF_UNITS = {
+    "k": 4,
+    "unit": ["city", "sex"],
+    "l_diversity": {"attribute": "diagnosis", "l": 3},
 }
 
 # What a value is, both engines ask the same functions: these are for the ways that rows take. More
@@ -110,11 +100,7 @@ CASES: dict[str, dict[str, Any]] = {
             "city": "insensitive",
             "sex": "insensitive",
         },
-        "privacy": {
-            "k": 4,
-            "unit": ["city", "sex"],
-            "l_diversity": {"attribute": "diagnosis", "l": 3},
-        },
+        "privacy": OF_UNITS,
     },
     "microaggregation, at night": {
         "model": {"name": "microaggregation", "suppression_limit": 0.1},
@@ -133,11 +119,7 @@ CASES: dict[str, dict[str, Any]] = {
             "city": "insensitive",
             "sex": "insensitive",
         },
-        "privacy": {
-            "k": 4,
-            "unit": ["city", "sex"],
-            "l_diversity": {"attribute": "diagnosis", "l": 3},
-        },
+        "privacy": OF_UNITS,
     },
 }
 

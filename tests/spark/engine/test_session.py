@@ -15,7 +15,7 @@ from decimal import Decimal
 from importlib.util import find_spec
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -43,10 +43,6 @@ from anonspark.engine.spark.settings import SQL_SETTINGS, batches_of_rows
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.tasks import Batches
 from anonspark.errors import AnonsparkError, ConfigurationError, DataError, EnvironmentProblem
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 # Prints figures that the tests read, one "name=value" a line.
 EMBEDDED_RUN = """
