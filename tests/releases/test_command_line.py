@@ -414,7 +414,7 @@ def test_what_is_said_of_a_wrong_line(cli: Cli, line: str, told: str) -> None:
 
 
 @pytest.fixture
-def wrong_configuration(tmp_path: Path) -> Path:
+def wrong_file(tmp_path: Path) -> Path:
     (tmp_path / "people.csv").write_text("age,zip,disease\n" + "30,1,flu\n31,2,cold\n" * 9)
     path = tmp_path / "people.yaml"
     path.write_text(
@@ -429,33 +429,31 @@ def wrong_configuration(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_the_data_show_is_told_at_the_place_of_its_key(
-    wrong_configuration: Path, cli: Cli
-) -> None:
+def test_what_the_data_show_is_told_at_the_place_of_its_key(wrong_file: Path, cli: Cli) -> None:
     for name in ("check", "run"):
-        shown = cli.ends(3, name, wrong_configuration)
+        shown = cli.ends(3, name, wrong_file)
         listed, attribute = [line for line in shown.err.splitlines() if line.startswith("error: ")]
-        assert listed.startswith(f"error: {configuration}:2:26: attributes.zipp: the input has no")
-        assert attribute.startswith(f"error: {configuration}:4:3: attributes.disese: the input has")
-    shown = cli("check", wrong_configuration, "--log-format", "json")
+        assert listed.startswith(f"error: {wrong_file}:2:26: attributes.zipp: the input has no")
+        assert attribute.startswith(f"error: {wrong_file}:4:3: attributes.disese: the input has")
+    shown = cli("check", wrong_file, "--log-format", "json")
     told = json.loads(shown.err.splitlines()[-1])["message"]
     assert told == f"{listed}\n{attribute}".replace("error: ", "")
 
-    (wrong_configuration.parent / "release").mkdir()
-    cli.ends(2, "run", wrong_configuration, says=f"error: {configuration}:7:3: output.path: ")
+    (wrong_file.parent / "release").mkdir()
+    cli.ends(2, "run", wrong_file, says=f"error: {wrong_file}:7:3: output.path: ")
     # What writes nothing says it, and looks at the rest.
     for options in ([], ["--plan"]):
-        shown = cli.ends(3, "check", wrong_configuration, *options)
-        assert f"output.path: {configuration.parent / 'release'} exists already" in shown.err
+        shown = cli.ends(3, "check", wrong_file, *options)
+        assert f"output.path: {wrong_file.parent / 'release'} exists already" in shown.err
 
 
-def test_what_the_file_does_not_say_has_no_place_in_it(wrong_configuration: Path, cli: Cli) -> None:
-    shown = cli.ends(3, "check", wrong_configuration, "--set=input.path=/nowhere/people.csv")
+def test_what_the_file_does_not_say_has_no_place_in_it(wrong_file: Path, cli: Cli) -> None:
+    shown = cli.ends(3, "check", wrong_file, "--set=input.path=/nowhere/people.csv")
     assert "error: input.path: /nowhere/people.csv is not there" in shown.err
     added = "--set=attributes.town=insensitive"
-    shown = cli.ends(3, "check", wrong_configuration, added)
+    shown = cli.ends(3, "check", wrong_file, added)
     assert "error: attributes.town: the input has no such column" in shown.err
-    assert f"error: {configuration}:4:3: attributes.disese: " in shown.err
+    assert f"error: {wrong_file}:4:3: attributes.disese: " in shown.err
 
 
 STAGES = {
