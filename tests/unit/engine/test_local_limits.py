@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from cases import cases
 from py4j.protocol import Py4JError
 from pyarrow import csv, parquet
 
@@ -156,27 +157,7 @@ def test_a_limit_of_addresses_is_a_limit_of_memory(monkeypatch: pytest.MonkeyPat
     assert memory.available_memory() == 1 << 20 < without
 
 
-@pytest.mark.parametrize(
-    ("membership", "files", "available"),
-    [
-        ("0::/a/b", {"a/b/memory.max": "max", "a/memory.max": "2000"}, 2000),
-        ("0::/a/b", {"a/b/memory.max": "1000", "a/memory.max": "2000"}, 1000),
-        # Inside of a container its own group is the root.
-        ("0::/pods/one", {"memory.max": "1500"}, 1500),
-        (
-            "5:cpuset:/\n4:cpu,memory:/a\n0::/",
-            {
-                "memory/a/memory.limit_in_bytes": "1200",
-                "memory/memory.limit_in_bytes": "9223372036854771712",
-            },
-            1200,
-        ),
-        ("4:memory:/a", {"memory/memory.limit_in_bytes": "1300"}, 1300),
-        ("0::/a", {"a/memory.max": "max"}, 5 << 10),
-        ("0::/a", {}, 5 << 10),
-        ("3:cpuset:/a", {"a/memory.max": "1000"}, 5 << 10),
-    ],
-)
+@cases(__file__, "membership", "files", "available")
 def test_limits_of_control_groups_are_limits_of_memory(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

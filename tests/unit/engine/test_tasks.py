@@ -110,73 +110,10 @@ TRACEBACK = "An exception was thrown from the Python worker.\nTraceback (most re
 REMEDY = ("PYSPARK_PYTHON", "--py-files", "--archives")
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        pytest.param(
-            f"{TRACEBACK}ModuleNotFoundError: No module named 'anonspark'\n",
-            "the workers' Python lacks the module 'anonspark'",
-            id="ours",
-        ),
-        pytest.param(
-            f"{TRACEBACK}ModuleNotFoundError: No module named 'numpy._core'",
-            "the workers' Python lacks the module 'numpy._core'",
-            id="pickled-by-another-numpy",
-        ),
-        pytest.param(
-            f"{TRACEBACK}AttributeError: Can't get attribute '_New' on <module "
-            "'anonspark.models.blockwise' from '/srv/blockwise.py'>",
-            "the workers have another version of the module 'anonspark.models.blockwise'",
-            id="another-version-of-ours",
-        ),
-        pytest.param(
-            f"{TRACEBACK}pyspark.errors.exceptions.base.PySparkImportError: "
-            "[PACKAGE_NOT_INSTALLED] PyArrow >= 15.0.0 must be installed. However, it was not "
-            "found.",
-            "the workers' Python lacks a package",
-            id="pyarrow",
-        ),
-        pytest.param(
-            f"{TRACEBACK}ImportError: libstdc++.so.6: version `GLIBCXX_3.4.29' not found",
-            "the workers' Python lacks a package",
-            id="built-for-another-system",
-        ),
-        pytest.param(
-            "anonspark.engine.spark.tasks.FailedTaskError: ModuleNotFoundError at tasks.py:71 "
-            "in __call__ (its text is left out: it may hold data)",
-            "the workers' Python lacks a package",
-            id="imported-in-a-task",
-        ),
-        pytest.param(
-            f"{TRACEBACK}pyspark.errors.exceptions.base.PySparkRuntimeError: "
-            "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.9 than that in "
-            "driver: 3.11, PySpark cannot run with different minor versions.",
-            "the workers' Python has another version than the driver's",
-            id="version",
-        ),
-        pytest.param(
-            f"{TRACEBACK}RuntimeError: Python in worker has different version 3.9 than that in "
-            "driver 3.11",
-            "the workers' Python has another version than the driver's",
-            id="version-before-spark-4",
-        ),
-        pytest.param(
-            'java.io.IOException: Cannot run program "./environment/bin/python": error=2, No such '
-            "file or directory",
-            "a worker's Python does not start",
-            id="no-python",
-        ),
-        pytest.param(
-            "org.apache.spark.SparkException: Error from python worker:\n  /usr/bin/python3: Error "
-            "while finding module specification for 'pyspark.daemon' (ModuleNotFoundError: No "
-            "module named 'pyspark')\nPython worker exited unexpectedly (crashed)",
-            "the workers' Python lacks the module 'pyspark'",
-            id="not-even-pyspark",
-        ),
-    ],
-)
+@cases(__file__, "text", "told")
 @pytest.mark.parametrize("kind", [PySparkException, Py4JError])
 def test_workers_without_our_packages(kind: type[Exception], text: str, told: str) -> None:
+    text = text.replace("{TRACEBACK}", TRACEBACK)
     problem = environment_problem(kind(f"Job aborted: failed 4 times, most recent failure: {text}"))
     assert problem is not None
     assert problem.startswith(told)
