@@ -116,7 +116,7 @@ def fill(folder: Path) -> None:
     ],
     indirect=["execution"],
 )
-def test_disk_full(
+def test_full_disk_at_any_stage_leaves_the_earlier_release(
     execution: dict[str, str],
     small_disk: Path,
     tmp_path: Path,
@@ -312,7 +312,9 @@ sys.exit(main(arguments))
 
 
 @pytest.mark.system
-def test_signals(quick_start: dict[str, str], tmp_path: Path) -> None:
+def test_signals_end_a_job_of_spark_and_leave_the_earlier_release(
+    quick_start: dict[str, str], tmp_path: Path
+) -> None:
     """A process that is told to end in the middle of a Spark job cleans up and says so."""
     write_people(tmp_path / "input.parquet", 8_000)
     write_earlier_release(tmp_path / "release")

@@ -75,7 +75,9 @@ def go_through(made: Scene, random: Random, record: Record, drawn: int | None = 
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_drawn_points(tmp_path: Path, name: str, record_property: Record) -> None:
+def test_release_is_whole_after_faults_at_drawn_points(
+    tmp_path: Path, name: str, record_property: Record
+) -> None:
     random = Random(len(name))  # noqa: S311 - no secret
     made = SCENES[name](tmp_path)
     go_through(made, random, record_property, DRAWN)
@@ -84,7 +86,9 @@ def test_drawn_points(tmp_path: Path, name: str, record_property: Record) -> Non
 @pytest.mark.night
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("name", SCENES)
-def test_all_points(tmp_path: Path, name: str, record_property: Record) -> None:
+def test_release_is_whole_after_faults_at_every_point(
+    tmp_path: Path, name: str, record_property: Record
+) -> None:
     made = SCENES[name](tmp_path)
     go_through(made, Random(7), record_property)  # noqa: S311 - no secret
 
@@ -306,7 +310,7 @@ def go_two_at_once(made: Scene, name: str, pairs: Iterable[Pair]) -> None:
 
 
 @pytest.mark.parametrize("name", TWO)
-def test_two_at_once_at_drawn_points(replacing: Scene, name: str) -> None:
+def test_two_runs_interleaved_at_drawn_points(replacing: Scene, name: str) -> None:
     random = Random(len(name))  # noqa: S311 - no secret
     pairs = random.sample(ends_of(replacing.operations), 4) + random.sample(
         pairs_of_claims(replacing.operations), 4
@@ -324,7 +328,7 @@ def test_run_that_publishes_while_another_one_is_between_its_renames(replacing: 
 @pytest.mark.night
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("name", TWO)
-def test_two_at_once(replacing: Scene, name: str) -> None:
+def test_two_runs_interleaved_at_every_operation(replacing: Scene, name: str) -> None:
     go_two_at_once(
         replacing, name, ends_of(replacing.operations) + pairs_of_claims(replacing.operations)
     )

@@ -179,7 +179,7 @@ def test_it_is_not_there_unless_asked_for(tmp_path: Path) -> None:
     assert plain.fingerprint() != asked.fingerprint()
 
 
-def test_a_gate(tmp_path: Path) -> None:
+def test_gate_on_association_loss_stops_the_release(tmp_path: Path) -> None:
     document = document_at(tmp_path, gates={"association_loss": {"max": 0.01}})
     with pytest.raises(GuaranteeError, match="association_loss"):
         run(LocalEngine(), parse_configuration(document))

@@ -119,7 +119,7 @@ def people_with(changes: dict[str, Any]) -> dict[str, Any]:
 class TestWrongData:
     """Exit code 3."""
 
-    def test_missing_file(self, refused: Refused, tmp_path: Path) -> None:
+    def test_missing_input_is_refused_by_its_path(self, refused: Refused, tmp_path: Path) -> None:
         refused(3, "input.path", str(tmp_path / "input.parquet"), "Check the path")
 
     def test_missing_files_of_several(self, refused: Refused, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ class TestWrongData:
         assert paths[0] not in message
 
     @cases(__file__, "changes", "sections", "told")
-    def test_wrong_values(
+    def test_wrong_values_are_counted_and_not_shown(
         self,
         refused_table: Refused,
         changes: dict[str, Any],
@@ -140,7 +140,7 @@ class TestWrongData:
         refused_table(people_with(changes), *told, **{**sections, "attributes": attributes})
 
     @pytest.mark.parametrize("format", ["parquet", "csv"])
-    def test_empty_table(self, refused_table: Refused, format: str) -> None:
+    def test_empty_table_is_refused(self, refused_table: Refused, format: str) -> None:
         source = {"format": format, "options": {"header": True} if format == "csv" else {}}
         nobody = pa.table(people()).slice(0, 0)
         refused_table(
@@ -162,7 +162,9 @@ class TestWrongData:
     @pytest.mark.parametrize(
         ("value", "data_type"), [("inf", pa.float64()), ("-inf", pa.float32())], ids=str
     )
-    def test_infinity(self, refused_table: Refused, value: str, data_type: pa.DataType) -> None:
+    def test_infinite_values_are_refused(
+        self, refused_table: Refused, value: str, data_type: pa.DataType
+    ) -> None:
         columns = people()
         columns["height"][7] = float(value)
         columns["height"] = pa.array(columns["height"], data_type)
@@ -244,7 +246,9 @@ class TestWrongData:
         )
 
     @pytest.mark.parametrize("role", ["quasi_identifier", "sensitive", "insensitive"])
-    def test_map_column(self, refused_table: Refused, role: str) -> None:
+    def test_column_of_maps_is_refused_in_every_role(
+        self, refused_table: Refused, role: str
+    ) -> None:
         kind = pa.map_(pa.string(), pa.int64())
         refused_table(
             people() | {"visits": pa.array([[("Zebediah", 987654321)]] * 40, kind)},
@@ -283,7 +287,9 @@ class TestWrongData:
 
     @pytest.mark.parametrize("damage", ["footer", "middle", "other-format"])
     @pytest.mark.parametrize("format", ["parquet", "orc"])
-    def test_damaged_file(self, refused: Refused, tmp_path: Path, format: str, damage: str) -> None:
+    def test_damaged_file_is_refused_by_its_folder(
+        self, refused: Refused, tmp_path: Path, format: str, damage: str
+    ) -> None:
         folder = tmp_path / "input"
         write_table(folder / f"a.{format}", people(), format)
         source = write_table(folder / f"b.{format}", people(5000), format)
@@ -467,7 +473,7 @@ class TestWrongConfiguration:
 
     # What is wrong, in which words: unit/config/test_configuration.py.
     @cases(__file__, "sections", "told")
-    def test_wrong_value(
+    def test_wrong_configuration_is_refused_by_check_and_run(
         self, refused: Refused, tmp_path: Path, sections: dict[str, Any], told: list[str]
     ) -> None:
         write_table(tmp_path / "input.parquet", people())
@@ -586,12 +592,12 @@ class TestWrongConfiguration:
 
 
 @cases(__file__, "arguments", "told")
-def test_wrong_usage(cli: Cli, arguments: list[str], told: str) -> None:
+def test_wrong_usage_points_to_the_help(cli: Cli, arguments: list[str], told: str) -> None:
     outcome = cli.ends(2, *arguments, says=(told, "--help"))
     assert "Traceback" not in outcome.err
 
 
 @cases(__file__, "override", "told")
-def test_wrong_override(tmp_path: Path, cli: Cli, override: str, told: str) -> None:
+def test_wrong_override_is_refused(tmp_path: Path, cli: Cli, override: str, told: str) -> None:
     path = configuration_file(tmp_path, attributes=ATTRIBUTES)
     cli.ends(2, "run", path, "--set", override, says=told)

@@ -174,7 +174,7 @@ def release(published_once: Path, tmp_path: Path) -> Path:
     return shutil.copytree(published_once, tmp_path / "release")
 
 
-def test_verify(release: Path, cli: Cli) -> None:
+def test_verify_prints_the_figures_of_the_release(release: Path, cli: Cli) -> None:
     outcome = cli.ends(0, "verify", release)
     assert "All criteria hold" in " ".join(outcome.out.split())
 
@@ -259,7 +259,7 @@ def test_verify_of_what_is_no_release(release: Path, cli: Cli, damage: str, told
     assert "Zebediah" not in outcome.err
 
 
-def test_doctor(cli: Cli) -> None:
+def test_doctor_lists_versions(cli: Cli) -> None:
     outcome = cli("doctor", "--json")
     assert outcome.code == 0, outcome.out + outcome.err
     found = json.loads(outcome.out)
@@ -295,7 +295,7 @@ def test_doctor_names_the_remedy(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> N
     assert "anonspark[numba]" in outcome.err
 
 
-def test_schema(configuration: Path, cli: Cli) -> None:
+def test_schema_is_that_of_the_repository(configuration: Path, cli: Cli) -> None:
     outcome = cli.ends(0, "schema")
     schema = json.loads(outcome.out)
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -314,7 +314,7 @@ def test_configurations_of_the_repository_fit_the_schema(name: str) -> None:
     jsonschema.validate(yaml.safe_load((REPOSITORY / "conf" / name).read_text()), schema)
 
 
-def test_version(cli: Cli) -> None:
+def test_version_is_printed_alone(cli: Cli) -> None:
     assert cli("--version") == (0, f"{__version__}\n", "")
 
 
@@ -533,7 +533,9 @@ def arguments(name: str, place: Path, folder: Path) -> list[object]:
 
 
 @pytest.mark.parametrize("name", STAGES)
-def test_stages(name: str, place: Path, followed_release: Path, tmp_path: Path, cli: Cli) -> None:
+def test_every_command_tells_its_stages(
+    name: str, place: Path, followed_release: Path, tmp_path: Path, cli: Cli
+) -> None:
     assert followed_release.is_dir()
     words = arguments(name, place, tmp_path)
     outcome = cli.ends(0, *words)
@@ -544,7 +546,9 @@ def test_stages(name: str, place: Path, followed_release: Path, tmp_path: Path, 
 
 
 @pytest.mark.parametrize("name", STAGES)
-def test_quiet(name: str, place: Path, followed_release: Path, tmp_path: Path, cli: Cli) -> None:
+def test_quiet_commands_tell_no_stage(
+    name: str, place: Path, followed_release: Path, tmp_path: Path, cli: Cli
+) -> None:
     assert followed_release.is_dir()
     outcome = cli.ends(0, *arguments(name, place, tmp_path), "--quiet")
     assert " ..." not in outcome.err

@@ -228,7 +228,7 @@ def test_what_cannot_be_measured_is_null_and_says_why(tmp_path: Path, cli: Cli) 
 
 
 @cases(__file__, "evaluation", "keys", "code", "words")
-def test_bad_input(
+def test_refused_evaluations_write_nothing_and_show_no_value(
     tmp_path: Path,
     cli: Cli,
     evaluation: dict[str, Any] | None,

@@ -124,7 +124,9 @@ def labels_of(education: str) -> dict[str, dict[str, list[str]]]:
 # The thesis ---------------------------------------------------------------------------------------
 
 
-def test_k_alone(engine: LocalEngine, adult: Path, tmp_path: Path) -> None:
+def test_k_without_other_criteria_gives_the_rounds_of_the_thesis(
+    engine: LocalEngine, adult: Path, tmp_path: Path
+) -> None:
     release = tmp_path / "release"
     document = adult_document(adult, release, {}, education="education-doctorate-apart")
     document["evaluate"] = {"information": True, "compare_baseline": True}

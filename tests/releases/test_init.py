@@ -87,7 +87,7 @@ def test_weights_by_uniqueness(folder: Path, cli: Cli) -> None:
     assert {name: attributes[name]["weight"] for name in weights} == weights
 
 
-def test_people(folder: Path, cli: Cli) -> None:
+def test_init_of_people_writes_a_configuration_that_runs(folder: Path, cli: Cli) -> None:
     outcome = cli("init", "data/people.csv", "--quiet")
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.splitlines() == [
@@ -209,7 +209,7 @@ def test_public_tables_are_right_without_an_edit(
 
 
 @pytest.mark.usefixtures("folder")
-def test_awkward_columns(tmp_path: Path, cli: Cli) -> None:
+def test_awkward_columns_get_a_configuration_that_checks(tmp_path: Path, cli: Cli) -> None:
     header = ["yes", "zip: code", "# children", "Größe", "born", "ccy"]
     cities = [f"c{number}" for number in range(60)]
     rows = [
@@ -384,7 +384,7 @@ def test_names_of_files_and_columns_have_no_variables(folder: Path, cli: Cli) ->
     assert list(configured.attributes) == ["${HOME}", "area ${HOME}"]
 
 
-def test_questions(folder: Path, cli: Cli) -> None:
+def test_answers_to_questions_decide_the_roles(folder: Path, cli: Cli) -> None:
     answers = [
         "person_id, nobody",  # no such column: asked again
         "person_id",
@@ -437,7 +437,7 @@ def test_the_page_shows_what_is_written(tmp_path: Path, cli: Cli) -> None:
     assert f"```yml\n{(tmp_path / 'people.yaml').read_text()}```" in page
 
 
-def test_households(folder: Path, cli: Cli) -> None:
+def test_columns_of_households_become_the_unit(folder: Path, cli: Cli) -> None:
     for name in ("household_id", "hhid"):
         table = folder / f"{name}.csv"
         rows = [f"{n // 4},{n * 13 % 90},{'fm'[n % 2]},{20000 + n // 4 % 7},{'abcd'[n % 4]}"
@@ -645,7 +645,9 @@ def test_values_and_json(people: str, tmp_path: Path, cli: Cli) -> None:
     ],
 )
 @pytest.mark.usefixtures("people")
-def test_what_is_wrong(arguments: tuple[str, ...], code: int, message: str, cli: Cli) -> None:
+def test_profile_names_the_wrong_argument(
+    arguments: tuple[str, ...], code: int, message: str, cli: Cli
+) -> None:
     cli.ends(code, "profile", *arguments, "--quiet", says=message)
 
 

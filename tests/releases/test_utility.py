@@ -269,7 +269,7 @@ def test_bounds_a_holdout_and_more_than_two_classes(
 
 
 @cases(__file__, "arguments", "code", "words")
-def test_bad_input(
+def test_evaluate_refuses_tables_that_do_not_fit(
     original: Path,
     raw_release: Path,
     tmp_path: Path,

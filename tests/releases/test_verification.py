@@ -588,7 +588,9 @@ def test_three_releases(releases: dict[str, Path], cli: Cli) -> None:
     assert len(found["releases"]) == len(found["pairs"]) == 3
 
 
-def test_bad_input(releases: dict[str, Path], tmp_path: Path, cli: Cli) -> None:
+def test_verify_with_refuses_contradicting_options(
+    releases: dict[str, Path], tmp_path: Path, cli: Cli
+) -> None:
     first, second = releases["first"], releases["second"]
 
     def refused(code: int, text: str, *arguments: object) -> None:
@@ -638,7 +640,7 @@ def test_tables_of_other_tools(tmp_path: Path, cli: Cli) -> None:
     assert told == {"pairs": 4, "proven": 4, "breaches": 2, "persons_in_breaches": 4}
 
 
-def test_in_python(releases: dict[str, Path]) -> None:
+def test_verify_together_takes_paths_and_open_releases(releases: dict[str, Path]) -> None:
     paths = [str(releases["first"]), str(releases["second"])]
     found = anonspark.verify_together(paths, same_people=True, joint_k=4)
     assert not found.holds

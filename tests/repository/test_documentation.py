@@ -353,7 +353,7 @@ def printed(cells: list[Any]) -> str:
 
 
 @pytest.mark.parametrize("name", [path.stem for path in NOTEBOOKS])
-def test_they_run(ran: dict[str, list[Any]], name: str) -> None:
+def test_notebooks_run_without_a_warning(ran: dict[str, list[Any]], name: str) -> None:
     shown = printed(ran[name])
     assert '<div class="anonspark">' in shown
     assert "<svg" in shown

@@ -155,7 +155,9 @@ def test_nothing_fits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert raised.value.exit_code == 6
 
 
-def test_nothing_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_java_names_each_place_looked_at(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     with pytest.raises(
         EnvironmentProblem, match=r"JAVA_HOME: not set. java on PATH: none; the jdk"
     ):

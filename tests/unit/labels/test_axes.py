@@ -140,7 +140,7 @@ def test_bounds_and_means() -> None:
     assert shares(sets, [pa.array([["x", "y"], ["y", None], None])], 1, 1) == [0.5, 0.5, 0]
 
 
-def test_raw_values() -> None:
+def test_positions_of_raw_values_on_text_and_number_axes() -> None:
     letter = axis("text", "category", "a", "c")
     np.testing.assert_array_equal(
         letter.positions(pa.array(["c", None, "b", "a"])), [1, np.nan, -1, 0]

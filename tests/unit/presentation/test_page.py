@@ -437,7 +437,7 @@ def learned(classes: int, *, held_out: bool = False, left_out: int = 0) -> Learn
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_scores(classes: int) -> None:
+def test_scores_of_two_and_of_more_classes_are_shown(classes: int) -> None:
     text = utility_shown(learned(classes))
     assert "9,000 original records" in text
     assert "accuracy 0.7500" in " ".join(text.split())
@@ -448,7 +448,7 @@ def test_scores(classes: int) -> None:
     assert "0.3700" in text
 
 
-def test_differences() -> None:
+def test_differences_are_shown_with_their_intervals() -> None:
     text = utility_shown(learned(3))
     assert "not comparable" in " ".join(text.split())
     (row,) = (line for line in text.splitlines() if "loses" in line)
