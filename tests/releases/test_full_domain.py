@@ -500,17 +500,22 @@ def test_an_attribute_all_of_whose_values_are_missing(engine: LocalEngine, tmp_p
     assert (age["ncp_total"], summary(release)["rows_suppressed"]) == (0, None)
 
 
-def test_few_records_left_out_are_not_told(engine: LocalEngine, tmp_path: Path) -> None:
-    """Whoever knew how the input was distributed would know the disease of the one left out."""
-    table = small_table().slice(0, 55)
-    close = {"k": 4, "t_closeness": {"attribute": "disease", "t": 0.45}}
+def few_left_out(engine: LocalEngine, folder: Path, **criterion: Any) -> Path:
+    """Make a release that leaves out fewer than k records, whose number is not told."""
     options = {"suppression_limit": 1.0, "maximum_levels": {"age": 1, "city": 1}}
-    document = small_document(tmp_path, table, model=options, privacy=close)
+    table = small_table().slice(0, 55)
+    document = small_document(folder, table, model=options, privacy={"k": 4, **criterion})
     document["model"]["levels"] = [{"age": 1, "city": 1}]
     release = run(engine, document)
     assert summary(release)["rows_left_out"] is None
-    assert 55 - 4 < summary(release)["rows_published"] < 55
     assert not (release / "left_out").exists()
+    return release
+
+
+def test_few_records_left_out_are_not_told(engine: LocalEngine, tmp_path: Path) -> None:
+    """Whoever knew how the input was distributed would know the disease of the one left out."""
+    release = few_left_out(engine, tmp_path, t_closeness={"attribute": "disease", "t": 0.45})
+    assert 55 - 4 < summary(release)["rows_published"] < 55
     assert audit_release(engine, str(release)).require().criteria[0].violating_classes == 0
 
 
@@ -546,14 +551,7 @@ def test_no_disease_gains_more_than_beta(engine: LocalEngine, tmp_path: Path) ->
 
 def test_beta_where_the_values_left_out_are_not_told(engine: LocalEngine, tmp_path: Path) -> None:
     """A class holds where the release does not show the opposite: fewer than k may be anything."""
-    table = small_table().slice(0, 55)
-    likeness = {"k": 4, "beta_likeness": {"attribute": "disease", "beta": 2.0}}
-    options = {"suppression_limit": 1.0, "maximum_levels": {"age": 1, "city": 1}}
-    document = small_document(tmp_path, table, model=options, privacy=likeness)
-    document["model"]["levels"] = [{"age": 1, "city": 1}]
-    release = run(engine, document)
-    assert summary(release)["rows_left_out"] is None
-    assert not (release / "left_out").exists()
+    release = few_left_out(engine, tmp_path, beta_likeness={"attribute": "disease", "beta": 2.0})
     (measured,) = audit_release(engine, str(release)).require().criteria
     told = published(release)["disease"].to_pylist()
     assert measured.violating_classes == 0

@@ -10,7 +10,7 @@ import random
 import re
 import shutil
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def written(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = yaml.safe_load(path.read_text())
     return found
+
+
+def write_rows(path: Path, rows: Iterable[Sequence[Any]], delimiter: str = ",") -> None:
+    with path.open("w", newline="") as opened:
+        csv.writer(opened, delimiter=delimiter).writerows(rows)
 
 
 def roles(path: Path) -> dict[str, str]:
@@ -223,8 +228,7 @@ def test_awkward_columns_get_a_configuration_that_checks(tmp_path: Path, cli: Cl
         ]
         for n in range(900)
     ]
-    with (tmp_path / "odd.csv").open("w", newline="") as opened:
-        csv.writer(opened, delimiter=";").writerows([header, *rows])
+    write_rows(tmp_path / "odd.csv", [header, *rows], ";")
     cli.ends(0, "init", "odd.csv", "--quiet")
     document = written(tmp_path / "odd.yaml")
     # Codes with leading zeros stay texts.
@@ -246,8 +250,7 @@ def test_words_that_mean_missing(tmp_path: Path, cli: Cli) -> None:
     rows = [["mw"[n % 2], f"{10001 + n % 90}", str(20 + n % 50)] for n in range(600)]
     for place, word in enumerate(["-", "k.A.", "unbekannt"]):
         rows[place][1] = rows[place][2] = word
-    with (tmp_path / "dash.csv").open("w", newline="") as opened:
-        csv.writer(opened, delimiter=";").writerows([["Geschlecht", "PLZ", "Alter"], *rows])
+    write_rows(tmp_path / "dash.csv", [["Geschlecht", "PLZ", "Alter"], *rows], ";")
     cli.ends(0, "init", "dash.csv", "--quiet")
     document = written(tmp_path / "dash.yaml")
     assert document["input"]["missing_markers"] == ["", "?", "-", "k.A.", "unbekannt"]
@@ -260,8 +263,7 @@ def test_words_that_mean_missing(tmp_path: Path, cli: Cli) -> None:
 def test_a_word_among_days_of_a_form_that_was_said(tmp_path: Path, cli: Cli) -> None:
     rows = [["mw"[n % 2], f"{n % 28 + 1:02}.{n % 12 + 1:02}.1950"] for n in range(600)]
     rows[7][1] = "k.A."
-    with (tmp_path / "days.csv").open("w", newline="") as opened:
-        csv.writer(opened, delimiter=";").writerows([["sex", "born"], *rows])
+    write_rows(tmp_path / "days.csv", [["sex", "born"], *rows], ";")
     given: list[str] = []
     for option, told in (
         ("dateFormat=dd.MM.yyyy", "convert them, or set dateFormat"),
@@ -295,8 +297,7 @@ def test_people_who_have_no_name(folder: Path, cli: Cli, tmp_path: Path) -> None
          f"{n // 3 * 11 % 90:05}", f"x{n % 9}"]
         for n in range(1200)
     ]  # fmt: skip
-    with (tmp_path / "bare.csv").open("w", newline="") as opened:
-        csv.writer(opened, delimiter=";").writerows(rows)
+    write_rows(tmp_path / "bare.csv", rows, ";")
     cli.ends(0, "init", "bare.csv", "--quiet", "--option", "header=false")
     bare = folder / "bare.yaml"
     # No name says who a person is, so you are asked.
@@ -488,8 +489,7 @@ def test_comments_are_right_as_they_stand(tmp_path: Path, cli: Cli) -> None:
     names = ["age", "sex", *(f"x{place}" for place in range(6)), "pre"]
     rows = [[20 + n % 40, "fm"[n % 2], *((n * 31 + n // 7) % (50 + place) for place in range(6)),
              ("007", "012")[n % 2]] for n in range(400)]  # fmt: skip
-    with (tmp_path / "p.csv").open("w", newline="") as opened:
-        csv.writer(opened).writerows([names, *rows])
+    write_rows(tmp_path / "p.csv", [names, *rows])
     cli.ends(0, "init", "p.csv", "--quiet")
     text = (tmp_path / "p.yaml").read_text()
     assert "\n  # pre: {role: quasi_identifier, type: text" in text
@@ -542,8 +542,7 @@ def test_numbers_that_stand_for_names_are_texts(tmp_path: Path, cli: Cli) -> Non
         for _ in range(800)
     ]
     header = ["race", "sex", "marital", "admission_type_id", "education_years", "age"]
-    with (tmp_path / "codes.csv").open("w", newline="") as opened:
-        csv.writer(opened).writerows([header, *rows])
+    write_rows(tmp_path / "codes.csv", [header, *rows])
     cli.ends(0, "init", "codes.csv", "--quiet")
     text, attributes = (tmp_path / "codes.yaml").read_text(), written(tmp_path / "codes.yaml")
     for name in header[:4]:
@@ -571,8 +570,7 @@ def test_codes_of_other_lengths_are_grouped_by_their_beginning(tmp_path: Path, c
         [draw.choice(areas), draw.randint(18, 90), *(draw.choice(codes) for _ in range(5))]
         for _ in range(600)
     ]
-    with (tmp_path / "icd.csv").open("w", newline="") as opened:
-        csv.writer(opened).writerows([header, *rows])
+    write_rows(tmp_path / "icd.csv", [header, *rows])
     cli.ends(0, "init", "icd.csv", "--quiet")
     text = (tmp_path / "icd.yaml").read_text()
     rule = "{role: quasi_identifier, hierarchy: {keep: [3, 1]}}"
@@ -584,20 +582,13 @@ def test_codes_of_other_lengths_are_grouped_by_their_beginning(tmp_path: Path, c
     cli.ends(0, "check", "icd.yaml")
 
 
-PEOPLE = REPOSITORY / "data" / "people.csv"
+PEOPLE = "data/people.csv"
 VALUES = ("PE8F2E4592B8FDBA4", "Kowalski", "Brookview", "depression")
 
 
-@pytest.fixture
-def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    (tmp_path / "data").mkdir()
-    shutil.copy(PEOPLE, tmp_path / "data")
-    monkeypatch.chdir(tmp_path)
-    return "data/people.csv"
-
-
-def test_the_page_shows_what_the_command_prints(people: str, cli: Cli) -> None:
-    outcome = cli("profile", people, "--quiet")
+@pytest.mark.usefixtures("folder")
+def test_the_page_shows_what_the_command_prints(cli: Cli) -> None:
+    outcome = cli("profile", PEOPLE, "--quiet")
     assert (outcome.code, outcome.err) == (0, "")
     printed = "\n".join(line.rstrip() for line in outcome.out.splitlines())
     page = (REPOSITORY / "docs" / "profile.md").read_text()
@@ -606,8 +597,9 @@ def test_the_page_shows_what_the_command_prints(people: str, cli: Cli) -> None:
     assert printed == shown[1]
 
 
-def test_no_value_is_shown(people: str, tmp_path: Path, cli: Cli) -> None:
-    outcome = cli.ends(0, "profile", people, "--html", "page.html")
+@pytest.mark.usefixtures("folder")
+def test_no_value_is_shown(tmp_path: Path, cli: Cli) -> None:
+    outcome = cli.ends(0, "profile", PEOPLE, "--html", "page.html")
     assert outcome.err.startswith("20")
     assert "look at the data" in outcome.err.splitlines()[0]
     page = (tmp_path / "page.html").read_text()
@@ -616,8 +608,9 @@ def test_no_value_is_shown(people: str, tmp_path: Path, cli: Cli) -> None:
     assert not [value for value in VALUES if value in told]
 
 
-def test_values_and_json(people: str, tmp_path: Path, cli: Cli) -> None:
-    plain = json.loads(cli("profile", people, "--quiet", "--json", "--k", "10").out)
+@pytest.mark.usefixtures("folder")
+def test_values_and_json(tmp_path: Path, cli: Cli) -> None:
+    plain = json.loads(cli("profile", PEOPLE, "--quiet", "--json", "--k", "10").out)
     assert (plain["rows"], plain["k"]) == (2000, 10)
     assert plain["sample"] == {"rows": 2000, "seed": 0}
     by_name = {one["name"]: one for one in plain["columns"]}
@@ -628,7 +621,7 @@ def test_values_and_json(people: str, tmp_path: Path, cli: Cli) -> None:
         ("city", "postal_code", 0.05),
     ]
     assert len(plain["sets"]["triples"]) == 165
-    arguments = ("profile", people, "--quiet", "--show-values", "--html", "page.html")
+    arguments = ("profile", PEOPLE, "--quiet", "--show-values", "--html", "page.html")
     shown = cli(*arguments)
     assert "examples" in shown.out
     assert "married" in shown.out
@@ -644,7 +637,7 @@ def test_values_and_json(people: str, tmp_path: Path, cli: Cli) -> None:
         (("data/people.csv", "--engine", "odd"), 2, "--engine: found 'odd'. Expected one of"),
     ],
 )
-@pytest.mark.usefixtures("people")
+@pytest.mark.usefixtures("folder")
 def test_profile_names_the_wrong_argument(
     arguments: tuple[str, ...], code: int, message: str, cli: Cli
 ) -> None:

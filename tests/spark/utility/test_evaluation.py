@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pytest
-from evaluated import ROWS, people, write_raw_release
+from evaluated import ROWS, people, require_figures_of_the_original, write_raw_release
 from helpers import local_table, metrics, summary, table_of, write_table
 from pyspark.sql import functions as sf
 
@@ -46,32 +46,7 @@ def test_a_release_that_tells_everything_is_as_good_as_the_original(
     original = write_table(tmp_path / "original.parquet", people())
     release = write_raw_release(tmp_path / "raw")
     opened = open_evaluation(SparkEngine(spark), str(release), str(original), "ill")
-    workload = opened.workload()
-    assert (workload.median, workload.mean, workload.third_quartile) == (0, 0, 0)
-    assert workload.attributes == ["age", "born", "job", "weight"]
-    assert workload.filters == ["ill"]
-    assert 0.01 < workload.selectivity < 0.2
-    found = opened.learning(("original_with_test", "release"))
-    assert found is not None
-    assert not found.held_out
-    assert found.classes == 2
-    assert 0.2 * ROWS < found.test_records < 0.4 * ROWS
-    originals, released = (
-        {
-            score.learner: (score.accuracy, score.f1, score.roc_auc)
-            for score in found.scores
-            if score.trained_on == name
-        }
-        for name in ("original_with_test", "release")
-    )
-    learners = ["logistic regression", "random forest", "gradient-boosted trees"]
-    assert list(released) == learners
-    for learner in learners:
-        assert released[learner] == pytest.approx(originals[learner], abs=1e-9)
-        accuracy, _, area = released[learner]
-        assert accuracy > found.majority
-        assert area is not None
-        assert area > 0.7
+    require_figures_of_the_original(opened, "original_with_test", "release")
 
 
 def test_queries_depend_on_the_records_alone(
