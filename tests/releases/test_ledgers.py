@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cases import cases
-from commands import Cli, Outcome, command
+from commands import Cli, Outcome
 from helpers import configuration_file, write_table
 
 from anonspark import ownership
@@ -73,7 +73,7 @@ class Scene:
     """A ledger with two releases, in a folder, and a command line in this process."""
 
     folder: Path
-    capsys: pytest.CaptureFixture[str]
+    cli: Cli
 
     @property
     def ledger(self) -> Path:
@@ -84,13 +84,13 @@ class Scene:
         return self.folder / "keys" / "key.last"
 
     def check(self, *more: str) -> Outcome:
-        return command(self.capsys, "ledger", "check", self.ledger, *more)
+        return self.cli("ledger", "check", self.ledger, *more)
 
     def plan(self) -> Outcome:
         document = plan_at(self.folder) | {"output": str(self.folder / "releases" / "next")}
         path = self.folder / "plan.yaml"
         path.write_text(json.dumps(document))
-        return command(self.capsys, "distribute", path, "--run-id", "next", "--quiet")
+        return self.cli("distribute", path, "--run-id", "next", "--quiet")
 
     def require_refused(self, *expected: str) -> None:
         """Check that both refuse, with a message that names what is wrong."""
@@ -128,13 +128,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Path]]:
 
 
 @pytest.fixture
-def scene(world: tuple[Path, list[Path]], capsys: pytest.CaptureFixture[str]) -> Any:
+def scene(world: tuple[Path, list[Path]], cli: Cli) -> Any:
     """Give the world, as it was before each test."""
     folder, _ = world
     sound = folder.parent / "sound"
     if not sound.exists():
         shutil.copytree(folder, sound)
-    yield Scene(folder, capsys)
+    yield Scene(folder, cli)
     shutil.rmtree(folder)
     shutil.copytree(sound, folder)
 
@@ -279,23 +279,21 @@ def test_a_release_that_the_ledger_does_not_know(
     document["base"]["output"] = {"mode": "overwrite"}
     path = scene.folder / "plan.yaml"
     path.write_text(json.dumps(document))
-    done = command(scene.capsys, "distribute", path, "--run-id", "third", "--quiet")
-    assert done.code == 3
+    done = scene.cli.ends(3, "distribute", path, "--run-id", "third", "--quiet")
     assert "does not know the release of press at" in done.err
     (scene.folder / "releases" / "first" / "press").rename(scene.folder / "elsewhere")
-    assert command(scene.capsys, "distribute", path, "--run-id", "third").code == 0
+    scene.cli.ends(0, "distribute", path, "--run-id", "third")
 
 
 def test_a_key_is_of_one_ledger(scene: Scene) -> None:
     """Else a sound ledger of the same key could take the place of another."""
     words = ("--key-file", scene.folder / "keys" / "key", "--subject", "person")
-    done = command(scene.capsys, "ledger", "init", scene.folder / "another", *words)
-    assert done.code == 2
+    done = scene.cli.ends(2, "ledger", "init", scene.folder / "another", *words)
     assert f"--key-file: {scene.last} is there already" in done.err
     assert not (scene.folder / "another").exists()
     content = scene.last.read_bytes()
     scene.last.unlink()
-    assert command(scene.capsys, "ledger", "init", scene.folder / "another", *words).code == 0
+    scene.cli.ends(0, "ledger", "init", scene.folder / "another", *words)
     scene.last.write_bytes(content)
     shutil.rmtree(scene.ledger)
     (scene.folder / "another").rename(scene.ledger)
@@ -321,16 +319,13 @@ def test_another_key_file_is_named(scene: Scene) -> None:
     moved = ("--key-file", str(scene.folder / "moved" / "key"))
     assert scene.check(*moved).code == 0
     words = ("--reason", "destroyed", "--by", "the officer")
-    done = command(scene.capsys, "ledger", "withdraw", scene.ledger, "press-first", *words, *moved)
-    assert done.code == 0, done.err
+    scene.cli.ends(0, "ledger", "withdraw", scene.ledger, "press-first", *words, *moved)
     assert scene.check(*moved).code == 0
 
 
 def test_a_withdrawal_is_signed(scene: Scene) -> None:
     words = ("--reason", "destroyed", "--by", "the officer")
-    assert (
-        command(scene.capsys, "ledger", "withdraw", scene.ledger, "press-first", *words).code == 0
-    )
+    scene.cli.ends(0, "ledger", "withdraw", scene.ledger, "press-first", *words)
     path = files_of(scene.ledger / "events")[-1]
     path.write_text(path.read_text().replace("press-first", "press-secon"))
     scene.require_refused(path.name)
@@ -341,7 +336,7 @@ def test_several_are_withdrawn_or_none(scene: Scene) -> None:
     words = ("--reason", "destroyed", "--by", "the officer")
 
     def withdraw(*releases: str) -> Outcome:
-        return command(scene.capsys, "ledger", "withdraw", scene.ledger, *releases, *words)
+        return scene.cli("ledger", "withdraw", scene.ledger, *releases, *words)
 
     refused = withdraw("press-first", "press-third")
     assert refused.code == 2
@@ -355,9 +350,7 @@ def test_several_are_withdrawn_or_none(scene: Scene) -> None:
 def test_a_plan_does_not_read_what_no_longer_counts(scene: Scene) -> None:
     """What it would read grows with every night. The check reads it."""
     words = ("--reason", "destroyed", "--by", "the officer")
-    assert (
-        command(scene.capsys, "ledger", "withdraw", scene.ledger, "press-first", *words).code == 0
-    )
+    scene.cli.ends(0, "ledger", "withdraw", scene.ledger, "press-first", *words)
     path = next((scene.ledger / "members" / "press-first").rglob("*.parquet"))
     content = path.read_bytes()
     path.unlink()
@@ -394,8 +387,8 @@ def test_each_event_is_read_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) 
     for call in (
         scene.check,
         scene.plan,
-        lambda: command(scene.capsys, "clean", scene.folder / "plan.yaml"),
-        lambda: command(scene.capsys, "ledger", "withdraw", scene.ledger, "press-next", *words),
+        lambda: scene.cli("clean", scene.folder / "plan.yaml"),
+        lambda: scene.cli("ledger", "withdraw", scene.ledger, "press-next", *words),
     ):
         read.clear()
         there = len(files_of(scene.ledger / "events"))
