@@ -79,6 +79,18 @@ def test_plan_killed_between_the_notes_of_its_atoms(plan: Command) -> None:
         assert disturbed(plan, Fault(at, "after"), 0)
 
 
+def test_plan_killed_after_each_of_its_events(plan: Command) -> None:
+    """Whatever is published is in the ledger, and who resumes gets the undisturbed releases."""
+    events = [
+        number
+        for number, one in enumerate(plan.operations)
+        if one.verb == "link" and one.path.startswith("ledger/events/.0")
+    ]
+    assert len(events) > 5
+    for at in events:
+        assert disturbed(plan, Fault(at, "after"), 0)
+
+
 def test_ledger_that_was_stopped_at_its_last_rename(tmp_path: Path) -> None:
     """Its draft was said to be of no event, and every plan was refused."""
     made = COMMANDS["ledger init"](tmp_path)

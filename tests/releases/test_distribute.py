@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cases import cases, one_by_day
+from cases import cases
 from commands import Cli
 from recipients import carry_out, with_ledger
 
@@ -29,8 +29,6 @@ from anonspark.pipeline.run import run as run_pipeline
 from anonspark.reporting.build_report import report_release
 from anonspark.reporting.nights import read_nights
 from anonspark.sharing.ledger.check import check_ledger, demand_of, required_coalitions
-from anonspark.sharing.ledger.events import Events
-from anonspark.sharing.recipients import distribute as distributing
 from anonspark.sharing.recipients.card import preview_plan
 from anonspark.sharing.recipients.plan import parse_plan
 from anonspark.utility.evaluation import open_evaluation
@@ -319,95 +317,8 @@ def test_another_type_of_subject(tmp_path: Path) -> None:
         carry_out(again, "second")
 
 
-def test_a_changed_file_of_the_ledger(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path)
-    with_ledger(plan, tmp_path)
-    carry_out(plan, "first")
-    for kind in ("members", "classes"):
-        (path,) = (tmp_path / "ledger" / kind / "labour-first").rglob("*.parquet")
-        content = path.read_bytes()
-        path.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
-        ledger = with_ledger(plan, tmp_path)
-        found = check_ledger(LocalEngine(), ledger, [], demand_of(ledger))
-        assert [f"{kind}/labour-first" in one and "was changed" in one for one in found.problems]
-        path.write_bytes(content)
-    ledger = with_ledger(plan, tmp_path)
-    assert check_ledger(LocalEngine(), ledger, [], demand_of(ledger)).problems == []
-
-
 class KilledError(BaseException):
     """Stands for the end of a process."""
-
-
-STEPS = {
-    "frozen": (distributing, "read_source"),
-    "members": (distributing, "stage_members"),
-    "check": (distributing, "check_jointly"),
-    "planned": (Events, "append"),
-    "published": (StagedRelease, "publish"),
-}
-
-
-FEW = 120
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Return the fingerprints of the releases of a plan about few people."""
-    given = carry_out(plan_of(tmp_path_factory.mktemp("undisturbed"), people(FEW)))
-    return {name: one.summary["output_fingerprint"] for name, one in given.releases.items()}
-
-
-# Before a step is after the one before it.
-@pytest.mark.parametrize("when", one_by_day("after", "before"))
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("place", [0, 1])
-def test_killed(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    undisturbed: dict[str, Any],
-    step: str,
-    when: str,
-    place: int,
-) -> None:
-    """Whatever is published is in the ledger, and who resumes gets the undisturbed releases."""
-    plan = plan_of(tmp_path, people(FEW))
-    with_ledger(plan, tmp_path)
-    owner, name = STEPS[step]
-    real, calls = getattr(owner, name), []
-
-    def killed(*arguments: Any, **options: Any) -> Any:
-        calls.append(None)
-        mine = len(calls) == place + 1
-        if mine and when == "before":
-            raise KilledError
-        result = real(*arguments, **options)
-        if mine:
-            raise KilledError
-        return result
-
-    monkeypatch.setattr(owner, name, killed)
-    resumes = True
-    try:
-        carry_out(plan, "first", resume=True)
-        resumes = False
-    except KilledError:
-        pass
-    monkeypatch.undo()
-    ledger = with_ledger(plan, tmp_path)
-    given = {path.parent.name for path in (tmp_path / "releases").glob("*/manifest.json")}
-    assert given <= {one.recipient for one in ledger.counted}
-    if resumes:
-        again = carry_out(plan, "first", resume=True)
-        for recipient, release in again.releases.items():
-            assert release.summary["output_fingerprint"] == undisturbed[recipient]
-    ledger = with_ledger(plan, tmp_path)
-    assert {one.state for one in ledger.releases.values()} == {"published"}
-    assert left_in(tmp_path) == []
-    found = check_ledger(
-        LocalEngine(), ledger, required_coalitions(ledger), demand_of(ledger), with_files=True
-    )
-    assert found.problems == []
 
 
 def test_an_unfinished_run_is_not_passed_over(
