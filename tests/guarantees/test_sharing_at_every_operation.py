@@ -79,8 +79,11 @@ def test_plan_killed_between_the_notes_of_its_atoms(plan: Command) -> None:
         assert disturbed(plan, Fault(at, "after"), 0)
 
 
-def test_plan_killed_after_each_of_its_events(plan: Command) -> None:
-    """Whatever is published is in the ledger, and who resumes gets the undisturbed releases."""
+def test_plan_killed_before_and_after_each_of_its_events(plan: Command) -> None:
+    """What is published is in the ledger, and who resumes gets the undisturbed releases.
+
+    After an event is before the key remembers it: nobody is locked out.
+    """
     events = [
         number
         for number, one in enumerate(plan.operations)
@@ -88,7 +91,8 @@ def test_plan_killed_after_each_of_its_events(plan: Command) -> None:
     ]
     assert len(events) > 5
     for at in events:
-        assert disturbed(plan, Fault(at, "after"), 0)
+        for kind in ("before", "after"):
+            assert disturbed(plan, Fault(at, kind), 0)
 
 
 def test_ledger_that_was_stopped_at_its_last_rename(tmp_path: Path) -> None:

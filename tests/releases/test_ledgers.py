@@ -26,7 +26,6 @@ from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.local.files import LocalFiles
 from anonspark.errors import GuaranteeError, PublishingError
 from anonspark.pipeline.run import run
-from anonspark.sharing.ledger import chain
 from anonspark.sharing.ledger import events as ledger_events
 from anonspark.sharing.ledger.budget import Limit, charge, list_release
 from anonspark.sharing.ledger.chain import make_key
@@ -396,61 +395,6 @@ def test_each_event_is_read_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) 
         assert done.code == 0, done.err
         assert len(read) == there
         assert set(read.values()) == {1}
-
-
-class KilledError(BaseException):
-    """Stands for the end of a process."""
-
-
-@pytest.mark.parametrize("step", ["create_whole", "remember"])
-@pytest.mark.parametrize("count", range(6))
-def test_killed_between_an_event_and_its_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli, step: str, count: int
-) -> None:
-    """Whoever resumes is not locked out, and nothing is missing in the ledger."""
-    (tmp_path / "keys").mkdir()
-    key = make_key(str(tmp_path / "keys" / "key"))
-    init_ledger(FILES, str(tmp_path / "ledger"), key, ["person"])
-    pq.write_table(table(60), tmp_path / "people.parquet")
-    where = chain if step == "create_whole" else ledger_events
-    real, calls = getattr(where, step), []
-
-    def killed(*arguments: Any, **more: Any) -> Any:
-        calls.append(None)
-        if len(calls) == count + 1:
-            raise KilledError
-        return real(*arguments, **more)
-
-    monkeypatch.setattr(where, step, killed)
-    plan = parse_plan(plan_at(tmp_path))
-    ended = False
-    try:
-        distribute(LocalEngine(), plan, run_id="first", resume=True)
-        ended = True
-    except KilledError:
-        pass
-    monkeypatch.undo()
-    # Who begins remembers the last event that is there already, once.
-    assert ended == (count >= (4 if step == "create_whole" else 5))
-    distribute(LocalEngine(), plan, run_id="first", resume=True)
-    ledger = open_ledger(FILES, str(tmp_path / "ledger"), key)
-    assert [one.state for one in ledger.releases.values()] == ["published"]
-    cli.ends(0, "ledger", "check", tmp_path / "ledger", "--files")
-
-
-def test_killed_while_a_ledger_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    key = make_key(str(tmp_path / "key"))
-
-    def killed(*_: Any) -> None:
-        raise KilledError
-
-    monkeypatch.setattr(Events, "append", killed)
-    with pytest.raises(KilledError):
-        init_ledger(FILES, str(tmp_path / "ledger"), key, ["person"])
-    monkeypatch.undo()
-    ledger = open_ledger(FILES, str(tmp_path / "ledger"), key)
-    ledger.events.append(ledger_events.CREATED, {})
-    assert len(open_ledger(FILES, str(tmp_path / "ledger"), key).events.events) == 1
 
 
 def test_a_directory_of_the_key_that_cannot_be_written(
