@@ -264,6 +264,24 @@ DOMAINS = (Domain.of_values("job", ["a", "b"]), Domain.of_edges("age", [30, 40.5
 TARGET = Domain.of_values("ill", ["no", "yes"])
 
 
+def selection_at(
+    folder: Path, roles: dict[str, str], domains: dict[str, Any], **selection: Any
+) -> dict[str, Any]:
+    """Return a configuration that selects for the illness, with a ledger beside."""
+    return {
+        "attributes": roles | {"ill": "sensitive"},
+        "selection": {
+            "target": "ill",
+            "count": 1,
+            "epsilon": 1,
+            "domains": {"ill": {"values": ["no", "yes"]}, **domains},
+            "output": str(folder / "out"),
+            **selection,
+        },
+        "ledger": {"path": str(folder / "ledger"), "dataset": "people", "limit": 100},
+    }
+
+
 def people_of_selection() -> pa.Table:
     draw = np.random.default_rng(3)
     rows = 700
@@ -290,61 +308,21 @@ def test_any_partitions(engine: SparkEngine, drop: bool) -> None:
             np.testing.assert_array_equal(one, other)
 
 
-def test_a_dataframe_of_spark(spark: SparkSession, tmp_path: Path) -> None:
-    frame = spark.range(20_000).selectExpr(
-        "id % 4 AS job", "id % 7 AS town", "CASE WHEN id % 4 > 1 THEN 'yes' ELSE 'no' END AS ill"
-    )
-    config = {
-        "attributes": {
-            "job": "quasi_identifier",
-            "town": "quasi_identifier",
-            "ill": "sensitive",
-        },
-        "selection": {
-            "target": "ill",
-            "count": 1,
-            "epsilon": 1,
-            "domains": {
-                "ill": {"values": ["no", "yes"]},
-                "job": {"values": ["0", "1", "2", "3"]},
-                "town": {"bins": [1, 2, 3]},
-            },
-            "output": str(tmp_path / "out"),
-        },
-        "ledger": {"path": str(tmp_path / "ledger"), "dataset": "people", "limit": 1},
-    }
-    found = anonspark.select(frame, config)
-    assert found.attributes == ["job"]
-    assert (tmp_path / "out" / "selection.json").exists()
-
-
 def test_drawn_bins_are_those_of_one_process(engine: SparkEngine, tmp_path: Path) -> None:
     drawn = []
     for name, own in (("spark", engine), ("local", LocalEngine())):
         bins = {"from": 0, "to": 80, "width": 0.5, "quantiles": 5, "epsilon": "0.5"}
-        document = {
-            "attributes": dict.fromkeys(["job", "age"], "quasi_identifier") | {"ill": "sensitive"},
-            "selection": {
-                "target": "ill",
-                "count": 1,
-                "mechanism": "tables",
-                "epsilon": 1,
-                "domains": {
-                    "ill": {"values": ["no", "yes"]},
-                    "job": {"values": ["a", "b"]},
-                    "age": {"bins": bins},
-                },
-                "output": str(tmp_path / name),
-            },
-            "ledger": {"path": str(tmp_path / f"{name} ledger"), "dataset": "people", "limit": 2},
-            "input": {"path": str(tmp_path / "none.parquet")},
-        }
+        domains = {"job": {"values": ["a", "b"]}, "age": {"bins": bins}}
+        roles = dict.fromkeys(["job", "age"], "quasi_identifier")
+        (tmp_path / name).mkdir()
+        document = selection_at(tmp_path / name, roles, domains, mechanism="tables")
+        document["input"] = {"path": str(tmp_path / "none.parquet")}
         below = random.Random(5).randrange  # noqa: S311 - the same chance for both
         table = own.wrap(people_of_selection())
         if own is engine:
             table = own.wrap(frame_of(engine.table(people_of_selection())).repartition(3))
         selection = select(own, parse_selection(document), run_id="one", below=below, table=table)
-        tables = pq.read_table(tmp_path / name / "tables").to_pylist()
+        tables = pq.read_table(tmp_path / name / "out" / "tables").to_pylist()
         drawn.append((selection.content["bins"], selection.attributes, tables))
     assert drawn[0] == drawn[1]
     assert len(drawn[0][0]["age"]) == 4
@@ -379,26 +357,15 @@ def test_files_of_which_tasks_read_some_columns(
         content = bytearray(path.read_bytes())
         content[column.data_page_offset : column.data_page_offset + 64] = b"\xff" * 64
         path.write_bytes(content)
-    document = {
-        "input": {"path": str(tmp_path / "people")},
-        "attributes": dict.fromkeys(["job", "town", "age", "poison"], "quasi_identifier")
-        | {"ill": "sensitive"},
-        "selection": {
-            "target": "ill",
-            "candidates": ["job", "town", "age"],
-            "mechanism": "tables",
-            "count": 1,
-            "epsilon": 1,
-            "domains": {
-                "ill": {"values": ["no", "yes"]},
-                "job": {"values": ["a", "b"]},
-                "town": {"values": ["near", "far"]},
-                "age": {"bins": [30, 40.5]},
-            },
-            "output": str(tmp_path / "out"),
-        },
-        "ledger": {"path": str(tmp_path / "ledger"), "dataset": "people", "limit": 9},
+    roles = dict.fromkeys(["job", "town", "age", "poison"], "quasi_identifier")
+    domains = {
+        "job": {"values": ["a", "b"]},
+        "town": {"values": ["near", "far"]},
+        "age": {"bins": [30, 40.5]},
     }
+    candidates = ["job", "town", "age"]
+    document = selection_at(tmp_path, roles, domains, candidates=candidates, mechanism="tables")
+    document["input"] = {"path": str(tmp_path / "people")}
     settings = parse_selection(document)
     with caplog.at_level(logging.DEBUG, logger="anonspark"):
         opened, wanted = open_query(engine, settings)
@@ -432,21 +399,11 @@ def test_a_person_of_a_dataframe(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.range(200).selectExpr(
         "id % 50 AS who", "id % 4 AS job", "CASE WHEN id % 4 > 1 THEN 'yes' ELSE 'no' END AS ill"
     )
-    config = {
-        "attributes": {"who": "identifier", "job": "quasi_identifier", "ill": "sensitive"},
-        "selection": {
-            "target": "ill",
-            "person": "who",
-            "rows_per_person": 2,
-            "count": 1,
-            "epsilon": 100,
-            "mechanism": "tables",
-            "domains": {"ill": {"values": ["no", "yes"]}, "job": {"values": ["0", "1", "2", "3"]}},
-            "output": str(tmp_path / "out"),
-        },
-        "execution": {"seed": 6834927109572938475},
-        "ledger": {"path": str(tmp_path / "ledger"), "dataset": "people", "limit": 100},
-    }
+    roles = {"who": "identifier", "job": "quasi_identifier"}
+    person = {"person": "who", "rows_per_person": 2, "epsilon": 100, "mechanism": "tables"}
+    domains = {"job": {"values": ["0", "1", "2", "3"]}}
+    config = selection_at(tmp_path, roles, domains, **person)
+    config["execution"] = {"seed": 6834927109572938475}
     assert anonspark.select(frame, config).attributes == ["job"]
     rows = pq.read_table(tmp_path / "out" / "tables").to_pylist()
     assert sum(row["records"] for row in rows) == 100
@@ -454,18 +411,9 @@ def test_a_person_of_a_dataframe(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_lines_that_are_no_record_are_no_error(engine: SparkEngine, tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
-    document = {
-        "input": {"path": str(path), "options": {"header": True, "mode": "FAILFAST"}},
-        "attributes": {"job": "quasi_identifier", "ill": "sensitive"},
-        "selection": {
-            "target": "ill",
-            "count": 1,
-            "epsilon": 1,
-            "domains": {"ill": {"values": ["no", "yes"]}, "job": {"values": ["a", "b"]}},
-            "output": str(tmp_path / "out"),
-        },
-        "ledger": {"path": str(tmp_path / "ledger"), "dataset": "people", "limit": 1},
-    }
+    domains = {"job": {"values": ["a", "b"]}}
+    document = selection_at(tmp_path, {"job": "quasi_identifier"}, domains)
+    document["input"] = {"path": str(path), "options": {"header": True, "mode": "FAILFAST"}}
     settings = parse_selection(document)
     for more in ("", 'b,"no\n', "b\n", "b,no,x\n", '"b\nc",no\n'):
         path.write_text("job,ill\n" + "a,yes\n" * 30 + more)
