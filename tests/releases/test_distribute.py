@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from cases import cases
 from commands import Cli
-from recipients import carry_out, with_ledger
+from recipients import carry_out, plan_about, with_ledger
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
@@ -54,32 +54,18 @@ def people(rows: int = ROWS, seed: int = 0) -> pa.Table:
 def plan_of(folder: Path, table: pa.Table | None = None, **sections: Any) -> dict[str, Any]:
     source = folder / "people.parquet"
     pq.write_table(people() if table is None else table, source)
-    return {
-        "base": {
-            "input": {"path": str(source)},
-            "attributes": {
-                "person": {"role": "identifier"},
-                "age": {"role": "quasi_identifier"},
-                "zone": {"role": "quasi_identifier"},
-                "sex": {"role": "quasi_identifier"},
-                "illness": {"role": "sensitive"},
-                "year": {"role": "insensitive"},
-            },
-            "privacy": {"k": 5},
-            "execution": {"seed": 2**40},
+    roles = {"person": "identifier"} | dict.fromkeys(("age", "zone", "sex"), "quasi_identifier")
+    recipients = {
+        "labour": {
+            "purpose": "work",
+            "columns": ["age", "sex", "illness"],
+            "where": {"year": {"min": 2022}},
         },
-        "subject": "person",
-        "output": str(folder / "releases"),
-        "recipients": {
-            "labour": {
-                "approved": "yes",
-                "purpose": "work",
-                "columns": ["age", "sex", "illness"],
-                "where": {"year": {"min": 2022}},
-            },
-            "press": {"approved": "yes", "public": True, "columns": ["zone", "sex"]},
-        },
-    } | sections
+        "press": {"public": True, "columns": ["zone", "sex"]},
+    }
+    roles |= {"illness": "sensitive", "year": "insensitive"}
+    sections = {"output": str(folder / "releases")} | sections
+    return plan_about(source, roles, recipients, **sections)
 
 
 def published(folder: Path, name: str) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ import pytest
 from cases import cases
 from commands import Cli, Outcome
 from helpers import configuration_file, write_table
+from recipients import plan_about
 
 from anonspark import ownership
 from anonspark.config import load_configuration
@@ -49,22 +50,13 @@ def table(rows: int) -> pa.Table:
 
 
 def plan_at(folder: Path) -> dict[str, Any]:
-    return {
-        "base": {
-            "input": {"path": str(folder / "people.parquet")},
-            "attributes": {
-                "person": {"role": "identifier"},
-                "age": {"role": "quasi_identifier"},
-                "ill": {"role": "sensitive"},
-            },
-            "privacy": {"k": 5},
-            "execution": {"seed": 2**40},
-        },
-        "subject": "person",
-        "ledger": {"path": str(folder / "ledger"), "key_file": str(folder / "keys" / "key")},
-        "output": str(folder / "releases" / "first"),
-        "recipients": {"press": {"approved": "yes", "columns": ["age", "ill"]}},
-    }
+    return plan_about(
+        folder / "people.parquet",
+        {"person": "identifier", "age": "quasi_identifier", "ill": "sensitive"},
+        {"press": {"columns": ["age", "ill"]}},
+        ledger={"path": str(folder / "ledger"), "key_file": str(folder / "keys" / "key")},
+        output=str(folder / "releases" / "first"),
+    )
 
 
 @dataclass(frozen=True)

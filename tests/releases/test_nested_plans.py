@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cases import cases
-from recipients import carry_out, with_ledger
+from recipients import carry_out, plan_about, with_ledger
 
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
@@ -50,26 +50,17 @@ def plan_of(
     roles = dict.fromkeys(("age", "zone", "sex"), "quasi_identifier")
     roles |= {"person": "identifier", "illness": "sensitive"}
     roles |= {"mark": "insensitive", "year": "insensitive"}
-    return {
-        "base": {
-            "input": {"path": str(source)},
-            "attributes": {name: {"role": role} for name, role in roles.items()},
-            "privacy": {"k": K},
-            "model": model,
-            "execution": {"seed": 7},
-        },
-        "subject": "person",
-        "collusion": {"k": K, "l_diversity": {"attribute": "illness", "l": LEAST}},
-        "recipients": {
-            name: {
-                "approved": "a test",
-                "columns": [*columns, "illness", "mark"],
-                "privacy": {"k": int(draw.integers(K, 8))},
-                "where": {"year": {"min": int(draw.integers(0, 5))}},
-            }
-            for name, columns in COLUMNS.items()
-        },
+    recipients = {
+        name: {
+            "columns": [*columns, "illness", "mark"],
+            "privacy": {"k": int(draw.integers(K, 8))},
+            "where": {"year": {"min": int(draw.integers(0, 5))}},
+        }
+        for name, columns in COLUMNS.items()
     }
+    base = {"privacy": {"k": K}, "model": model, "execution": {"seed": 7}}
+    collusion = {"k": K, "l_diversity": {"attribute": "illness", "l": LEAST}}
+    return plan_about(source, roles, recipients, base, collusion=collusion)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from helpers import contents, write_people_of_towns
 from holders import anonymize, write_coding
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
-from recipients import with_ledger
+from recipients import plan_about, with_ledger
 
 import anonspark
 from anonspark.config import parse_configuration
@@ -62,30 +62,18 @@ def people() -> pa.Table:
 
 
 def plan_of(folder: Path) -> dict[str, Any]:
-    return {
-        "base": {
-            "input": {"path": str(folder / "people.parquet")},
-            "attributes": {
-                "person": {"role": "identifier"},
-                "age": {"role": "quasi_identifier"},
-                "zone": {"role": "quasi_identifier"},
-                "illness": {"role": "sensitive"},
-            },
-            "privacy": {"k": 5},
-            "model": {"name": "smondrian"},
-            # Several blocks, so that atoms are merged by a tree that is grown on the cluster.
-            "execution": {"seed": 2**40, "task_rows": 150},
+    roles = dict.fromkeys(("age", "zone"), "quasi_identifier")
+    # Several blocks, so that atoms are merged by a tree that is grown on the cluster.
+    execution = {"seed": 2**40, "task_rows": 150}
+    return plan_about(
+        folder / "people.parquet",
+        {"person": "identifier", **roles, "illness": "sensitive"},
+        {
+            "labour": {"columns": ["age", "illness"], "where": {"zone": {"min": 10}}},
+            "press": {"columns": ["age", "zone"]},
         },
-        "subject": "person",
-        "recipients": {
-            "labour": {
-                "approved": "yes",
-                "columns": ["age", "illness"],
-                "where": {"zone": {"min": 10}},
-            },
-            "press": {"approved": "yes", "columns": ["age", "zone"]},
-        },
-    }
+        {"model": {"name": "smondrian"}, "execution": execution},
+    )
 
 
 def second_month() -> pa.Table:
