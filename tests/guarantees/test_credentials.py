@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import typer
 import yaml
-from cases import cases
+from cases import cases, data_beside
 from commands import Cli
 from helpers import contents, write_people_of_towns
 from hypothesis import assume, given
@@ -115,25 +115,7 @@ def test_the_log_holds_no_credentials(caplog: pytest.LogCaptureFixture) -> None:
 
 # Every key of the configuration, as its JSON Schema lists them.
 
-WHOLE: dict[str, Any] = {
-    "input": {"path": "a.csv", "format": "csv", "options": {"header": "true"}},
-    "attributes": {
-        "age": {"role": "quasi_identifier", "hierarchy": "ages.csv"},
-        "town": {"role": "quasi_identifier", "hierarchy": {"keep": [1]}, "type": "text"},
-        "sickness": {"role": "sensitive"},
-    },
-    "privacy": {
-        "k": 2,
-        "delta_presence": {"population": "p", "min": 0.0, "max": 0.5, "format": "csv"},
-        "l_diversity": [{"attribute": "sickness", "kind": "distinct", "l": 2}],
-    },
-    "model": {
-        "name": "full-domain",
-        "levels": [{"age": 1, "town": 1}],
-        "suppression_limit": 0.0,
-    },
-    "output": {"path": "out"},
-}
+WHOLE: dict[str, Any] = data_beside(__file__)["WHOLE"]
 
 
 def _leaves(

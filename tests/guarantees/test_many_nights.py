@@ -21,6 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import data_beside
 
 import anonspark
 from anonspark.cli.application import main
@@ -371,17 +372,7 @@ NEWCOMER_RECIPIENTS = ("all", "psych")
 
 # Of when a release was made, and of what is hashed or counted of that.
 _OF_TIME = re.compile(r"\.(started|seconds|created|sha256|bytes)\b|\.versions\.")
-NEWCOMERS: Mapping[str, Mapping[str, Any]] = {
-    "of the condition": {},
-    "not of the condition": {"dept": "surg"},
-    "older than all": {"age": 500},
-    "not of the condition, and older": {"age": 500, "dept": "surg"},
-    "farther than all": {"zip": 99_999},
-    "of a new diagnosis": {"diag": "zz"},
-    "without a department": {"dept": None},
-    "without an age": {"age": None},
-    "without anything": {"age": None, "zip": None, "dept": None, "diag": None},
-}
+NEWCOMERS: Mapping[str, Mapping[str, Any]] = data_beside(__file__)["NEWCOMERS"]
 
 
 def people() -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.orc
 import pytest
+from cases import data_beside
 from commands import Cli, command
 from forgeries import read_table, save_table
 from helpers import configuration_file, write_table
@@ -56,16 +57,7 @@ VALUES: dict[str, Any] = {
     ],
     "alpha_k_anonymity": {"attribute": "illness", "alpha": 0.6},
 }
-DISTANCES: dict[str, Any] = {
-    "t_closeness": [
-        {"attribute": "illness", "t": 0.5},
-        {"attribute": "severity", "t": 0.35, "distance": "ordered"},
-        {"attribute": "severity", "t": 0.45, "distance": "maximum"},
-        {"attribute": "cost", "t": 0.4, "distance": "ordered"},
-        {"attribute": "score", "t": 0.6, "distance": "ordered"},
-    ],
-    "beta_likeness": {"attribute": "severity", "beta": 5.0},
-}
+DISTANCES: dict[str, Any] = data_beside(__file__)["DISTANCES"]
 MODELS: dict[str, dict[str, Any]] = {
     "smondrian": {"name": "smondrian"},
     "su-mondrian": {"name": "su-mondrian"},

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import yaml
+from cases import data_beside
 from commands import Cli
 from helpers import document_file, published, summary, write_table
 from release_folders import save_manifest
@@ -25,16 +26,7 @@ from anonspark.release.manifest_form import manifest_problems
 from anonspark.sharing.coding.agreement import coding_fingerprint
 
 TOWNS = "Adana;south;*\nBursa;north;*\nKonya;south;*\nRize;north;*\n"
-CODING: dict[str, Any] = {
-    "name": "hospitals-2026",
-    "attributes": {
-        "town": {"role": "quasi_identifier", "hierarchy": "towns.csv"},
-        "birth_year": {"role": "quasi_identifier", "type": "number"},
-        "sex": {"role": "quasi_identifier", "order": ["female", "male", "other"]},
-        "diagnosis": "sensitive",
-    },
-    "privacy": {"k": 5, "l_diversity": {"attribute": "diagnosis", "l": 2}},
-}
+CODING: dict[str, Any] = data_beside(__file__)["CODING"]
 
 
 def people(rows: int, seed: int) -> pa.Table:

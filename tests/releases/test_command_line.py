@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import pyspark
 import pytest
 import yaml
-from cases import cases
+from cases import cases, data_beside
 from commands import Cli
 from helpers import configuration_file, contents, metrics, published, summary, write_table
 from places import REPOSITORY
@@ -449,18 +449,7 @@ def test_what_the_file_does_not_say_has_no_place_in_it(wrong_file: Path, cli: Cl
     assert f"error: {wrong_file}:4:3: attributes.disese: " in shown.err
 
 
-STAGES = {
-    "check": ["read the input", "count who is singled out: 120 rows"],
-    "plan": ["read the input"],
-    "verify": ["verify"],
-    "evaluate": ["evaluate"],
-    "report": ["report"],
-    "arrange": ["arrange"],
-    "clean": ["remove what was left"],
-    "compare": ["prepare"],
-    "query": ["query"],
-    "mapping": ["mapping"],
-}
+STAGES = data_beside(__file__)["STAGES"]
 
 
 @pytest.fixture(scope="module")

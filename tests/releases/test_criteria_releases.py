@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cases import cases
+from cases import cases, data_beside
 from commands import Cli
 from forgeries import save_table
 from helpers import (
@@ -58,33 +58,7 @@ SEVERITIES = ("none", "mild", "severe", "deadly")
 
 # Sets of criteria, each for one run of each model. Every criterion is violated by classes of k
 # records that know nothing of it.
-CRITERIA: dict[str, dict[str, list[dict[str, Any]]]] = {
-    "distinct-and-ordered": {
-        "l_diversity": [{"attribute": "disease", "l": 3}],
-        "t_closeness": [{"attribute": "severity", "t": 0.3, "distance": "ordered"}],
-    },
-    "entropy-hierarchical-and-ordered-numbers": {
-        "l_diversity": [{"attribute": "disease", "kind": "entropy", "l": 2.5}],
-        "t_closeness": [
-            {"attribute": "disease", "t": 0.3, "distance": "hierarchical"},
-            {"attribute": "cost", "t": 0.25, "distance": "ordered"},
-        ],
-    },
-    "recursive-equal-and-alpha": {
-        "l_diversity": [{"attribute": "disease", "kind": "recursive", "l": 2, "c": 1.5}],
-        "t_closeness": [
-            {"attribute": "severity", "t": 0.45},
-            {"attribute": "disease", "t": 0.3, "distance": "maximum"},
-        ],
-        "alpha_k_anonymity": [{"attribute": "cost", "alpha": 0.5}],
-    },
-    "beta": {
-        "beta_likeness": [
-            {"attribute": "disease", "beta": 1.5},
-            {"attribute": "severity", "beta": 4.0},
-        ],
-    },
-}
+CRITERIA: dict[str, dict[str, list[dict[str, Any]]]] = data_beside(__file__)["CRITERIA"]
 
 
 def people(rows: int = 240) -> dict[str, Any]:
@@ -292,18 +266,7 @@ def test_every_class_satisfies_the_criteria(
     assert [one.measured for one in proven.criteria] == [row["measured"] for row in beyond]
 
 
-STRICTER: dict[str, dict[str, Any]] = {
-    "distinct": {"l_diversity": {"attribute": "disease", "l": 6}},
-    "entropy": {"l_diversity": {"attribute": "disease", "kind": "entropy", "l": 5}},
-    "recursive": {"l_diversity": {"attribute": "severity", "kind": "recursive", "l": 3, "c": 0.5}},
-    "alpha": {"alpha_k_anonymity": {"attribute": "cost", "alpha": 0.2}},
-    "beta": {"beta_likeness": {"attribute": "cost", "beta": 0.1}},
-    "equal": {"t_closeness": {"attribute": "cost", "t": 0.05}},
-    "ordered": {"t_closeness": {"attribute": "cost", "t": 0.02, "distance": "ordered"}},
-    "hierarchical": {
-        "t_closeness": {"attribute": "disease", "t": 0.02, "distance": "hierarchical"}
-    },
-}
+STRICTER: dict[str, dict[str, Any]] = data_beside(__file__)["STRICTER"]
 
 
 def test_verify_with_a_configuration(

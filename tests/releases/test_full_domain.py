@@ -15,7 +15,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from cases import night
+from cases import data_beside, night
 from commands import Cli
 from data_sets import ADULT_OF_ARX
 from failing_runs import run_all
@@ -31,17 +31,7 @@ from anonspark.pipeline.run import run as run_pipeline
 from anonspark.verification.audit import audit_release
 
 NAMES = ADULT_OF_ARX.quasi_identifiers
-HEIGHTS = {
-    "age": 4,
-    "sex": 1,
-    "race": 1,
-    "marital-status": 2,
-    "education": 3,
-    "native-country": 2,
-    "workclass": 2,
-    "occupation": 2,
-    "salary-class": 1,
-}
+HEIGHTS = data_beside(__file__)["HEIGHTS"]
 DIVERSE = {"l_diversity": {"attribute": "native-country", "l": 2}}
 CLOSE = {"t_closeness": {"attribute": "native-country", "t": 0.2}}
 

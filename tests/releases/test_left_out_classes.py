@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from cases import by_name, cases, one_by_day
+from cases import by_name, cases, data_beside, one_by_day
 from commands import interrupted
 from forgeries import list_files, read_table, save_table
 from helpers import configuration_file, metrics, published, summary, write_table
@@ -38,16 +38,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "microaggregation": {"name": "microaggregation"},
 }
 
-PRIVACY: dict[str, dict[str, Any]] = {
-    "k, at night": {},
-    "l, at night": {"l_diversity": {"attribute": "disease", "l": 3}},
-    "l and t": {
-        "l_diversity": {"attribute": "disease", "l": 1.2, "kind": "entropy"},
-        "t_closeness": {"attribute": "disease", "t": 0.5},
-    },
-    "people, at night": {"unit": "patient"},
-    "l of people": {"unit": "patient", "l_diversity": {"attribute": "disease", "l": 2}},
-}
+PRIVACY: dict[str, dict[str, Any]] = data_beside(__file__)["PRIVACY"]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from cases import data_beside
 from commands import Cli
 from helpers import configuration_file, metrics, published, summary, write_table
 
@@ -316,34 +317,7 @@ def test_a_model_without_rounds_is_its_own_baseline(anonymize: Anonymize) -> Non
     assert [summary(release)[f"rule_{rule}"] for rule in "abc"] == [0, 0, 0]
 
 
-SCHEMAS = {
-    "summary": """
-        run_id:string model:string k:int32 rho:int32 rows_in:int64 rows_published:int64
-        rows_suppressed:int64 classes:int64 published_classes:int64 dm:decimal128(38,0)
-        gcp_total:double gcp:double aecs:double mean_class_size:double median_class_size:double
-        min_class_size:int64 max_class_size:int64 seconds:double
-    """,
-    "rounds": """
-        run_id:string round:int32 rows:int64 normal_rows:int64 outlier_rows:int64 classes:int64
-        classes_total:int64 dm:decimal128(38,0) dm_total:decimal128(38,0) gcp_total:double
-        gcp_total_cumulative:double gcp_total_if_last:double mean_class_size:double
-        mean_class_size_with_outliers:double precision:double loss:double height:int32
-        levels:string
-    """,
-    "privacy": """
-        run_id:string attribute:string criterion:string required:double c:double measured:double
-    """,
-    "classes": """
-        run_id:string class_id:string round:int32 size:int64 age_min:int16 age_max:int16
-        born_min:date32[day] born_max:date32[day] city_min:string city_max:string ncp:double
-    """,
-    "attributes": """
-        run_id:string position:int32 attribute:string kind:string weight:double missing_rows:int64
-        generalized_rows:int64 generalized_share:double ncp_total:double ncp:double iloss:double
-        loss:double height:int32 precision:double entropy:double association_before:double
-        association_after:double
-    """,
-}
+SCHEMAS = data_beside(__file__)["SCHEMAS"]
 
 
 def test_schemas_and_sums_of_the_metrics(anonymize: Anonymize) -> None:

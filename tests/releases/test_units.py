@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cases import cases
+from cases import cases, data_beside
 from commands import Cli
 from forgeries import list_files, read_table, save_table
 from forgeries import verified as proven
@@ -34,20 +34,7 @@ from anonspark.verification.claims.claim import Claim
 K = 5
 ALONE = "agree with no one else in the classes of all their records"
 QUASI_IDENTIFIERS = ["age", "zone", "sex"]
-MODELS: dict[str, dict[str, Any]] = {
-    "smondrian": {"name": "smondrian"},
-    "relaxed": {"name": "smondrian", "split": "relaxed"},
-    "published": {"name": "smondrian", "cut": "published", "span": "cell"},
-    "su-mondrian": {"name": "su-mondrian", "rho": 3},
-    "su-mondrian as published": {"name": "su-mondrian", "rho": 3, "separation": "always"},
-    "auto": {"name": "auto"},
-    "canon": {"name": "canon"},
-    "u-canon": {"name": "u-canon", "rho": 3, "separation": "always"},
-    "microaggregation": {"name": "microaggregation", "block_rows": 1000},
-    "full-domain": {"name": "full-domain"},
-    "full-domain in tasks": {"name": "full-domain", "driver_tuples": 1000},
-    "rho-gain": {"name": "rho-gain", "rho": 2},
-}
+MODELS: dict[str, dict[str, Any]] = data_beside(__file__)["MODELS"]
 
 
 @cache

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases import data_beside
 from commands import Cli
 from helpers import configuration_file, write_table
 from places import REPOSITORY
@@ -426,63 +427,8 @@ ROWS = 150
 
 # Together they have every setting that was found to matter, each in a value that is not ours. None
 # has the same value in both: where it mattered, their releases would differ.
-SETTINGS: dict[str, dict[str, str]] = {
-    "tokyo": {
-        "spark.sql.session.timeZone": "Asia/Tokyo",
-        "spark.sql.timestampType": "TIMESTAMP_NTZ",
-        "spark.sql.ansi.enabled": "false",
-        "spark.sql.ansi.doubleQuotedIdentifiers": "true",
-        "spark.sql.ansi.enforceReservedKeywords": "true",
-        "spark.sql.caseSensitive": "true",
-        "spark.sql.parser.quotedRegexColumnNames": "true",
-        "spark.sql.decimalOperations.allowPrecisionLoss": "false",
-        "spark.sql.parquet.enableVectorizedReader": "false",
-        "spark.sql.retainGroupColumns": "false",
-        "spark.sql.parquet.fieldId.read.enabled": "true",
-    },
-    "legacy": {
-        "spark.sql.session.timeZone": "America/St_Johns",
-        "spark.sql.legacy.timeParserPolicy": "LEGACY",
-        "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY",
-        "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
-        "spark.sql.parquet.int96RebaseModeInRead": "LEGACY",
-        "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
-        "spark.sql.legacy.charVarcharAsString": "true",
-        "spark.sql.legacy.allowNegativeScaleOfDecimal": "true",
-        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS",
-        "spark.sql.parquet.writeLegacyFormat": "true",
-        "spark.sql.parquet.binaryAsString": "true",
-        "spark.sql.parquet.inferTimestampNTZ.enabled": "false",
-        "spark.sql.parquet.mergeSchema": "true",
-        "spark.sql.files.ignoreCorruptFiles": "true",
-        "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
-        "spark.sql.execution.arrow.useLargeVarTypes": "true",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "7",
-        "spark.sql.execution.arrow.pyspark.enabled": "false",
-    },
-}
-CONFIG: dict[str, Any] = {
-    "attributes": {
-        "age": "quasi_identifier",
-        "weight": "quasi_identifier",
-        "share": "quasi_identifier",
-        "key": "quasi_identifier",
-        "born": "quasi_identifier",
-        "seen": "quasi_identifier",
-        "local": "quasi_identifier",
-        "flag": "quasi_identifier",
-        "city": "quasi_identifier",
-        "told": {"role": "quasi_identifier", "type": "timestamp"},
-        "rate": {"role": "quasi_identifier", "type": "text"},
-        "result": "sensitive",
-        "at": "insensitive",
-        "notes": "insensitive",
-        "name": "identifier",
-    },
-    "missing": "category",
-    "privacy": {"k": 5, "l_diversity": {"attribute": "result", "l": 2}},
-    "model": {"name": "smondrian"},
-}
+SETTINGS: dict[str, dict[str, str]] = data_beside(__file__)["SETTINGS"]
+CONFIG: dict[str, Any] = data_beside(__file__)["CONFIG"]
 
 
 def table() -> pa.Table:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
-from cases import cases
+from cases import cases, data_beside
 from commands import Cli
 from helpers import configuration_file, contents, metrics, summary, write_table
 
@@ -200,25 +200,7 @@ def test_large_classes_are_shared_out(
     assert data_files(tmp_path / "release") == data_files(tmp_path / "again")
 
 
-EVERY_TYPE = {
-    "byte": "cast(id % 100 AS byte)",
-    "short": "cast(id AS short)",
-    "whole": "cast(id AS int)",
-    "long": "id * 100000000000",
-    "real": "cast(if(id % 7 = 0, 'NaN', if(id % 7 = 1, '-0.0', id / 3)) AS float)",
-    "double": "cast(if(id % 7 = 0, '-Infinity', id / 3) AS double)",
-    "small": "cast(id / 4 AS decimal(9, 2))",
-    "middle": "cast(-id / 4 AS decimal(18, 4))",
-    "wide": "cast(id / 4 AS decimal(38, 18))",
-    "text": "concat('ä€𝄞', id, char(0))",
-    "bytes": "cast(concat('ÿ', id) AS binary)",
-    "flag": "id % 2 = 0",
-    "day": "date_add(date'1500-01-01', cast(id * 100 AS int))",
-    "moment": "timestamp_micros(id * 1234567890123 - 20000000000000000)",
-    "clock": "cast(timestamp_micros(id * 1234567890123 - 20000000000000000) AS timestamp_ntz)",
-    "words": "if(id % 3 = 0, array(), array('a', null, cast(id AS string)))",
-    "nested": "named_struct('a b', id, 'deep', array(named_struct('day', date'2020-01-01')))",
-}
+EVERY_TYPE = data_beside(__file__)["EVERY_TYPE"]
 
 
 def parquet_schema(data: Path) -> list[tuple[Any, ...]]:
