@@ -60,6 +60,6 @@ def test_message(
         model={"name": "su-mondrian", "rho": 2},
     )
     before = contents(tmp_path)
-    outcome = cli.ends(code, "run", path, "--quiet", says=f"error: {expected}")
+    outcome = cli.ends(code, "run", path, "--no-progress", says=f"error: {expected}")
     assert "Kryptonitis" not in outcome.err
     assert contents(tmp_path) == before

@@ -213,7 +213,7 @@ def test_a_run(tmp_path: Path, cli: Cli, data_format: str) -> None:
 
     def released(hidden: Row) -> dict[str, Any]:
         write(path, [plain(row, data_format) for row in [*PEOPLE[:40], hidden, *PEOPLE[40:]]])
-        outcome = cli.ends(0, "run", config, "--quiet", "--run-id", "same")
+        outcome = cli.ends(0, "run", config, "--no-progress", "--run-id", "same")
         return everything(tmp_path / "release", outcome)
 
     expected = released(ORDINARY | {"age": None})

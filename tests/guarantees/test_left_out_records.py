@@ -87,7 +87,7 @@ def written(
         evaluate={"information": True, "association": {"target": "disease"}},
     )
     options = ["--report"] if report else []
-    outcome = cli.ends(0, "run", path, *options, "--quiet", "--run-id", "same")
+    outcome = cli.ends(0, "run", path, *options, "--no-progress", "--run-id", "same")
     return tmp_path / "release", outcome
 
 
@@ -140,7 +140,7 @@ def test_nor_is_it_by_rounds_and_distances(tmp_path: Path, cli: Cli) -> None:
         missing="category",
     )
     release = tmp_path / "release"
-    cli.ends(0, "verify", release, "--original", tmp_path / "input.parquet", "--quiet")
+    cli.ends(0, "verify", release, "--original", tmp_path / "input.parquet", "--no-progress")
 
 
 def test_records_without_a_class_that_are_none_together_are_counted_only(
@@ -218,7 +218,7 @@ def written_with_means(
     sections["output"] = {"mode": "overwrite", "style": "mean", **sections.get("output", {})}
     sections = {"privacy": {"k": K}, "execution": {"seed": 2**40}, **sections}
     path = configuration_file(tmp_path, **sections)
-    outcome = cli.ends(0, "run", path, "--report", "--details", "--quiet", "--run-id", "same")
+    outcome = cli.ends(0, "run", path, "--report", "--details", "--no-progress", "--run-id", "same")
     checked = cli("verify", tmp_path / "release", "--json")
     assert checked.code == 0, checked.out + checked.err
     # The log is for who has the input.

@@ -36,7 +36,7 @@ def test_a_refused_release_does_not_stay(
         raise GuaranteeError("on purpose")
 
     monkeypatch.setattr(run, "verify_staged", refuse)
-    cli.ends(4, "run", configuration, "--quiet", "--resume")
+    cli.ends(4, "run", configuration, "--no-progress", "--resume")
     assert contents(tmp_path) == before
 
 
@@ -55,7 +55,7 @@ def test_two_runs_write_to_one_place(
         return works(*arguments)
 
     monkeypatch.setattr(run, "stage_records", meet)
-    cli.ends(0, "run", configuration, "--quiet", "--run-id", "one")
+    cli.ends(0, "run", configuration, "--no-progress", "--run-id", "one")
     works = run.basis_of_figures
     (release / "manifest.json").unlink()
     release.rename(tmp_path / "elsewhere")
@@ -66,6 +66,6 @@ def test_two_runs_write_to_one_place(
         return works(*arguments, **named)
 
     monkeypatch.setattr(run, "basis_of_figures", come)
-    outcome = cli.ends(5, "run", configuration, "--quiet", "--run-id", "one")
+    outcome = cli.ends(5, "run", configuration, "--no-progress", "--run-id", "one")
     assert "appeared while the run was going on. Nothing was published" in outcome.err
     assert [path.name for path in release.iterdir()] == [".anonspark-two"]

@@ -98,7 +98,7 @@ def expected(
 ) -> Path:
     """Return the release of an undisturbed run."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    assert main(["run", str(configure(folder)), "--quiet"]) == 0
+    assert main(["run", str(configure(folder)), "--no-progress"]) == 0
     return folder / "release"
 
 
@@ -112,7 +112,7 @@ def test_finished_rounds_are_not_computed_again(
     rounds_computed: list[int],
     staged_elsewhere: bool,
 ) -> None:
-    options: list[str] = ["--quiet"]
+    options: list[str] = ["--no-progress"]
     where = tmp_path
     if staged_elsewhere:
         where = tmp_path / "private"
@@ -180,7 +180,7 @@ def test_rounds_are_undone_once_more(
         tmp_path, attributes=ATTRIBUTES, model=model, privacy={"k": 2 if refine else 5}
     )
     path = tmp_path / "undisturbed"
-    cli.ends(0, "run", configuration, "--set", f"output.path={path}", "--quiet")
+    cli.ends(0, "run", configuration, "--set", f"output.path={path}", "--no-progress")
     assert rounds_computed == computed
     assert len(metrics(path, "rounds")) == 2 + refine
     works = RunState.finish_round
@@ -193,10 +193,10 @@ def test_rounds_are_undone_once_more(
         works(self, finished)
 
     monkeypatch.setattr(RunState, "finish_round", fail)
-    cli.ends(1, "run", configuration, "--resume", "--run-id", "night", "--quiet")
+    cli.ends(1, "run", configuration, "--resume", "--run-id", "night", "--no-progress")
     monkeypatch.setattr(RunState, "finish_round", works)
     rounds_computed.clear()
-    cli.ends(0, "run", configuration, "--resume", "--quiet")
+    cli.ends(0, "run", configuration, "--resume", "--no-progress")
     assert rounds_computed == ([] if killed_at == "after the state" else continued)
     assert of_any_run(tmp_path / "release") == of_any_run(path)
 
@@ -208,13 +208,13 @@ def test_a_last_round_that_is_undone_is_not_run_again(
     configuration = configuration_file(
         tmp_path, attributes=ATTRIBUTES, model={"name": "su-mondrian", "rho": 3, "refine": 0}
     )
-    cli.ends(0, "run", configuration, "--quiet")
+    cli.ends(0, "run", configuration, "--no-progress")
     rounds_computed.clear()
     # The third round gains too little for a fourth, and loses more than the second.
     path = tmp_path / "ended"
     more_rounds = ["model.rho=5", "model.minimum_gain=0.000001", f"output.path={path}"]
     options = [word for one in more_rounds for word in ("--set", one)]
-    cli.ends(0, "run", configuration, *options, "--quiet")
+    cli.ends(0, "run", configuration, *options, "--no-progress")
     assert rounds_computed == [1, 2, 3, 2]
     fingerprints = [
         metrics(release, "summary")[0]["output_fingerprint"]
@@ -228,7 +228,7 @@ def test_nothing_is_kept_without_resume(
 ) -> None:
     before = set(contents(tmp_path))
     failing(monkeypatch, writing, "write_records")
-    cli.ends(1, "run", configuration, "--quiet")
+    cli.ends(1, "run", configuration, "--no-progress")
     assert set(contents(tmp_path)) == before
 
 
@@ -236,16 +236,16 @@ def test_a_changed_run_is_refused(
     configuration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     end = failing(monkeypatch, writing, "write_records")
-    cli("run", configuration, "--resume", "--run-id", "night", "--quiet")
+    cli("run", configuration, "--resume", "--run-id", "night", "--no-progress")
     end()
     (kept,) = staging_directories(tmp_path)
     rounds = {name for name in contents(kept) if name.startswith("rounds")}
-    outcome = cli.ends(2, "run", configuration, "--resume", "--quiet", "--set", "privacy.k=6")
+    outcome = cli.ends(2, "run", configuration, "--resume", "--no-progress", "--set", "privacy.k=6")
     assert "--resume: found another configuration than the run" in outcome.err
     # That run would end in the same way again; the one that was killed may still be continued.
     assert rounds == {name for name in contents(kept) if name.startswith("rounds")}
     write_people(tmp_path / "input.parquet", seed=8)
-    outcome = cli.ends(2, "run", configuration, "--resume", "--quiet")
+    outcome = cli.ends(2, "run", configuration, "--resume", "--no-progress")
     assert "--resume: found another input than the run" in outcome.err
     assert "anonspark clean" in outcome.err
     assert rounds == {name for name in contents(kept) if name.startswith("rounds")}
@@ -274,7 +274,7 @@ def test_a_published_run_is_not_run_again(
     configuration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     """The same id and configuration: nothing to do; with overwrite: a clean replacement."""
-    cli.ends(0, "run", configuration, "--run-id", "night", "--quiet")
+    cli.ends(0, "run", configuration, "--run-id", "night", "--no-progress")
     before = contents(tmp_path)
     end = failing(monkeypatch, run, "prepare_run")
     outcome = cli.ends(0, "run", configuration, "--run-id", "night", "--resume")
@@ -284,7 +284,7 @@ def test_a_published_run_is_not_run_again(
     for other in (["--run-id", "day"], ["--run-id", "night", "--set", "privacy.k=6"]):
         outcome = cli.ends(2, "run", configuration, *other, says="exists already")
     end()
-    overwriting = ["--set", "output.mode=overwrite", "--run-id", "night", "--quiet"]
+    overwriting = ["--set", "output.mode=overwrite", "--run-id", "night", "--no-progress"]
     cli.ends(0, "run", configuration, *overwriting)
     assert contents(tmp_path) != before
     assert staging_directories(tmp_path) == []
@@ -336,7 +336,7 @@ def test_killed_while_its_files_get_their_names(
         # The state's own files are renamed, too.
         patch.setattr(FileSystem, "write_atomically", FileSystem.write_text)
         with pytest.raises(Killed):
-            cli("run", configuration, "--quiet", "--run-id", "night")
+            cli("run", configuration, "--no-progress", "--run-id", "night")
     (kept,) = staging_directories(tmp_path)
     assert list(kept.glob("written-1/data/kind=content/part-*"))
     (kept / "state" / "attempt-1.ended").touch()
@@ -371,10 +371,10 @@ def test_a_superseded_driver_leaves_its_successors_publication_alone(tmp_path: P
         with open_staging(files, str(release), "night", resume=True) as newer:
             # The successor is between its two last renames.
             release.mkdir()
-            (release / newer.place.mark_name).touch()
+            (release / newer.paths.mark_name).touch()
             with pytest.raises(PublishingError, match="another process has taken this run over"):
                 commit(files, older, overwrite=True)
-            assert (release / newer.place.mark_name).exists()
+            assert (release / newer.paths.mark_name).exists()
             (release / "manifest.json").touch()
     assert staging_directories(tmp_path) == []
     assert [path.name for path in release.iterdir()] == ["manifest.json"]
@@ -385,13 +385,13 @@ def test_smaller_tasks_and_other_staging_paths(
 ) -> None:
     """A resumed run may have smaller tasks, but its raw records stay where they were."""
     end = failing(monkeypatch, writing, "write_records")
-    cli.ends(1, "run", configuration, "--resume", "--quiet")
+    cli.ends(1, "run", configuration, "--resume", "--no-progress")
     end()
     elsewhere = ["--set", f"execution.staging_path={tmp_path / 'elsewhere'}"]
-    outcome = cli.ends(2, "run", configuration, "--resume", "--quiet", *elsewhere)
+    outcome = cli.ends(2, "run", configuration, "--resume", "--no-progress", *elsewhere)
     assert "execution.staging_path: the run was started with raw records at" in outcome.err
     smaller = ["--set", "execution.task_rows=200"]
-    cli.ends(0, "run", configuration, "--resume", "--quiet", *smaller)
+    cli.ends(0, "run", configuration, "--resume", "--no-progress", *smaller)
     assert of_any_run(tmp_path / "release") == of_any_run(expected)
 
 

@@ -245,7 +245,7 @@ def selected(tmp_path: Path, cli: Cli) -> Path:
     """Return the configuration of a selection whose data are gone."""
     data = write_table(tmp_path / "people.parquet", people_of_selection())
     path = document_file(tmp_path, selection_at(tmp_path))
-    cli.ends(0, "select", path, "--quiet")
+    cli.ends(0, "select", path, "--no-progress")
     data.unlink()
     return path
 
@@ -319,7 +319,7 @@ def test_the_same_order_as_of_the_data_where_there_is_hardly_any_noise(tmp_path:
 def command_quietly(*words: object) -> int:
     from anonspark.cli.application import main
 
-    return main([*map(str, words), "--quiet", "--set", "ledger.limit=200"])
+    return main([*map(str, words), "--no-progress", "--set", "ledger.limit=200"])
 
 
 def test_refused_selections_write_nothing_and_show_no_value(
@@ -346,7 +346,7 @@ def test_refused_selections_write_nothing_and_show_no_value(
 def test_a_selection_without_tables(tmp_path: Path, cli: Cli) -> None:
     write_table(tmp_path / "people.parquet", people_of_selection())
     path = document_file(tmp_path, selection_at(tmp_path, mechanism="top"))
-    cli.ends(0, "select", path, "--quiet")
+    cli.ends(0, "select", path, "--no-progress")
     words = ("arrange", path, "--target", "ill", "--from", tmp_path / "selection")
     cli.ends(2, *words, "--out", tmp_path / "out", says="published no tables")
 

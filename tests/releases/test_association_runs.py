@@ -229,7 +229,7 @@ def test_cells_are_ranked_by_it(tmp_path: Path, cli: Cli) -> None:
 def compared(tmp_path: Path, grid: dict[str, Any], cli: Cli) -> Outcome:
     path = tmp_path / "grid.yaml"
     path.write_text(yaml.safe_dump(grid, sort_keys=False))
-    return cli("compare", path, "--quiet")
+    return cli("compare", path, "--no-progress")
 
 
 @cases(__file__, "target", "expected")
@@ -241,7 +241,7 @@ def test_targets_that_are_refused(tmp_path: Path, cli: Cli, target: str, expecte
     document = document_at(
         tmp_path, table, attributes=attributes, evaluate={"association": {"target": target}}
     )
-    shown = cli.ends(2, "run", document_file(tmp_path, document), "--quiet", says=expected)
+    shown = cli.ends(2, "run", document_file(tmp_path, document), "--no-progress", says=expected)
     assert "Quetzal" not in shown.err + shown.out
     assert not (tmp_path / "release").exists()
 
@@ -258,7 +258,7 @@ def test_attributes_that_tell_nothing(tmp_path: Path, cli: Cli) -> None:
     assert own["age"] == pytest.approx((0.0, 0.0), abs=1e-9)
     document["gates"] = {"association_loss": {"max": 1}}
     document["output"]["mode"] = "overwrite"
-    cli.ends(4, "run", document_file(tmp_path, document), "--quiet")
+    cli.ends(4, "run", document_file(tmp_path, document), "--no-progress")
 
 
 def test_it_is_shown(tmp_path: Path, cli: Cli) -> None:

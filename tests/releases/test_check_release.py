@@ -449,7 +449,7 @@ def test_what_is_forged(case: str, release: Path, capsys: pytest.CaptureFixture[
     assert "Zebediah i" in text or "Zebediah" not in text
     assert text.isascii()
     assert "\x1b" not in text
-    outcome = command(capsys, "verify", release, "--quiet")
+    outcome = command(capsys, "verify", release, "--no-progress")
     if case not in OPEN:
         assert outcome.code == 4
 
@@ -547,4 +547,6 @@ def test_verify_refuses_another_file_in_its_place(release: Path, cli: Cli) -> No
     """It would be run; of another version it is not known."""
     rewrite(release / VERIFIER, verifier_text().replace(b"return 1", b"return 0"))
     list_files(release, explained=False)
-    cli.ends(4, "verify", release, "--quiet", says="check_release.py: not what this version writes")
+    cli.ends(
+        4, "verify", release, "--no-progress", says="check_release.py: not what this version writes"
+    )

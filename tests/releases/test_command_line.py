@@ -75,7 +75,7 @@ def test_run_shows_figures_and_says_where_they_are(
 
 
 def test_run_quietly_with_json(configuration: Path, tmp_path: Path, cli: Cli) -> None:
-    outcome = cli.ends(0, "run", configuration, "--quiet", "--json")
+    outcome = cli.ends(0, "run", configuration, "--no-progress", "--json")
     # What is not asked for are the stages.
     lines = outcome.err.splitlines()
     told = [line.partition(": ")[2].partition(" ")[0] for line in lines]
@@ -164,7 +164,7 @@ def test_looking_ahead_writes_nothing(
 @pytest.fixture(scope="module")
 def published_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("published")
-    assert main(["run", str(write_input(folder)), "--quiet"]) == 0
+    assert main(["run", str(write_input(folder)), "--no-progress"]) == 0
     return folder / "release"
 
 
@@ -357,7 +357,7 @@ ROWS = 700
 
 
 def test_before_and_after_are_the_same_people(tmp_path: Path, cli: Cli) -> None:
-    outcome = cli.ends(0, "demo", "--rows", str(ROWS), "--out", tmp_path, "--quiet")
+    outcome = cli.ends(0, "demo", "--rows", str(ROWS), "--out", tmp_path, "--no-progress")
     before, after = (
         pq.read_table(tmp_path / path) for path in (f"people-{ROWS}.parquet", "release/data")
     )
@@ -492,7 +492,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def followed_release(place: Path) -> Path:
     """Return a release of the table, made by its command."""
     for name in ("people", "recoded"):
-        assert main(["run", str(place / f"{name}.yaml"), "--quiet"]) == 0
+        assert main(["run", str(place / f"{name}.yaml"), "--no-progress"]) == 0
     return place / "release"
 
 
@@ -511,6 +511,12 @@ def arguments(name: str, place: Path, folder: Path) -> list[object]:
         "compare": ["compare", place / "grid.yaml"],
         "query": ["query", followed_release, "age < 40 by ill"],
         "mapping": ["mapping", place / "recoded"],
+        "run": ["run", configuration, "--set", f"output.path={folder / 'other'}", "--report"],
+        "profile": ["profile", people],
+        "init": ["init", people, "--out", folder / "drafted.yaml"],
+        "show": ["show", followed_release],
+        "history": ["history", place],
+        "union": ["union", followed_release, "--out", folder / "union"],
     }[name]
 
 
@@ -528,13 +534,37 @@ def test_every_command_tells_its_stages(
 
 
 @pytest.mark.parametrize("name", STAGES)
-def test_quiet_commands_tell_no_stage(
+def test_commands_without_progress_tell_no_stage(
     name: str, place: Path, followed_release: Path, tmp_path: Path, cli: Cli
 ) -> None:
     assert followed_release.is_dir()
-    outcome = cli.ends(0, *arguments(name, place, tmp_path), "--quiet")
+    outcome = cli.ends(0, *arguments(name, place, tmp_path), "--no-progress")
     assert " ..." not in outcome.err
     assert "done in" not in outcome.err
+
+
+ANSWERS = {"plan", "evaluate", "compare", "query", "mapping", "profile", "show", "history"}
+
+
+@pytest.mark.parametrize("name", [*STAGES, "run", "profile", "init", "show", "history", "union"])
+def test_quiet_prints_nothing_but_an_answer(
+    name: str, place: Path, followed_release: Path, tmp_path: Path, cli: Cli
+) -> None:
+    assert followed_release.is_dir()
+    code = 2 if name == "union" else 0
+    outcome = cli.ends(code, *arguments(name, place, tmp_path), "--quiet")
+    # An error is shown, but no warning: the seed of the run is one that is guessed.
+    assert bool(outcome.err) == (name == "union")
+    assert bool(outcome.out) == (name in ANSWERS)
+
+
+def test_quiet_keeps_json(place: Path, tmp_path: Path, cli: Cli) -> None:
+    outcome = cli(*arguments("run", place, tmp_path), "--quiet", "--json")
+    assert json.loads(outcome.out)["warnings"][0]["code"] == "guessable_seed"
+    assert outcome.err == ""
+    loud = cli(*arguments("check", place, tmp_path), "--no-progress")
+    assert "guessable" not in loud.out
+    assert "execution.seed" in loud.err
 
 
 @pytest.mark.parametrize("name", ["query", "mapping"])

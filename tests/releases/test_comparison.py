@@ -252,7 +252,7 @@ def configuration(tmp_path: Path) -> Path:
 
 
 def test_models_at_three_k(configuration: Path, tmp_path: Path, cli: Cli) -> None:
-    outcome = cli.ends(0, "compare", configuration, "--quiet", "--json")
+    outcome = cli.ends(0, "compare", configuration, "--no-progress", "--json")
     told = json.loads(outcome.out)
     cells = {(row["model"], row["k"]): row for row in told["cells"]}
     assert set(cells) == {(name, k) for name in MODELS for k in (20, 40, 100)}
@@ -275,7 +275,7 @@ def test_models_at_three_k(configuration: Path, tmp_path: Path, cli: Cli) -> Non
     assert told["path"] == f"{tmp_path}/release-comparison"
 
     # A second call runs nothing, and the last two lines are for people.
-    shown = cli.ends(0, "compare", configuration, "--quiet")
+    shown = cli.ends(0, "compare", configuration, "--no-progress")
     *_, there, sentence, remedy = shown.out.splitlines()
     assert there.startswith("0 runs, 12 reused. ")
     assert sentence.lower() == advice["sentence"].lower()
@@ -284,7 +284,7 @@ def test_models_at_three_k(configuration: Path, tmp_path: Path, cli: Cli) -> Non
 
     # And the winner is made by what it says.
     arguments = [word for one in advice["set"] for word in ("--set", one)]
-    outcome = cli("run", configuration, *arguments, "--quiet", "--json")
+    outcome = cli("run", configuration, *arguments, "--no-progress", "--json")
     summary = json.loads(outcome.out)["summary"]
     assert (summary["model"], summary["loss"]) == (best, pytest.approx(losses[best]))
 
@@ -298,7 +298,7 @@ def test_variables_and_short_forms_are_taken(
         f"privacy: {{k: 45}}\nexecution: {{seed: 1}}\noutput: {{path: {tmp_path}/short}}\n"
     )
     (tmp_path / "short.yaml").write_text(text)
-    outcome = cli.ends(0, "compare", tmp_path / "short.yaml", "--quiet", "--json")
+    outcome = cli.ends(0, "compare", tmp_path / "short.yaml", "--no-progress", "--json")
     told = json.loads(outcome.out)
     assert {row["status"] for row in told["cells"] if row["k"] == 45} == {"done"}
 

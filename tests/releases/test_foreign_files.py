@@ -62,7 +62,7 @@ def test_files_of_other_programs(
         ("run", "c.yaml"),
         ("run", "c.yaml", "--set", "execution.engine=local"),
     ):
-        refused = cli(*arguments, "--quiet")
+        refused = cli(*arguments, "--no-progress")
         assert refused.code == 3, arguments
         assert kind in refused.err
         assert remedy in refused.err
@@ -74,7 +74,7 @@ def test_formats_of_other_programs_and_folders_of_their_files(tmp_path: Path, cl
         (tmp_path / "in" / name).write_bytes(b"broken")
     path = configuration(tmp_path, str(tmp_path / "in"))
     for more in ((), ("--set", "input.format=stata"), ("--set", "execution.engine=spark")):
-        refused = cli.ends(3, "check", path, *more, "--quiet")
+        refused = cli.ends(3, "check", path, *more, "--no-progress")
         assert f"anonspark convert {tmp_path}/in {tmp_path}/in.parquet" in refused.err
     refused = cli.ends(3, "profile", "hdfs://x/p.sav")
     assert "Download them, and run: anonspark convert p.sav p.parquet" in refused.err
@@ -88,7 +88,7 @@ def test_a_first_line_that_names_the_separator_is_read(tmp_path: Path, cli: Cli)
         ("profile", path, "--option", "header=true"),
         ("check", configuration(tmp_path, str(path))),
     ):
-        outcome = cli.ends(0, *arguments, "--quiet")
+        outcome = cli.ends(0, *arguments, "--no-progress")
         assert re.search(r"\b9 rows|records +9\b", outcome.out)
 
 
@@ -99,14 +99,14 @@ def test_an_index_without_a_name(
     monkeypatch.chdir(tmp_path)
     rows = [f"{n},{20 + n % 15},{'fm'[n % 2]}" for n in range(60)]
     (tmp_path / "r.csv").write_text("\n".join([header, *rows, ""]))
-    cli.ends(0, "init", "r.csv", "--quiet")
+    cli.ends(0, "init", "r.csv", "--no-progress")
     text = (tmp_path / "r.yaml").read_text()
     assert "  _c0: identifier  # an index of rows, as R and pandas write it" in text
     for name in ("check", "run"):
-        cli.ends(0, name, "r.yaml", "--quiet")
+        cli.ends(0, name, "r.yaml", "--no-progress")
     # Of two columns without a name nobody knows whether the first line names any.
     (tmp_path / "two.csv").write_text("\n".join([",,sex", *rows, ""]))
-    cli.ends(2, "profile", "two.csv", "--quiet")
+    cli.ends(2, "profile", "two.csv", "--no-progress")
 
 
 def test_names_in_another_unicode_form(tmp_path: Path, cli: Cli) -> None:
@@ -114,7 +114,7 @@ def test_names_in_another_unicode_form(tmp_path: Path, cli: Cli) -> None:
     header = unicodedata.normalize("NFD", f"age,{name}")
     (tmp_path / "n.csv").write_text(f"{header}\n20,1\n", encoding="utf-8")
     path = configuration(tmp_path, str(tmp_path / "n.csv"), f"age, {name}")
-    refused = cli.ends(3, "check", path, "--quiet")
+    refused = cli.ends(3, "check", path, "--no-progress")
     assert (
         f"attributes.{name}: the input has a column of this name in another Unicode" in refused.err
     )
@@ -125,7 +125,7 @@ def test_a_table_in_place_of_a_configuration(tmp_path: Path, cli: Cli) -> None:
         path = tmp_path / name
         path.write_text("age,name\n20,Ada Lovelace\n")
         for asked in ("run", "check"):
-            refused = cli.ends(2, asked, path, "--quiet")
+            refused = cli.ends(2, asked, path, "--no-progress")
             assert "Ada" not in refused.err
             assert "age" not in refused.err
             assert ("anonspark init" in refused.err) == (name != "people.txt")
@@ -160,7 +160,7 @@ def check(cli: Cli, folder: Path, **section: object) -> Outcome:
     path = configuration_file(
         folder, input=section, attributes={"age": "quasi_identifier", "illness": "sensitive"}
     )
-    return cli("check", path, "--quiet")
+    return cli("check", path, "--no-progress")
 
 
 @pytest.mark.parametrize(
@@ -212,9 +212,9 @@ def test_the_run_the_original_and_the_profile_look_as_well(tmp_path: Path, cli: 
     path = configuration_file(
         tmp_path, attributes={"age": "quasi_identifier", "illness": "sensitive"}
     )
-    cli.ends(2, "run", path, "--quiet", "--set", f"input.path={table}")
+    cli.ends(2, "run", path, "--no-progress", "--set", f"input.path={table}")
     assert not (tmp_path / "release").exists()
-    cli.ends(0, "run", path, "--quiet")
+    cli.ends(0, "run", path, "--no-progress")
     for arguments in (
         ("verify", tmp_path / "release", "--original", table),
         ("verify", tmp_path / "release", "--original", table / "part-0.parquet"),
@@ -223,7 +223,7 @@ def test_the_run_the_original_and_the_profile_look_as_well(tmp_path: Path, cli: 
         ("profile", table / "part-0.parquet"),
         ("init", table / "*.parquet"),
     ):
-        outcome = cli(*arguments, "--quiet")
+        outcome = cli(*arguments, "--no-progress")
         assert outcome.code == 2, arguments
         assert "Delta Lake table" in outcome.err
 

@@ -93,7 +93,7 @@ def test_two_columns_give_away_together(tmp_path: Path, cli: Cli) -> None:
 
 def test_run_report_and_card_say_it(tmp_path: Path, cli: Cli) -> None:
     path = written(tmp_path, TOWN, "insensitive")
-    outcome = cli.ends(0, "run", path, "--quiet", "--report")
+    outcome = cli.ends(0, "run", path, "--no-progress", "--report")
     release = tmp_path / "release"
     (warning,) = given_away((release / "manifest.json").read_text())
     assert outcome.err.count(warning["text"]) == 1
@@ -163,10 +163,10 @@ def test_the_attack_with_values_is_counted_as_by_hand(tmp_path: Path, cli: Cli) 
         },
         privacy={"k": K},
     )
-    cli.ends(0, "run", path, "--quiet")
+    cli.ends(0, "run", path, "--no-progress")
     release = tmp_path / "release"
     outcome = cli.ends(
-        0, "verify", release, "--original", tmp_path / "input.parquet", "--json", "--quiet"
+        0, "verify", release, "--original", tmp_path / "input.parquet", "--json", "--no-progress"
     )
     verified = json.loads(outcome.out)
     records = published(release).to_pylist()
@@ -194,7 +194,7 @@ def test_the_attack_with_values_is_counted_as_by_hand(tmp_path: Path, cli: Cli) 
     assert verified["linkage"]["original"]["fewer_than_k"] == 0
     # Labels are read in every style.
     options = ("--set", "output.style=bounds", "--set", f"output.path={tmp_path / 'bounds'}")
-    cli.ends(0, "run", path, "--quiet", *options)
+    cli.ends(0, "run", path, "--no-progress", *options)
     again = cli(
         *("verify", tmp_path / "bounds", "--original", tmp_path / "input.parquet", "--json"),
     )

@@ -413,7 +413,7 @@ def release_of(cli: Cli, folder: Path, style: str, model: dict[str, Any]) -> Pat
         output={"style": style},
         execution={"seed": 8_152_637_485_960_714},
     )
-    cli.ends(0, "run", path, "--quiet")
+    cli.ends(0, "run", path, "--no-progress")
     return path
 
 
@@ -527,7 +527,7 @@ def test_check_and_run_warn_with_the_remedy(tmp_path: Path, cli: Cli) -> None:
     ]
     checked = cli("check", path, "--json")
     assert codes(checked.out) == expected
-    ran = cli("run", path, "--json", "--quiet")
+    ran = cli("run", path, "--json", "--no-progress")
     assert codes(ran.out) == expected
     assert codes((tmp_path / "release" / "manifest.json").read_text()) == expected
     for said in (

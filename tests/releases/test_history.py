@@ -20,7 +20,7 @@ from anonspark.reporting.nights import Night, history_page
 
 
 def run(folder: Path, run_id: str, *options: str) -> int:
-    arguments = ["run", str(folder / "visits.yaml"), "--run-id", run_id, "--quiet"]
+    arguments = ["run", str(folder / "visits.yaml"), "--run-id", run_id, "--no-progress"]
     return main([*arguments, *(f"--set={one}" for one in options)])
 
 
@@ -48,7 +48,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def told(nights: Path, cli: Cli, *where: str) -> list[dict[str, Any]]:
-    outcome = cli.ends(0, "history", nights.joinpath("all", *where), "--json", "--quiet")
+    outcome = cli.ends(0, "history", nights.joinpath("all", *where), "--json", "--no-progress")
     found: list[dict[str, Any]] = json.loads(outcome.out)
     return found
 

@@ -72,9 +72,9 @@ def answered(answers: str) -> tuple[int, str]:
 
 
 def test_weights_by_uniqueness(folder: Path, cli: Cli) -> None:
-    cli.ends(0, "init", "data/people.csv", "--quiet")
+    cli.ends(0, "init", "data/people.csv", "--no-progress")
     out = ("--out", "weighted.yaml")
-    cli.ends(0, "init", "data/people.csv", "--weights", "--quiet", *out)
+    cli.ends(0, "init", "data/people.csv", "--weights", "--no-progress", *out)
     plain, weighted = written(folder / "people.yaml"), written(folder / "weighted.yaml")
     weights = {}
     for name, attribute in weighted["attributes"].items():
@@ -82,18 +82,18 @@ def test_weights_by_uniqueness(folder: Path, cli: Cli) -> None:
             weights[name] = attribute.pop("weight")
             weighted["attributes"][name] = attribute if len(attribute) > 1 else "quasi_identifier"
     assert weighted["attributes"] == plain["attributes"]
-    profile = json.loads(cli("profile", "data/people.csv", "--quiet", "--json").out)
+    profile = json.loads(cli("profile", "data/people.csv", "--no-progress", "--json").out)
     assert weights == profile["weights"]
     assert weights["birth_date"] < weights["body_mass_index"] < weights["sex"]
     assert sum(weights.values()) / len(weights) == pytest.approx(1, abs=0.05)
-    cli.ends(0, "run", "weighted.yaml", "--quiet")
+    cli.ends(0, "run", "weighted.yaml", "--no-progress")
     manifest = json.loads((folder / "out" / "weighted" / "manifest.json").read_text())
     attributes = manifest["configuration"]["attributes"]
     assert {name: attributes[name]["weight"] for name in weights} == weights
 
 
 def test_init_of_people_writes_a_configuration_that_runs(folder: Path, cli: Cli) -> None:
-    outcome = cli("init", "data/people.csv", "--quiet")
+    outcome = cli("init", "data/people.csv", "--no-progress")
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.splitlines() == [
         "Written: people.yaml",
@@ -132,10 +132,10 @@ def test_init_of_people_writes_a_configuration_that_runs(folder: Path, cli: Cli)
     number = int(seed.read_text())
     assert abs(number) > 2**32
     assert load_configuration(str(folder / "people.yaml")).execution.seed == number
-    cli.ends(0, "run", "people.yaml", "--quiet")
+    cli.ends(0, "run", "people.yaml", "--no-progress")
     assert summary(folder / "out" / "people")["classes"] > 100
     # The template of a decision keeps the reasons.
-    again = ("init", "data/people.csv", "--out", "again.yaml", "--decision", "--quiet")
+    again = ("init", "data/people.csv", "--out", "again.yaml", "--decision", "--no-progress")
     outcome = cli(*again)
     assert "Written: again.decision.yaml" in outcome.out.splitlines(), outcome.err
     stated = read_decision("again.decision.yaml")
@@ -154,7 +154,7 @@ def test_larger_tables_try_no_models(
     folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(draft, "_TRIES_MODELS", 1_999)
-    cli.ends(0, "init", "data/people.csv", "--quiet")
+    cli.ends(0, "init", "data/people.csv", "--no-progress")
     own = load_configuration(str(folder / "people.yaml")).model
     assert own == MondrianOptions(name="su-mondrian")
 
@@ -186,7 +186,7 @@ def test_public_tables_are_right_without_an_edit(
         require_data(data_directory / file)
         tables[name] = _some(data_directory / file, folder / f"{name}.csv", 4_000)
     for name, path in tables.items():
-        cli.ends(0, "init", str(path), "--quiet")
+        cli.ends(0, "init", str(path), "--no-progress")
         cli.ends(0, "check", f"{name}.yaml")
     adult = folder / "adult.yaml"
     assert names_of(adult, "quasi_identifier") == [
@@ -229,7 +229,7 @@ def test_awkward_columns_get_a_configuration_that_checks(tmp_path: Path, cli: Cl
         for n in range(900)
     ]
     write_rows(tmp_path / "odd.csv", [header, *rows], ";")
-    cli.ends(0, "init", "odd.csv", "--quiet")
+    cli.ends(0, "init", "odd.csv", "--no-progress")
     document = written(tmp_path / "odd.yaml")
     # Codes with leading zeros stay texts.
     options = {"header": "true", "inferSchema": "true", "sep": ";", "decimal": ","}
@@ -251,7 +251,7 @@ def test_words_that_mean_missing(tmp_path: Path, cli: Cli) -> None:
     for place, word in enumerate(["-", "k.A.", "unbekannt"]):
         rows[place][1] = rows[place][2] = word
     write_rows(tmp_path / "dash.csv", [["Geschlecht", "PLZ", "Alter"], *rows], ";")
-    cli.ends(0, "init", "dash.csv", "--quiet")
+    cli.ends(0, "init", "dash.csv", "--no-progress")
     document = written(tmp_path / "dash.yaml")
     assert document["input"]["missing_markers"] == ["", "?", "-", "k.A.", "unbekannt"]
     whole = {"role": "quasi_identifier", "type": "number", "grid": 1}
@@ -273,7 +273,7 @@ def test_a_word_among_days_of_a_form_that_was_said(tmp_path: Path, cli: Cli) -> 
             "not match dateFormat. If that is one word for missing, set it as nullV",
         ),
     ):
-        cli.ends(0, "init", "days.csv", "--quiet", *given)
+        cli.ends(0, "init", "days.csv", "--no-progress", *given)
         text = (tmp_path / "days.yaml").read_text()
         assert told in text
         for name in ("days.yaml", "days.seed"):
@@ -286,7 +286,7 @@ def test_a_word_among_days_of_a_form_that_was_said(tmp_path: Path, cli: Cli) -> 
     checked = cli("check", "text.yaml")
     assert (checked.code, "1 to be dropped" in checked.out) == (0, True)
     (tmp_path / "days.seed").unlink()
-    cli.ends(0, "init", "days.csv", "--quiet", *given)
+    cli.ends(0, "init", "days.csv", "--no-progress", *given)
     assert roles(tmp_path / "days.yaml")["born"] == "quasi_identifier"
     cli.ends(0, "check", "days.yaml")
 
@@ -298,7 +298,7 @@ def test_people_who_have_no_name(folder: Path, cli: Cli, tmp_path: Path) -> None
         for n in range(1200)
     ]  # fmt: skip
     write_rows(tmp_path / "bare.csv", rows, ";")
-    cli.ends(0, "init", "bare.csv", "--quiet", "--option", "header=false")
+    cli.ends(0, "init", "bare.csv", "--no-progress", "--option", "header=false")
     bare = folder / "bare.yaml"
     # No name says who a person is, so you are asked.
     assert "unit" not in written(bare)["privacy"]
@@ -306,14 +306,14 @@ def test_people_who_have_no_name(folder: Path, cli: Cli, tmp_path: Path) -> None
     assert "# it may be _c0" in bare.read_text()
     for name in ("init", "check", "run"):
         options = ("--out", "other.yaml", "--option", "header=false") if name == "init" else ()
-        told = cli.ends(0, name, "bare.csv" if options else "bare.yaml", "--quiet", *options)
+        told = cli.ends(0, name, "bare.csv" if options else "bare.yaml", "--no-progress", *options)
         assert "_c0 repeats: 1,200 records of 400 different values, at most 3 of one" in told.err
         assert "--set attributes._c0=identifier --set privacy.unit=_c0" in told.err
         assert "attributes._c0: {role: quasi_identifier, type: number}" in told.err
 
 
 def test_a_program_is_told_what_was_written(folder: Path, cli: Cli) -> None:
-    asked = ("init", "data/people.csv", "--json", "--quiet")
+    asked = ("init", "data/people.csv", "--json", "--no-progress")
     outcome = cli(*asked, "--interactive")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith("error: --json: found together with --interactive")
@@ -327,7 +327,7 @@ def test_a_program_is_told_what_was_written(folder: Path, cli: Cli) -> None:
 def test_nothing_is_overwritten(folder: Path, cli: Cli) -> None:
     for name in ("people.yaml", "people.seed"):
         (folder / name).write_text("mine")
-        outcome = cli.ends(2, "init", "data/people.csv", "--quiet")
+        outcome = cli.ends(2, "init", "data/people.csv", "--no-progress")
         assert f"--out: found {name} already, which is not overwritten" in outcome.err
         assert (folder / name).read_text() == "mine"
         (folder / name).unlink()
@@ -379,7 +379,7 @@ def test_nothing_half_written_stays(
 def test_names_of_files_and_columns_have_no_variables(folder: Path, cli: Cli) -> None:
     rows = (f"{n},{'ab'[n % 2]}${{A}}\n" for n in range(60))
     (folder / "t ${HOME}.csv").write_text("${HOME},area ${HOME}\n" + "".join(rows))
-    cli.ends(0, "init", "t ${HOME}.csv", "--out", "c ${HOME}.yaml", "--quiet")
+    cli.ends(0, "init", "t ${HOME}.csv", "--out", "c ${HOME}.yaml", "--no-progress")
     configured = load_configuration("c ${HOME}.yaml")
     assert configured.input.path == "t ${HOME}.csv"
     assert list(configured.attributes) == ["${HOME}", "area ${HOME}"]
@@ -432,7 +432,7 @@ def test_who_ends_the_questions_gets_no_file(folder: Path) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_the_page_shows_what_is_written(tmp_path: Path, cli: Cli) -> None:
-    outcome = cli("init", "data/people.csv", "--quiet")
+    outcome = cli("init", "data/people.csv", "--no-progress")
     page = (REPOSITORY / "docs" / "profile.md").read_text()
     assert f"```text\n{outcome.out}```" in page
     assert f"```yml\n{(tmp_path / 'people.yaml').read_text()}```" in page
@@ -444,12 +444,12 @@ def test_columns_of_households_become_the_unit(folder: Path, cli: Cli) -> None:
         rows = [f"{n // 4},{n * 13 % 90},{'fm'[n % 2]},{20000 + n // 4 % 7},{'abcd'[n % 4]}"
                 for n in range(320)]  # fmt: skip
         table.write_text("\n".join([f"{name},age,sex,zip,dx", *rows, ""]))
-        cli.ends(0, "init", table, "--quiet")
+        cli.ends(0, "init", table, "--no-progress")
         path = folder / f"{name}.yaml"
         assert names_of(path, "identifier") == [name]
         assert written(path)["privacy"]["unit"] == name
         assert f"unit: {name}  # k counts households" in path.read_text()
-        cli.ends(0, "check", path, "--quiet")
+        cli.ends(0, "check", path, "--no-progress")
 
 
 @pytest.mark.usefixtures("folder")
@@ -459,7 +459,7 @@ def test_who_a_person_is_where_nothing_says_it(tmp_path: Path, cli: Cli) -> None
         f"{random[n // 20] % 40},{20 + one % 50},{'fm'[one % 2]}" for n, one in enumerate(random)
     ]
     (tmp_path / "t.csv").write_text("\n".join(["nr,age,sex", *rows, ""]))
-    cli.ends(0, "init", "t.csv", "--quiet")
+    cli.ends(0, "init", "t.csv", "--no-progress")
     text = (tmp_path / "t.yaml").read_text()
     assert "unit" not in written(tmp_path / "t.yaml")["privacy"]
     assert "# Who is a person here?" in text
@@ -467,7 +467,7 @@ def test_who_a_person_is_where_nothing_says_it(tmp_path: Path, cli: Cli) -> None
     assert names_of(tmp_path / "t.yaml", "identifier") == []
     assert "nr" not in names_of(tmp_path / "t.yaml", "quasi_identifier")
     # With its comment taken away the file is right.
-    cli.ends(0, "check", "t.yaml", "--quiet")
+    cli.ends(0, "check", "t.yaml", "--no-progress")
     (tmp_path / "t.yaml").unlink()
     (tmp_path / "t.seed").unlink()
     log = CommandLog(ERR)
@@ -490,11 +490,11 @@ def test_comments_are_right_as_they_stand(tmp_path: Path, cli: Cli) -> None:
     rows = [[20 + n % 40, "fm"[n % 2], *((n * 31 + n // 7) % (50 + place) for place in range(6)),
              ("007", "012")[n % 2]] for n in range(400)]  # fmt: skip
     write_rows(tmp_path / "p.csv", [names, *rows])
-    cli.ends(0, "init", "p.csv", "--quiet")
+    cli.ends(0, "init", "p.csv", "--no-progress")
     text = (tmp_path / "p.yaml").read_text()
     assert "\n  # pre: {role: quasi_identifier, type: text" in text
     (tmp_path / "p.yaml").write_text(text.replace("\n  # pre:", "\n  pre:"))
-    cli.ends(0, "check", "p.yaml", "--quiet")
+    cli.ends(0, "check", "p.yaml", "--no-progress")
 
 
 @pytest.mark.usefixtures("folder")
@@ -502,15 +502,15 @@ def test_groups_are_in_the_order_of_their_numbers(tmp_path: Path, cli: Cli) -> N
     groups = ["<5", "5-9", "10-14", "15-19", ">=85"]
     rows = [f"{groups[n * 7 % 5]},{150 + n * 31 % 60}" for n in range(200)]
     (tmp_path / "g.csv").write_text("\n".join(["agegroup,h", *rows, ""]))
-    cli.ends(0, "init", "g.csv", "--quiet")
+    cli.ends(0, "init", "g.csv", "--no-progress")
     assert written(tmp_path / "g.yaml")["attributes"]["agegroup"] == {
         "role": "quasi_identifier",
         "order": groups,
     }
-    cli.ends(0, "check", "g.yaml", "--quiet")
+    cli.ends(0, "check", "g.yaml", "--no-progress")
     # A rare group is a value of few people, which no file holds that others may read.
     (tmp_path / "rare.csv").write_text("\n".join(["agegroup,h", *rows, "90+,160", ""]))
-    cli.ends(0, "init", "rare.csv", "--quiet")
+    cli.ends(0, "init", "rare.csv", "--no-progress")
     assert roles(tmp_path / "rare.yaml")["agegroup"] == "quasi_identifier"
     assert "90+" not in (tmp_path / "rare.yaml").read_text()
 
@@ -518,10 +518,10 @@ def test_groups_are_in_the_order_of_their_numbers(tmp_path: Path, cli: Cli) -> N
 @pytest.mark.usefixtures("folder")
 def test_a_table_of_which_nothing_can_be_proposed(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "p.csv").write_text("age,sex\n44,f\n30,m\n")
-    refused = cli.ends(3, "init", "p.csv", "--quiet")
+    refused = cli.ends(3, "init", "p.csv", "--no-progress")
     assert "DATA: p.csv has 2 rows, and k = 5 needs that many at least" in refused.err
     (tmp_path / "p.csv").write_text("age,sex\n" + "44,f\n" * 9)
-    refused = cli.ends(3, "init", "p.csv", "--quiet")
+    refused = cli.ends(3, "init", "p.csv", "--no-progress")
     assert "DATA: no column of p.csv can be proposed as a quasi-identifier" in refused.err
     assert not (tmp_path / "p.yaml").exists()
     assert not (tmp_path / "p.seed").exists()
@@ -543,7 +543,7 @@ def test_numbers_that_stand_for_names_are_texts(tmp_path: Path, cli: Cli) -> Non
     ]
     header = ["race", "sex", "marital", "admission_type_id", "education_years", "age"]
     write_rows(tmp_path / "codes.csv", [header, *rows])
-    cli.ends(0, "init", "codes.csv", "--quiet")
+    cli.ends(0, "init", "codes.csv", "--no-progress")
     text, attributes = (tmp_path / "codes.yaml").read_text(), written(tmp_path / "codes.yaml")
     for name in header[:4]:
         declared = {"role": "quasi_identifier", "type": "text"}
@@ -571,7 +571,7 @@ def test_codes_of_other_lengths_are_grouped_by_their_beginning(tmp_path: Path, c
         for _ in range(600)
     ]
     write_rows(tmp_path / "icd.csv", [header, *rows])
-    cli.ends(0, "init", "icd.csv", "--quiet")
+    cli.ends(0, "init", "icd.csv", "--no-progress")
     text = (tmp_path / "icd.yaml").read_text()
     rule = "{role: quasi_identifier, hierarchy: {keep: [3, 1]}}"
     assert f"  # postcode: {rule}  # three characters, then one\n" in text
@@ -588,7 +588,7 @@ VALUES = ("PE8F2E4592B8FDBA4", "Kowalski", "Brookview", "depression")
 
 @pytest.mark.usefixtures("folder")
 def test_the_page_shows_what_the_command_prints(cli: Cli) -> None:
-    outcome = cli("profile", PEOPLE, "--quiet")
+    outcome = cli("profile", PEOPLE, "--no-progress")
     assert (outcome.code, outcome.err) == (0, "")
     printed = "\n".join(line.rstrip() for line in outcome.out.splitlines())
     page = (REPOSITORY / "docs" / "profile.md").read_text()
@@ -610,7 +610,7 @@ def test_no_value_is_shown(tmp_path: Path, cli: Cli) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_values_and_json(tmp_path: Path, cli: Cli) -> None:
-    plain = json.loads(cli("profile", PEOPLE, "--quiet", "--json", "--k", "10").out)
+    plain = json.loads(cli("profile", PEOPLE, "--no-progress", "--json", "--k", "10").out)
     assert (plain["rows"], plain["k"]) == (2000, 10)
     assert plain["sample"] == {"rows": 2000, "seed": 0}
     by_name = {one["name"]: one for one in plain["columns"]}
@@ -621,7 +621,7 @@ def test_values_and_json(tmp_path: Path, cli: Cli) -> None:
         ("city", "postal_code", 0.05),
     ]
     assert len(plain["sets"]["triples"]) == 165
-    arguments = ("profile", PEOPLE, "--quiet", "--show-values", "--html", "page.html")
+    arguments = ("profile", PEOPLE, "--no-progress", "--show-values", "--html", "page.html")
     shown = cli(*arguments)
     assert "examples" in shown.out
     assert "married" in shown.out
@@ -641,7 +641,7 @@ def test_values_and_json(tmp_path: Path, cli: Cli) -> None:
 def test_profile_names_the_wrong_argument(
     arguments: tuple[str, ...], code: int, message: str, cli: Cli
 ) -> None:
-    cli.ends(code, "profile", *arguments, "--quiet", says=message)
+    cli.ends(code, "profile", *arguments, "--no-progress", says=message)
 
 
 TWENTY = list(range(20)) * 2
@@ -704,12 +704,12 @@ ODD: dict[str, dict[str, Any]] = {
 
 def check_draft(cli: Cli, folder: Path, name: str, *options: str) -> None:
     before = sorted(folder.iterdir())
-    drafted = cli("init", name, "--quiet", *options)
+    drafted = cli("init", name, "--no-progress", *options)
     if drafted.code:
         assert drafted.code == 3, drafted.err
         assert sorted(folder.iterdir()) == before
         return
-    cli.ends(0, "check", "t.yaml", "--quiet", "--set", "execution.engine=local")
+    cli.ends(0, "check", "t.yaml", "--no-progress", "--set", "execution.engine=local")
 
 
 @pytest.mark.parametrize("table", ODD.values(), ids=ODD)

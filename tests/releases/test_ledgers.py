@@ -81,7 +81,7 @@ class Scene:
         document = plan_at(self.folder) | {"output": str(self.folder / "releases" / "next")}
         path = self.folder / "plan.yaml"
         path.write_text(json.dumps(document))
-        return self.cli("distribute", path, "--run-id", "next", "--quiet")
+        return self.cli("distribute", path, "--run-id", "next", "--no-progress")
 
     def require_refused(self, *expected: str) -> None:
         """Check that both refuse, with a message that names what is wrong."""
@@ -270,7 +270,7 @@ def test_a_release_that_the_ledger_does_not_know(
     document["base"]["output"] = {"mode": "overwrite"}
     path = scene.folder / "plan.yaml"
     path.write_text(json.dumps(document))
-    done = scene.cli.ends(3, "distribute", path, "--run-id", "third", "--quiet")
+    done = scene.cli.ends(3, "distribute", path, "--run-id", "third", "--no-progress")
     assert "does not know the release of press at" in done.err
     (scene.folder / "releases" / "first" / "press").rename(scene.folder / "elsewhere")
     scene.cli.ends(0, "distribute", path, "--run-id", "third")

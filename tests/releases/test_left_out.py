@@ -50,7 +50,7 @@ def test_values_are_told_as_texts(tmp_path: Path, cli: Cli) -> None:
         model={"name": "full-domain", "maximum_levels": {"age": 0}, "suppression_limit": 1.0},
         privacy={"k": 2, "t_closeness": close},
     )
-    cli.ends(0, "run", path, "--quiet")
+    cli.ends(0, "run", path, "--no-progress")
     (file,) = (tmp_path / "release" / "left_out").glob("*.parquet")
     assert file.name == "part-00000.parquet"
     told = pq.read_table(file)
@@ -78,7 +78,7 @@ def test_columns_that_it_has_not_are_refused(name: str, tmp_path: Path, cli: Cli
         model={"name": "full-domain", "maximum_levels": {"age": 0}, "suppression_limit": 1.0},
         privacy={"k": 2, "t_closeness": {"attribute": "x", "t": 1.0}},
     )
-    cli.ends(0, "run", path, "--quiet")
+    cli.ends(0, "run", path, "--no-progress")
     told = read_table(tmp_path / "release", "left_out")
     save_table(tmp_path / "release", "left_out", told.drop_columns([name]))
     list_files(tmp_path / "release")

@@ -415,7 +415,7 @@ def test_a_model_that_loses_much_less_is_named(folder: Path, cli: Cli) -> None:
     again = cli("run", path, "--run-id", "a", "--details")
     assert line in again.out
     lost = [
-        json.loads(cli("run", path, "--json", "--quiet", *arguments).out)["summary"]
+        json.loads(cli("run", path, "--json", "--no-progress", *arguments).out)["summary"]
         for arguments in ([], ["--set", "model.name=microaggregation"])
     ]
     assert lost[1]["gcp"] < 0.9 * lost[0]["gcp"]
@@ -424,13 +424,13 @@ def test_a_model_that_loses_much_less_is_named(folder: Path, cli: Cli) -> None:
 @cases(__file__, "model")
 def test_nothing_is_said_of_the_best(folder: Path, cli: Cli, model: dict[str, Any]) -> None:
     path = configured(folder, model=model, output={"mode": "overwrite"})
-    outcome = cli.ends(0, "run", path, "--quiet", "--details")
+    outcome = cli.ends(0, "run", path, "--no-progress", "--details")
     assert "better" not in outcome.out
 
 
 def test_nothing_is_tried_unless_asked(folder: Path, cli: Cli) -> None:
     path = configured(folder, model={"name": "smondrian"}, output={"mode": "overwrite"})
-    outcome = cli("run", path, "--json", "--quiet")
+    outcome = cli("run", path, "--json", "--no-progress")
     assert "compare models" not in json.loads(outcome.out)["seconds"]
-    again = cli("run", path, "--json", "--quiet", "--details")
+    again = cli("run", path, "--json", "--no-progress", "--details")
     assert "compare models" in json.loads(again.out)["seconds"]

@@ -247,10 +247,10 @@ def test_a_plan_shows_the_nodes_of_the_search(tmp_path: Path, cli: Cli) -> None:
     assert (finest["is_allowed"], finest["is_chosen"]) == (False, False)
     # Nothing stays that could be taken for a release, nor raw records.
     assert contents(tmp_path) == before
-    shown = cli("check", path, "--nodes", "--quiet")
+    shown = cli("check", path, "--nodes", "--no-progress")
     assert "suppresses too much" in shown.out
     assert "keep them internal" in shown.out
-    cli.ends(0, "run", path, "--quiet")
+    cli.ends(0, "run", path, "--no-progress")
     (of_run,) = metrics(tmp_path / "release", "rounds")
     (chosen,) = (one for one in found[1] if one["is_chosen"])
     assert levels_text(chosen["levels"]) == of_run["levels"]
@@ -280,7 +280,7 @@ def configuration(tmp_path: Path) -> Path:
 
 
 def planned(cli: Cli, configuration: Path, *arguments: str) -> dict[str, Any]:
-    outcome = cli.ends(0, "check", "--plan", configuration, "--quiet", "--json", *arguments)
+    outcome = cli.ends(0, "check", "--plan", configuration, "--no-progress", "--json", *arguments)
     told: dict[str, Any] = json.loads(outcome.out)
     return told
 
@@ -298,7 +298,7 @@ def test_an_earlier_run_tells_what_another_takes(
     assert before["seconds"] == pytest.approx(2 + 200 / 5 / 128_000)
     assert "Constants of docs/performance.md" in before["basis"]
 
-    cli.ends(0, "run", configuration, "--run-id", "first", "--quiet")
+    cli.ends(0, "run", configuration, "--run-id", "first", "--no-progress")
     write_table(tmp_path / "input.parquet", {"age": list(range(400))})
     after = planned(cli, configuration)["estimate"]
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
@@ -306,7 +306,7 @@ def test_an_earlier_run_tells_what_another_takes(
     assert after["run_id"] == "first"
     assert after["bytes"] == 2 * data["bytes"]
     assert after["seconds"] == pytest.approx(2 * sum(manifest["seconds"].values()))
-    shown = cli("check", "--plan", configuration, "--quiet").out
+    shown = cli("check", "--plan", configuration, "--no-progress").out
     assert "of data: as run first, which published 200 records" in shown
     # Of other settings it tells nothing.
     assert planned(cli, configuration, "--set", "privacy.k=9")["estimate"]["run_id"] is None
@@ -333,5 +333,5 @@ def test_every_command_tells_json() -> None:
 
 
 def test_clean_tells_json(configuration: Path, cli: Cli) -> None:
-    outcome = cli.ends(0, "clean", configuration, "--quiet", "--json")
+    outcome = cli.ends(0, "clean", configuration, "--no-progress", "--json")
     assert json.loads(outcome.out)["found"] == []

@@ -38,7 +38,7 @@ def checked(folder: Path, table: dict[str, Any], cli: Cli, **sections: Any) -> s
     write_table(folder / "input.parquet", table)
     roles = {"age": "quasi_identifier", "ill": "sensitive", **sections.pop("attributes", {})}
     path = configuration_file(folder, attributes=roles, **sections)
-    printed = cli.ends(0, "check", path, "--quiet")
+    printed = cli.ends(0, "check", path, "--no-progress")
     assert "P000" not in printed.out + printed.err
     return printed.err
 
@@ -92,7 +92,7 @@ def test_a_number_of_people_under_any_name_and_role(
     roles = {"race": "quasi_identifier"} | ({"nr": role} if role else {})
     log = checked(tmp_path, panel(), cli, attributes=roles)
     assert "--set attributes.nr=identifier --set privacy.unit=nr" in log
-    ran = cli.ends(0, "run", tmp_path / "configuration.yaml", "--quiet")
+    ran = cli.ends(0, "run", tmp_path / "configuration.yaml", "--no-progress")
     assert "nr repeats: 1,200 records of 150 different values" in ran.err
     assert "if each value is a person" in ran.err
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
@@ -100,7 +100,7 @@ def test_a_number_of_people_under_any_name_and_role(
     # A release names no column that it does not have.
     assert warning["attribute"] == (role and "nr")
     assert "150" not in warning["text"]
-    cli.ends(0, "verify", tmp_path / "release", "--quiet")
+    cli.ends(0, "verify", tmp_path / "release", "--no-progress")
 
 
 def test_a_release_says_nothing_that_a_dropped_record_decides(tmp_path: Path, cli: Cli) -> None:
@@ -109,7 +109,7 @@ def test_a_release_says_nothing_that_a_dropped_record_decides(tmp_path: Path, cl
     roles = {"age": "quasi_identifier", "nr": "insensitive"}
     write_table(tmp_path / "input.parquet", table)
     ran = cli.ends(
-        0, "run", configuration_file(tmp_path, attributes=roles, missing="drop"), "--quiet"
+        0, "run", configuration_file(tmp_path, attributes=roles, missing="drop"), "--no-progress"
     )
     assert "nr repeats" in ran.err
     assert "people_repeat" not in (tmp_path / "release" / "manifest.json").read_text()
@@ -122,7 +122,7 @@ def test_a_large_input_is_not_read_again(
     write_table(tmp_path / "input.parquet", panel())
     roles = {"race": "quasi_identifier", "age": "quasi_identifier", "educ": "insensitive"}
     listed = configuration_file(tmp_path, attributes={**roles, "nr": "quasi_identifier"})
-    ran = cli.ends(0, "run", listed, "--quiet")
+    ran = cli.ends(0, "run", listed, "--no-progress")
     # All records count, not those of the sample.
     assert "nr repeats: 1,200 records of 150 different values" in ran.err
     assert "age repeats" not in ran.err + ran.out
@@ -130,7 +130,7 @@ def test_a_large_input_is_not_read_again(
     # A column that is not listed would take another pass.
     place = {"path": str(tmp_path / "other")}
     ran = cli.ends(
-        0, "run", configuration_file(tmp_path, attributes=roles, output=place), "--quiet"
+        0, "run", configuration_file(tmp_path, attributes=roles, output=place), "--no-progress"
     )
     assert "nr repeats" not in ran.err
 
@@ -152,7 +152,9 @@ def test_a_large_input_is_not_read_for_amounts(
     table["bill"] = [number / 100 + 0.5 for number in range(len(table["nr"]))]
     write_table(tmp_path / "input.parquet", table)
     roles = {"race": "quasi_identifier", "nr": "insensitive", "bill": "sensitive"}
-    cli.ends(0, "run", configuration_file(tmp_path, attributes=roles), "--quiet", says="nr repeats")
+    cli.ends(
+        0, "run", configuration_file(tmp_path, attributes=roles), "--no-progress", says="nr repeats"
+    )
     assert counted == ["nr"]
 
 
@@ -160,7 +162,7 @@ def test_a_wrong_identifier_hides_no_other(tmp_path: Path, table: dict[str, Any]
     log = checked(tmp_path, table, cli, attributes={"ward_id": "identifier"})
     assert "ward_id repeats" in log
     assert "patient_nbr repeats" in log
-    ran = cli("run", tmp_path / "configuration.yaml", "--quiet")
+    ran = cli("run", tmp_path / "configuration.yaml", "--no-progress")
     assert "patient_nbr repeats" in ran.err
 
 
@@ -229,7 +231,7 @@ def test_records_that_came_twice(
     log = checked(tmp_path, table, cli)
     equal = sum(number * 600 for number in times if number > 1)
     assert (f"({equal:,} records have an equal one" in log) is is_warned
-    ran = cli("run", tmp_path / "configuration.yaml", "--quiet")
+    ran = cli("run", tmp_path / "configuration.yaml", "--no-progress")
     assert ("records have an equal one" in ran.err) is is_warned
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     codes = [warning["code"] for warning in manifest["warnings"]]

@@ -76,7 +76,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     }
     path = folder / "configuration.yaml"
     path.write_text(yaml.safe_dump(document, sort_keys=False))
-    assert main(["run", str(path), "--report", "--quiet", "--run-id", "demo"]) == 0
+    assert main(["run", str(path), "--report", "--no-progress", "--run-id", "demo"]) == 0
     return Made(people, release, (release / "report.html").read_text())
 
 
@@ -530,7 +530,7 @@ def decided(made: Made, folder: Path, cli: Cli, text: str, *words: object) -> tu
     (folder / "decision.yaml").write_text(text)
     page = folder / "page.html"
     outcome = cli("report", made.release, "--decision", folder / "decision.yaml", "--out", page,
-        "--quiet", *words,
+        "--no-progress", *words,
     )  # fmt: skip
     return outcome.code, page.read_text() if outcome.code == 0 else outcome.err
 
@@ -594,7 +594,7 @@ def learned_release(tmp_path_factory: pytest.TempPathFactory) -> LearnedRelease:
         "ill": "sensitive",
     }
     path = configuration_file(folder, attributes=attributes, missing="category")
-    assert main(["run", str(path), "--quiet"]) == 0
+    assert main(["run", str(path), "--no-progress"]) == 0
     return LearnedRelease(folder / "release", original, holdout)
 
 
@@ -602,7 +602,7 @@ def learned_release(tmp_path_factory: pytest.TempPathFactory) -> LearnedRelease:
 def test_the_sentence_is_that_of_evaluate(
     learned_release: LearnedRelease, cli: Cli, tmp_path: Path, held_out: bool
 ) -> None:
-    given = ["--original", learned_release.original, "--target", "ill", "--quiet"]
+    given = ["--original", learned_release.original, "--target", "ill", "--no-progress"]
     given += ["--holdout", learned_release.holdout] * held_out
     told = json.loads(cli("evaluate", learned_release.release, *given, "--json").out)
     out = tmp_path / "report.html"
@@ -631,9 +631,9 @@ def test_too_few_test_records_are_refused(
     learned_release: LearnedRelease, cli: Cli, tmp_path: Path
 ) -> None:
     few = write_table(tmp_path / "few.parquet", pq.read_table(learned_release.holdout).slice(0, 4))
-    given = ["--original", learned_release.original, "--target", "ill", "--quiet"]
+    given = ["--original", learned_release.original, "--target", "ill", "--no-progress"]
     outcome = cli.ends(3, "report", learned_release.release, *given, "--holdout", few)
     assert "fewer than 5 test records. Expected k = 5 or none of each kind" in outcome.err
     assert not (learned_release.release / "report.html").exists()
-    outcome = cli.ends(2, "report", learned_release.release, "--target", "ill", "--quiet")
+    outcome = cli.ends(2, "report", learned_release.release, "--target", "ill", "--no-progress")
     assert "--target: found no --original. " in outcome.err

@@ -54,18 +54,18 @@ def test_a_sensitive_attribute_without_a_criterion(
     configured: Path, tmp_path: Path, cli: Cli
 ) -> None:
     remedy = "privacy.l_diversity (--set privacy.l_diversity=2, in Python l=2)"
-    checked = cli("check", configured, "--quiet")
+    checked = cli("check", configured, "--no-progress")
     assert "75% of the records share its most frequent value" in checked.err
     assert remedy in checked.err
     assert "usable, with 1 warning" in checked.out
     share = "50% of the records lie in such classes"
-    done = cli("run", configured, "--quiet", "--report")
+    done = cli("run", configured, "--no-progress", "--report")
     assert (done.code, share in done.err, remedy in done.err) == (0, True, True)
     (warning,) = manifest_of(tmp_path / "release")["warnings"]
     assert (warning["code"], warning["attribute"]) == ("no_criterion", "illness")
     assert warning["figures"] == {"homogeneous_records": ROWS // 2}
     assert "flu" not in warning["text"]
-    proved = cli("verify", tmp_path / "release", "--quiet")
+    proved = cli("verify", tmp_path / "release", "--no-progress")
     assert (proved.code, share in proved.err, remedy in proved.err) == (0, True, True)
     assert "All criteria hold, with 1 warning" in proved.out
     readme = (tmp_path / "release" / "README.md").read_text()
@@ -73,10 +73,10 @@ def test_a_sensitive_attribute_without_a_criterion(
     assert "100% share one value" in (tmp_path / "release" / "report.html").read_text()
     # With the option that the warning names nothing is left to warn of.
     option = ("--set", "privacy.l_diversity=2", "--set", "output.mode=overwrite")
-    done = cli("run", configured, "--quiet", *option)
+    done = cli("run", configured, "--no-progress", *option)
     assert (done.code, done.err) == (0, "")
     assert "no criterion" not in (tmp_path / "release" / "README.md").read_text()
-    proved = cli("verify", tmp_path / "release", "--quiet")
+    proved = cli("verify", tmp_path / "release", "--no-progress")
     assert "All criteria hold." in proved.out
 
 
@@ -86,10 +86,10 @@ def test_a_criterion_that_allows_classes_with_one_value(
     cli: Cli,
 ) -> None:  # fmt: skip
     options = [f"--set=privacy.{key}={json.dumps(value)}" for key, value in privacy.items()]
-    cli.ends(0, "run", configured, "--quiet", *options)
+    cli.ends(0, "run", configured, "--no-progress", *options)
     found = [one["code"] for one in manifest_of(tmp_path / "release")["warnings"]]
     assert found == ([] if code is None else [code])
-    proved = cli("verify", tmp_path / "release", "--quiet", "--json")
+    proved = cli("verify", tmp_path / "release", "--no-progress", "--json")
     assert len(json.loads(proved.out)["warnings"]) == len(found)
 
 
@@ -97,14 +97,16 @@ def test_the_option_that_is_named_fits_the_configuration(configured: Path, cli: 
     attributes = {**ATTRIBUTES, "note": "sensitive"}
     several = [f"--set=attributes={json.dumps(attributes)}"]
     named = "--set privacy.l_diversity.note=3)"
-    checked = cli("check", configured, "--quiet", *several)
+    checked = cli("check", configured, "--no-progress", *several)
     assert named in checked.err
     # In Python l is asked of all attributes.
     assert "in Python" not in checked.err
-    checked = cli("check", configured, "--quiet", *several, "--set=privacy.l_diversity.note=3")
+    checked = cli(
+        "check", configured, "--no-progress", *several, "--set=privacy.l_diversity.note=3"
+    )
     assert "attributes.note: no criterion" not in checked.err
     listed = [*several, '--set=privacy.l_diversity=[{"attribute": "illness", "l": 2}]']
-    checked = cli("check", configured, "--quiet", *listed)
+    checked = cli("check", configured, "--no-progress", *listed)
     assert "(add an entry of this attribute with l: 3)" in checked.err
     assert named not in checked.err
 
@@ -176,9 +178,9 @@ def test_k_1_protects_nobody(configured: Path, tmp_path: Path, cli: Cli) -> None
         assert "privacy.k: found 1, which protects no one" in refused.err
         assert "set privacy.allow_k_1 to true" in refused.err
     allowed = ("--set", "privacy.k=1", "--set", "privacy.allow_k_1=true")
-    checked = cli("check", configured, "--quiet", *allowed)
+    checked = cli("check", configured, "--no-progress", *allowed)
     assert "privacy.k is 1: every record may be a class alone" in checked.err
-    done = cli.ends(0, "run", configured, "--quiet", *allowed, "--report")
+    done = cli.ends(0, "run", configured, "--no-progress", *allowed, "--report")
     assert "no protection, because k = 1 lets every record" in done.out
     assert "excellent" not in done.out
     release = tmp_path / "release"
@@ -188,7 +190,7 @@ def test_k_1_protects_nobody(configured: Path, tmp_path: Path, cli: Cli) -> None
     page = (release / "report.html").read_text()
     assert "no protection" in page
     assert "excellent" not in page
-    proved = cli("verify", release, "--quiet")
+    proved = cli("verify", release, "--no-progress")
     assert "All criteria hold, but k = 1 protects no one." in proved.out
     with pytest.raises(ConfigurationError, match="which protects no one"):
         anonspark.anonymize(pd.DataFrame(people()), k=1, quasi_identifiers=["age"])
@@ -220,7 +222,7 @@ def test_a_plan_does_not_let_recipients_single_people_out(tmp_path: Path) -> Non
 
 
 def test_usefulness_counts_what_is_left_out(configured: Path, tmp_path: Path, cli: Cli) -> None:
-    done = cli("run", configured, "--quiet", "--report")
+    done = cli("run", configured, "--no-progress", "--report")
     words = "for the detail kept in the published columns, 2 of 4 columns published"
     assert words in done.out
     assert "2 not published: ward, note" in done.out
@@ -231,13 +233,13 @@ def test_usefulness_counts_what_is_left_out(configured: Path, tmp_path: Path, cl
     page = (release / "report.html").read_text()
     assert words in page
     assert words.replace("the published", "its") not in page
-    told = json.loads(cli("verify", release, "--json", "--quiet").out)
+    told = json.loads(cli("verify", release, "--json", "--no-progress").out)
     assert (told["columns_in"], told["columns_published"]) == (4, 2)
     # What nobody could count is checked: the columns that are published.
     manifest = json.loads((release / "manifest.json").read_text())
     manifest["summary"]["columns_published"] = 4
     save_manifest(release, manifest)
-    proved = cli("verify", release, "--quiet")
+    proved = cli("verify", release, "--no-progress")
     assert (proved.code, "summary.columns_published: found 4" in proved.err) == (4, True)
 
 
@@ -252,7 +254,7 @@ def test_the_card_names_columns_that_are_not_published() -> None:
 
 
 def test_a_query_for_a_value_that_nobody_has(configured: Path, tmp_path: Path, cli: Cli) -> None:
-    cli.ends(0, "run", configured, "--quiet")
+    cli.ends(0, "run", configured, "--no-progress")
     release = tmp_path / "release"
     for question, warns in (
         ("illness = 'Flu'", True),
@@ -261,10 +263,10 @@ def test_a_query_for_a_value_that_nobody_has(configured: Path, tmp_path: Path, c
         ("age = 99", True),
         ("illness = 'flu' and not age = 25", False),
     ):
-        found = cli.ends(0, "query", release, question, "--quiet")
+        found = cli.ends(0, "query", release, question, "--no-progress")
         assert ("no record can have the value" in found.err) == warns, question
         assert "lu" not in found.err.replace("value", "")
-    told = json.loads(cli("query", release, "age = 99", "--json", "--quiet").out)
+    told = json.loads(cli("query", release, "age = 99", "--json", "--no-progress").out)
     assert told["upper"] == 0
     (warning,) = told["warnings"]
     assert "'age' is compared with at character 7" in warning

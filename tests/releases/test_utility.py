@@ -157,7 +157,7 @@ def test_a_real_release_answers_as_its_labels_say(original: Path, tmp_path: Path
         },
         missing="category",
     )
-    cli.ends(0, "run", configuration, "--quiet")
+    cli.ends(0, "run", configuration, "--no-progress")
     opened = open_evaluation(LocalEngine(), str(tmp_path / "release"), str(original))
     (ill,) = opened.others
     axes = opened.quasi_identifiers

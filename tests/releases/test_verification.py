@@ -498,7 +498,7 @@ def run_release(folder: Path, name: str, table: pa.Table, **sections: Any) -> Pa
         "privacy": {"k": 4},
     }
     config = configuration_file(own, input={"path": str(source)}, **(defaults | sections))
-    assert main(["run", str(config), "--quiet"]) == 0
+    assert main(["run", str(config), "--no-progress"]) == 0
     return own / "release"
 
 
@@ -570,7 +570,7 @@ def test_the_same_input_and_attributes_are_the_same_people(
         attributes=ROLES_OF_BOTH["first"],
         privacy={"k": 7},
     )
-    assert main(["run", str(config), "--quiet"]) == 0
+    assert main(["run", str(config), "--no-progress"]) == 0
     outcome = cli("verify", releases["first"], "--with", tmp_path / "release", "--json")
     (pair,) = json.loads(outcome.out)["pairs"]
     assert (pair["relation"], pair["k"]) == ("same people", 4)

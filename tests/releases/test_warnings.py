@@ -103,7 +103,7 @@ def test_everything_to_warn_of(tmp_path: Path, cli: Cli) -> None:
     logged = outcome.err
     assert "are fine" not in cli("check", path).out
 
-    outcome = cli.ends(0, "run", path, "--json", "--quiet", "--report")
+    outcome = cli.ends(0, "run", path, "--json", "--no-progress", "--report")
     release = tmp_path / "release"
     manifest = manifest_of(release)
     warned = by_kind(manifest["warnings"])
@@ -143,7 +143,7 @@ def test_everything_to_warn_of(tmp_path: Path, cli: Cli) -> None:
     assert all(name in report for name in ("full_name", "patient", "ward"))
 
     logged += outcome.err
-    outcome = cli.ends(0, "verify", release, "--json", "--quiet")
+    outcome = cli.ends(0, "verify", release, "--json", "--no-progress")
     verified = json.loads(outcome.out)
     assert [warning.partition(":")[0] for warning in verified["warnings"]] == [
         "attributes.disease",
@@ -179,10 +179,10 @@ def test_nothing_to_warn_of(tmp_path: Path, cli: Cli, monkeypatch: pytest.Monkey
         privacy={"l_diversity": {"attribute": "disease", "l": 2}},
     )
     monkeypatch.setenv(SEED_VARIABLE, str(SEED))
-    outcome = cli("check", path, "--quiet")
+    outcome = cli("check", path, "--no-progress")
     assert (outcome.code, outcome.err) == (0, "")
     assert "configuration and data are fine" in outcome.out
-    outcome = cli("run", path, "--quiet", "--report")
+    outcome = cli("run", path, "--no-progress", "--report")
     assert (outcome.code, outcome.err) == (0, "")
     release = tmp_path / "release"
     manifest = manifest_of(release)
@@ -196,7 +196,7 @@ def test_nothing_to_warn_of(tmp_path: Path, cli: Cli, monkeypatch: pytest.Monkey
     seed.write_text(f"{SEED}\n")
     seed.chmod(0o644)
     again = [f"--set=execution.seed_file={seed}", f"--set=output.path={tmp_path / 'again'}"]
-    outcome = cli.ends(0, "run", path, "--quiet", *again)
+    outcome = cli.ends(0, "run", path, "--no-progress", *again)
     assert str(SEED) not in outcome.err
     other = manifest_of(tmp_path / "again")
     assert [one["code"] for one in other["warnings"]] == ["seed_file_readable"]
@@ -225,7 +225,7 @@ def test_nothing_is_told_of_records_that_were_left_out(tmp_path: Path, cli: Cli)
             execution={"seed": SEED},
             output={"mode": "overwrite"},
         )
-        outcome = cli.ends(0, "run", path, "--quiet")
+        outcome = cli.ends(0, "run", path, "--no-progress")
         # Whoever has the data is told, roundly.
         assert "is that of another record, too" in outcome.err
         assert published(tmp_path / "release").num_rows == 40
@@ -258,9 +258,9 @@ def test_records_that_are_dropped(
         privacy={"k": 5},
     )
     monkeypatch.setenv(SEED_VARIABLE, str(SEED))
-    outcome = cli.ends(0, "check", path, "--quiet")
+    outcome = cli.ends(0, "check", path, "--no-progress")
     assert words in outcome.err if words else outcome.err == ""
-    outcome = cli.ends(0, "run", path, "--quiet")
+    outcome = cli.ends(0, "run", path, "--no-progress")
     assert words in outcome.err if words else outcome.err == ""
     codes = [one["code"] for one in manifest_of(tmp_path / "release")["warnings"]]
     assert codes == (["many_dropped"] if words else [])

@@ -34,7 +34,7 @@ def test_a_seed_at_an_address(spark: SparkSession, tmp_path: Path, cli: Cli) -> 
     path = configuration_file(
         tmp_path, attributes=attributes, execution={"seed_file": f"{address}/seed"}
     )
-    outcome = cli("run", path, "--quiet")
+    outcome = cli("run", path, "--no-progress")
     assert (outcome.code, outcome.err) == (0, "")
     fingerprint = summary(tmp_path / "release")["output_fingerprint"]
     rows = spark.read.parquet(str(tmp_path / "input.parquet"))
@@ -50,7 +50,7 @@ def test_a_seed_at_an_address(spark: SparkSession, tmp_path: Path, cli: Cli) -> 
         assert of_number.figures.summary["output_fingerprint"] == fingerprint
     # Who verifies needs no seed.
     (tmp_path / "seed").unlink()
-    cli.ends(0, "verify", tmp_path / "release", "--config", path, "--quiet")
+    cli.ends(0, "verify", tmp_path / "release", "--config", path, "--no-progress")
     cli.ends(2, "check", path, says=f"execution.seed_file: {address}/seed: no such file")
 
 

@@ -114,7 +114,7 @@ def test_files_and_rounds_are_independent(
             output={"path": str(tmp_path / name), "style": "bounds"},
             execution={"engine": engine, "task_rows": task_rows, "seed": 29},
         )
-        cli.ends(0, "run", configuration, "--quiet")
+        cli.ends(0, "run", configuration, "--no-progress")
     release = tmp_path / "release"
     files = data_files(release)
     assert list(files) == [f"part-{number:05d}.parquet" for number in range(10)]
@@ -188,7 +188,7 @@ def test_large_classes_are_shared_out(
             output={"path": str(tmp_path / name)},
             execution={"engine": "local"},
         )
-        cli.ends(0, "run", configuration, "--quiet")
+        cli.ends(0, "run", configuration, "--no-progress")
     assert summary(tmp_path / "release")["rows_suppressed"] > 500
     sizes = [
         one["rows"]
@@ -365,7 +365,7 @@ def test_a_job_of_two_nights(spark: SparkSession, tmp_path: Path, cli: Cli) -> N
     # More patients than usual: nothing is published, and what was told before stays.
     write_patients(tmp_path / "input.parquet", 300)
     there = contents(tmp_path)
-    arguments = ("--run-id", "tuesday", "--log-format=json", "--quiet")
+    arguments = ("--run-id", "tuesday", "--log-format=json", "--no-progress")
     outcome = cli.ends(4, "run", path, *arguments, "--set", "execution.task_rows=1000")
     *_, line = [json.loads(line) for line in outcome.err.splitlines()]
     assert (line["level"], line["exit_code"], line["run_id"]) == ("ERROR", 4, "tuesday")

@@ -135,7 +135,7 @@ def test_both_engines_say_the_same(spark: SparkSession, tmp_path: Path, cli: Cli
         *(("gives_away", "district"), ("gives_away", "months")),
         *(("order_of_letters", "group"), ("text_days", "seen")),
     }
-    cli.ends(0, "run", path, "--quiet", "--set", "execution.engine=local")
+    cli.ends(0, "run", path, "--no-progress", "--set", "execution.engine=local")
     found = [
         audit_release(
             engine, str(tmp_path / "release"), original=str(tmp_path / "input.parquet")

@@ -492,10 +492,10 @@ def test_the_command(tmp_path: Path, cli: Cli) -> None:
         ([path, tmp_path / "q.parquet", "--type", "AGE=day"], 2, "--type: expected"),
         ([path, tmp_path / "no" / "q.parquet"], 5, "OUT: the system refused"),
     ):
-        cli.ends(code, "convert", *arguments, "--quiet", says=problem)
-    done = cli("convert", tmp_path / "in", out, "--overwrite", "--quiet", "--json")
+        cli.ends(code, "convert", *arguments, "--no-progress", says=problem)
+    done = cli("convert", tmp_path / "in", out, "--overwrite", "--no-progress", "--json")
     assert json.loads(done.out)["rows"] == 4
-    assert cli("convert", path, out, "--overwrite", "--quiet").out == ""
+    assert cli("convert", path, out, "--overwrite", "--no-progress").out == ""
 
 
 def test_a_full_disk_is_no_damaged_file(tmp_path: Path) -> None:
