@@ -9,9 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from anonspark.cli.application import main
 from anonspark.errors import PublishingError
-from anonspark.pipeline import run
 
 
 class Outcome(NamedTuple):
@@ -24,6 +22,9 @@ class Outcome(NamedTuple):
 
 def command(capsys: pytest.CaptureFixture[str], *arguments: object) -> Outcome:
     """Run a command in this process."""
+    # Not above: each process of pytest imports this module.
+    from anonspark.cli.application import main
+
     capsys.readouterr()
     logger = logging.getLogger("anonspark")
     handlers, level = logger.handlers, logger.level
@@ -58,6 +59,7 @@ class Cli:
 @contextmanager
 def interrupted(step: str) -> Iterator[None]:
     """Let a step of a run fail as on a full disk, and require that the run ends so."""
+    from anonspark.pipeline import run
 
     def fail(*_: object, **__: object) -> None:
         raise PublishingError("the disk is full")
