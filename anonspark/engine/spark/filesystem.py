@@ -197,7 +197,13 @@ class FileSystem(Files):
         """Return whether a file or directory is there."""
         file_system, java_path = self._open(path)
         with _reaching(path):
-            return bool(file_system.exists(java_path))
+            try:
+                return bool(file_system.exists(java_path))
+            except Py4JError as error:
+                # So HDFS answers whoever is not its superuser, where the parent is a file.
+                if "(is not a directory)" not in str(error):
+                    raise
+                return False
 
     def matches(self, pattern: str) -> list[str]:
         """Return the addresses of all files and directories that match a path or glob pattern."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from anonspark.engine.memory import available_memory, cluster_sizes
 from anonspark.engine.spark.java_objects import elements_of
@@ -25,7 +25,7 @@ def is_of_connect(session: object) -> bool:
 logger = logging.getLogger("anonspark")
 
 _OPENING, _MOST = "spark.sql.files.openCostInBytes", "spark.sql.files.maxPartitionBytes"
-_SIZE = re.compile(r"\s*(\d+)\s*([kmgtp]?)i?b?\s*", re.IGNORECASE)
+_SIZE = re.compile(r"\s*(\d+)\s*([bkmgtp]?)i?b?\s*", re.IGNORECASE)
 
 # Numbers that Spark divides among as many tasks as run in parallel.
 _NUMBERS = 1 << 20
@@ -143,15 +143,14 @@ def sizes_of_tasks(session: SparkSession) -> tuple[int, int, int]:
     These are the bytes that opening a file counts for, the limit of bytes of a task, and the number
     of tasks that run in parallel, for which Spark Connect runs a small job the first time.
     """
+    opening, most = (_bytes_of(key, session.conf.get(key)) for key in (_OPENING, _MOST))
     if is_of_connect(session):
-        opening, limit = (_bytes_in(session, key) for key in (_OPENING, _MOST))
-        return opening, limit, _parallel_tasks(session)
-    state = session._jsparkSession.sessionState().conf()
-    tasks = max(session.sparkContext.defaultParallelism, 1)
-    return int(state.filesOpenCostInBytes()), int(state.filesMaxPartitionBytes()), tasks
+        return opening, most, _parallel_tasks(session)
+    return opening, most, max(session.sparkContext.defaultParallelism, 1)
 
 
 _DEPLOY_MODE = "spark.submit.deployMode"
+_HEAP, _OVERHEAD = "spark.driver.memory", "spark.driver.memoryOverhead"
 # Up to so many rows the driver takes no more memory than any process.
 _FEW_ROWS = 1_000_000
 
@@ -160,10 +159,9 @@ def warn_of_little_memory(session: SparkSession, rows: int) -> None:
     """Warn before the work if the driver's Python may have too little memory for the rows."""
     limit = available_memory() // 2**20
     if not is_of_connect(session) and session.conf.get(_DEPLOY_MODE, None) == "cluster":
-        settings: Any = session.sparkContext._conf._jconf
-        heap = int(settings.getSizeAsMb("spark.driver.memory", "1g"))
-        usual = f"{max(384, heap // 10)}m"
-        limit = min(limit, int(settings.getSizeAsMb("spark.driver.memoryOverhead", usual)))
+        heap = _bytes_of(_HEAP, session.conf.get(_HEAP, "1g"), "m")
+        usual = f"{max(384 << 20, heap // 10)}b"
+        limit = min(limit, _bytes_of(_OVERHEAD, session.conf.get(_OVERHEAD, usual), "m") >> 20)
     needed = cluster_sizes(rows, 1).driver_overhead
     # Half of the recommended memory was measured.
     if rows > _FEW_ROWS and limit < needed // 2:
@@ -177,12 +175,12 @@ def warn_of_little_memory(session: SparkSession, rows: int) -> None:
         )
 
 
-def _bytes_in(session: SparkSession, key: str) -> int:
-    """Return the bytes of a setting such as 128MB. Raises ConfigurationError if it is no size."""
-    match = _SIZE.fullmatch(session.conf.get(key) or "")
+def _bytes_of(key: str, text: str | None, unit: str = "b") -> int:
+    """Return the bytes that a setting of Spark names, in a unit where the text has none."""
+    match = _SIZE.fullmatch(text or "")
     if match is None:
         raise ConfigurationError(f"Spark's setting {key}: found no size. Expected one as in 128MB")
-    return int(match[1]) << 10 * " kmgtp".index(match[2].lower() or " ")
+    return int(match[1]) << 10 * "bkmgtp".index(match[2].lower() or unit)
 
 
 @cache
