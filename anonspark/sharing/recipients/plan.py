@@ -131,7 +131,7 @@ def load_plan(
     """
     expected = "a mapping with 'base', 'output' and 'recipients'"
     document, problems = read_document(path, "a plan", expected, read, variables=True)
-    with document.telling(is_whole=False):
+    with document.locating_problems(is_whole=False):
         return _build(document, problems, path, overrides, only, read)
 
 

@@ -248,7 +248,7 @@ def load_selection(
     expected = "a mapping with 'input', 'attributes', 'selection' and 'ledger'"
     document, problems = read_configuration(path, expected, read)
     overridden = [override.keys for override in parse_overrides(overrides, [])]
-    with document.telling(overridden):
+    with document.locating_problems(overridden):
         settings = parse_selection(document, overrides, read, problems)
     configuration = settings.configuration.with_places(document.places(overridden))
     return replace(settings, configuration=configuration)
