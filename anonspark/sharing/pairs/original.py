@@ -133,9 +133,9 @@ class _LookUp:
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield a row of sums."""
+        """Yield a row of sums, in the order of the schema."""
         axes, more_axes = len(self.first.axes), len(self.second.axes)
-        sums = np.zeros(5 + axes + more_axes, np.int64)
+        sums = np.zeros(len(self.schema), np.int64)
         for batch in batches:
             points, unreadable = self.first.points(batch)
             more_points, more_unreadable = self._second_points(batch, axes, more_axes)
@@ -144,13 +144,10 @@ class _LookUp:
                 self.pairs, self.figures, self.values,
             )  # fmt: skip
             matched = candidates > 0
-            sums[0] += batch.num_rows
-            sums[1] += matched.sum()
-            sums[2] += (matched & (candidates < self.k)).sum()
-            one_left = matched[:, np.newaxis] & (single_values >= 0)
-            sums[3] += one_left.any(axis=1).sum()
-            sums[4] += one_left[:, self.required].any(axis=1).sum()
-            sums[5:] += np.concatenate([unreadable.sum(axis=0), more_unreadable.sum(axis=0)])
+            is_disclosed = matched[:, np.newaxis] & (single_values >= 0)
+            disclosed = is_disclosed.any(axis=1), is_disclosed[:, self.required].any(axis=1)
+            flags = [matched, matched & (candidates < self.k), *disclosed, unreadable]
+            sums += [batch.num_rows, *np.column_stack([*flags, more_unreadable]).sum(axis=0)]
         yield pa.record_batch([pa.array([total]) for total in sums], schema=self.schema)
 
     def _second_points(self, batch: pa.RecordBatch, skipped: int, axes: int) -> tuple[Codes, Flags]:

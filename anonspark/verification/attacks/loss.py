@@ -80,13 +80,13 @@ def _extremes(records: Table, attributes: int) -> list[tuple[Fraction, Fraction]
     ends_of_values = records.select({**lows, **highs})
     extremes = ends_of_values.aggregate([], least=list(lows), most=list(highs)).collect()
     ends = [(extremes[low][0], extremes[high][0]) for low, high in zip(lows, highs, strict=True)]
-    return [(_place(low), _place(high)) for low, high in ends]
+    return [(_exact(low), _exact(high)) for low, high in ends]
 
 
-def _place(value: pa.Scalar) -> Fraction:
+def _exact(value: pa.Scalar) -> Fraction:
     """Return a value as an exact number: days, microseconds, or a number, and 0 for null.
 
-    >>> _place(pa.scalar(1.5))
+    >>> _exact(pa.scalar(1.5))
     Fraction(3, 2)
     """
     if is_time(value.type):

@@ -145,17 +145,13 @@ def measure_truthfulness(
     ConfigurationError if the release publishes means, and DataError if it has more than 1,000,000
     classes, labels or values cannot be read, or columns lack or cannot be compared.
 
-    Three jobs. One pass over the release collects its classes. One over the original shuffles a
-    count for each payload and task. One more shuffles the originals' quasi-identifiers, and a count
-    for each class and payload of the release, by payload. If more than 1,000,000 originals have one
-    payload, they are divided among tasks, which all get its published counts. Other groups are in
-    one task each, together some 250,000 originals, with 4 bytes for each possible pair of the
-    largest one. A task's time grows with the regions that hold its originals, and at worst with the
-    possible pairs of a group times the square root of its originals. To the driver come the classes
-    with their counts, and sums, but no record.
+    Three jobs: the release's classes are collected, the original's payloads are counted, and then
+    its quasi-identifiers are shuffled by payload. A task has some 250,000 originals, with 4 bytes
+    for each possible pair of its largest payload. More than 1,000,000 originals of one payload are
+    divided among tasks. Time grows at worst with the pairs of a payload times the square root of
+    its originals. No record reaches the driver.
 
-    Payloads and published tuples are compared by hashes of 64 bits: two that differ are taken for
-    equal with a probability of 2^-64.
+    Payloads are compared by hashes of 64 bits: two are confused with a probability of 2^-64.
     """
     release, attributes = labels.data, labels.attributes
     names = [attribute.name for attribute in attributes]
@@ -428,10 +424,7 @@ class _SpreadPublished:
 
 @dataclass(frozen=True)
 class _MatchRecords:
-    """Matches a task's originals with published records of equal payload.
-
-    One row with the sums of all groups that the task holds alone, and rows of the others.
-    """
+    """Matches a task's originals with published records of equal payload."""
 
     search: RegionSearch
     keys: Integers
@@ -467,7 +460,11 @@ class _MatchRecords:
         originals: tuple[Integers, Codes],
         places: tuple[Integers, Integers, pa.Table],
     ) -> Batches:
-        """Match the originals and the places of groups, in the order of these."""
+        """Match the originals and places of groups, in whose order both are.
+
+        Yields the sums of the groups that are here as a whole, and of parts of the others what
+        each place holds and how many originals have a place.
+        """
         group_of_original, codes = originals
         group_of_place, regions, published = places
         ends = np.arange(len(groups) + 1)
