@@ -122,13 +122,7 @@ class SparkNeededError(ConfigurationError):
 
 
 class DataError(_ProblemsError):
-    """The input is unreadable or does not fit the configuration.
-
-    Parameters
-    ----------
-    *problems : str
-        All problems, one message each.
-    """
+    """The input is unreadable or does not fit the configuration. Each problem is a message."""
 
     exit_code = 3
 

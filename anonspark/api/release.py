@@ -162,15 +162,7 @@ class Release(Shown, Closing, Generic[Frame]):
         return frame
 
     def require_open(self) -> None:
-        """Raise an error if the files are gone, or the session that reads them has ended.
-
-        Raises
-        ------
-        ConfigurationError
-            If it was closed.
-        EnvironmentProblem
-            If the session of Spark was stopped.
-        """
+        """Raise an error if the release was closed, or the session of Spark has ended."""
         if self._closed:
             raise ConfigurationError(
                 "release: it was closed, which removed its files. Ask before .close() or inside of "
