@@ -65,7 +65,10 @@ def _keys(
     of_list: tuple[str, ...] | None,
     depth: int,
 ) -> Iterator[tuple[str, tuple[str, ...], int]]:
-    """Yield each key below a node, the key path that messages name for it, and its depth."""
+    """Yield each key below a node, the key path that messages name for it, and its depth.
+
+    ``path`` leads to the node. Inside the entries of a list, messages name the list, ``of_list``.
+    """
     node = _resolve(node, schema)
     if depth > _DEEPEST:
         return

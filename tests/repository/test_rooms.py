@@ -44,6 +44,13 @@ def test_arrows_that_follow_from_others_are_left_out() -> None:
     assert shown == {"cli": ["engine"], "engine": ["core"], "core": []}
 
 
+def test_rooms_that_belong_together_share_a_box() -> None:
+    imported = {"anonspark.cli": {"anonspark.core", "anonspark.api"}, "anonspark.core": set()}
+    assert ROOMS["grouped"](imported) == {"cli, api": {"core, kernels"}, "core, kernels": set()}
+    drawn = re.findall(r'^  \w+\["', ROOMS["drawing"](), re.M)
+    assert 10 <= len(drawn) <= 16
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_files_of_the_package_are_where_pages_say(page: Path) -> None:
     folders = "anonspark|tests|tools|jobs|benchmarks|distribution|compatibility|conf|docs"
