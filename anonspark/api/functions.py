@@ -994,7 +994,7 @@ def verify_together(
     if joint_k is not None:
         joint_k = whole_number("joint_k", joint_k, 2)
     paths = list(map(directory_of, releases))
-    # Of the table's kind where it is one in memory.
+    # An original in memory decides the engine, and so comes first.
     with (
         named_as_arguments(_NAMES),
         opened(original, *paths) as (engine, (source, *_)),

@@ -143,7 +143,7 @@ class Release(Shown, Closing, Generic[Frame]):
         self.manifest = self._manifest.document
         self._closed = False
         self._sizes: Mapping[int, int] | None = None
-        # Of a kind that is read at once, tables outlive the files; with Spark each costs a job.
+        # Tables in memory are read now and outlive the files. With Spark each would cost a job.
         at_once = () if adapter.is_lazy else (DATA, *METRICS)
         self._tables = {name: adapter.read(*self._file(name)) for name in at_once}
 

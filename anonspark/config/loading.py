@@ -34,7 +34,7 @@ _SEGMENT = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."'=]+))\s*([.=])""")
 # Section and depth of texts that stand for a mapping, and which of its keys they are.
 _SHORT_FORMS = {("attributes", 2): "role", ("model", 1): "name"}
 
-# What ends a YAML document that is a single value.
+# PyYAML ends a document that is a single value with this line.
 _END = "...\n"
 
 _LONGEST = 10**30
@@ -200,7 +200,7 @@ def fill_in_seed(
         )
         execution.pop("seed_file", None)
     elif path is None or not needed:
-        # What is no text is left to the check of types.
+        # The check of types reports a path that is no text.
         if path is None or isinstance(path, str):
             execution.pop("seed_file", None)
         if in_variable:

@@ -81,11 +81,11 @@ def _losses(evidence: Evidence) -> Table:
 
 def _missing(missing: Sequence[int | None], rules: Disclosure) -> list[str]:
     """Write how many values of each attribute are missing. None is withheld."""
-    # With one of them hidden, the sum of all of them could tell it.
+    # With a single count hidden, the sum of all counts could reveal it.
     if any(count is None or rules.hides(count) for count in missing):
         return ["withheld"] * len(missing)
     counts = [int(count or 0) for count in missing]
-    # Less the records that were dropped, they would tell how many lack two values.
+    # Minus the records that were dropped, exact counts would show how many lack two values.
     if len(counts) > 1:
         return [f"about {rules.rounded(count):,}" if count else "0" for count in counts]
     return [f"{count:,}" for count in counts]
@@ -107,7 +107,7 @@ def rounds(evidence: Evidence) -> Section | None:
     if not rows:
         return None
     rules = evidence.rules
-    # Records left over at the end may be too few to tell of: then each round is told without them.
+    # If too few records are left over at the end to be shown, each round is shown without them.
     last = int(rows[-1]["outlier_rows"])
     hidden = last if rules.hides(last) else 0
     steps = _rounds_shown(evidence, hidden)
