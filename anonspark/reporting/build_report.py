@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from anonspark.layers.publish.paths import require_target
 from anonspark.presentation.blocks import Section
 from anonspark.presentation.document import Glossary, Term, render
 from anonspark.release.layout import REPORT, REPORT_KIND, looks_like_report
-from anonspark.release.manifest import MANIFEST, Manifest, manifest_text, read_manifest
+from anonspark.release.manifest import MANIFEST, Manifest, listing, manifest_text, read_manifest
 from anonspark.release.metric_tables import read_metrics
 from anonspark.release.originals import open_original
 from anonspark.release.risk import attacks, risk_row
@@ -129,9 +129,8 @@ def _with_report(files: Files, release: str, manifest: Manifest) -> str:
     """Return the text of a manifest that lists the report in its present form."""
     path = f"{release}/{REPORT}"
     listed = PublishedFile(REPORT, files.size(path), None, files.sha256(path))
-    others = [file for file in manifest.files if file["path"] != REPORT]
-    listing = sorted([*others, asdict(listed)], key=lambda file: str(file["path"]))
-    return manifest_text(manifest.document | {"files": listing})
+    others = [file for file in manifest.files if file.path != REPORT]
+    return manifest_text(manifest.document | {"files": listing([*others, listed])})
 
 
 GLOSSARY = Glossary(

@@ -85,7 +85,7 @@ _EDGES: TypeAdapter[Any] = TypeAdapter(Edges, config=ConfigDict(strict=True))
 
 
 def _edges_or_even(value: object) -> object:
-    # Chosen by hand: a union would report each mistake once for every member.
+    # Chosen by hand: pydantic would report each mistake once for every member of a union.
     if value is None or isinstance(value, EvenBins):
         return value
     if isinstance(value, Mapping):
