@@ -26,7 +26,7 @@ Names = Sequence[str]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-# What other tools and our YAML file call arguments whose names are not near.
+# Names of arguments in other tools and in our YAML file that are too different to be guessed.
 _OTHER_NAMES = {
     "qi": "quasi_identifiers", "keyVars": "quasi_identifiers", "sens_att": "sensitive",
     "supp_level": "suppression_limit", "l_diversity": "l", "t_closeness": "t",

@@ -308,7 +308,7 @@ class Configuration(Section):
         """
         # Where it is written down, who signs it, and what is said of its purpose, change nothing of
         # a release.
-        # What model.published sets is there under its own keys.
+        # The manifest has the settings of model.published under their own keys.
         untold: dict[str, Any] = {"ledger": True, "report": True, "model": {"published"}}
         untold["output"] = {"signing_key"}
         document = self.model_dump(mode="json", exclude=untold)
@@ -376,7 +376,7 @@ class Configuration(Section):
         """
         document = self.model_dump(mode="json", exclude={"ledger": True, "output": {"signing_key"}})
         if self.report == ReportOptions():
-            # As manifests were before there was the section.
+            # Manifests written before the section existed have no such key.
             del document["report"]
         del document["execution"]["seed"]
         document["execution"]["seed_fingerprint"] = self._seed_hash()[:16]

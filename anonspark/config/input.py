@@ -74,7 +74,7 @@ _FORMATS = {
     ".orc": "orc",
     ".avro": "avro",
     ".parquet": "parquet",
-    # Those of other programs, which are converted first.
+    # Formats of other programs, whose files are converted first.
     ".dta": "stata",
     **dict.fromkeys((".sav", ".zsav", ".por"), "spss"),
     **dict.fromkeys((".sas7bdat", ".xpt"), "sas"),

@@ -14,7 +14,7 @@ from anonspark.config.section import NonEmptyText, Section
 class ExecutionOptions(Section):
     """The options of the work."""
 
-    # The same release, whoever makes it.
+    # Both engines make the same release, so no fingerprint has it.
     engine: Literal["auto", "local", "spark"] = Field(default="auto", exclude=True)
     """Who does the work: this process, without Java (local), or Spark. auto takes local where no
     Spark is given, input and output are local files of formats that it knows, and the input has at
