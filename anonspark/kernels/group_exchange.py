@@ -213,23 +213,11 @@ _LOW, _SECOND_LOW, _HIGH, _SECOND_HIGH = 0, 1, 2, 3
     )
 )
 def _measure_group(points, members, size, box, shrinkage):
-    """Measure a group's box, and by how much its edges shrink when a record leaves.
+    """Measure a group's box, and by how much its edges shrink if a record leaves.
 
-    Parameters
-    ----------
-    points : float64 ndarray of shape (n, d)
-    members : int64 ndarray of shape (at least size,)
-    size : int
-        Records of the group.
-    box : float64 ndarray of shape (d, 4)
-        Filled with the lowest, second lowest, highest and second highest value on each axis.
-    shrinkage : float64 ndarray of shape (at least size,)
-        Filled with what the edges lose when each record leaves.
-
-    Returns
-    -------
-    edges, most : float
-        Sum of the box's edges, and the largest shrinkage.
+    ``members`` holds the ``size`` records of the group. ``box`` (float64, shape (d, 4)) gets the
+    lowest, second lowest, highest and second highest value on each axis, and ``shrinkage`` what the
+    edges lose if each record leaves. Returns the sum of the edges, and the largest shrinkage.
     """
     edges = 0.0
     for j in range(box.shape[0]):
