@@ -55,9 +55,10 @@ _SMALLEST_STEP = 8
 
 @kernel(void(float64[:, ::1], float64[::1], float64[::1], float64[::1]))
 def _measure_growths(axes, low, high, costs):
-    """Write by how much the edges of a box grow if it gets each of the first records.
+    """Write to ``costs``, for each record, by how much a box grows if it takes that record in.
 
-    Axes are added one after the other, but two at a time while the sums are in registers.
+    A box grows by the sum of what its edges grow by. Two axes are added in one pass, so that
+    ``costs`` is read and written half as often. The sums are those of one axis after the other.
     """
     d = axes.shape[0]
     first, bottom, top = axes[0], low[0], high[0]
