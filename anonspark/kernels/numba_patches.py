@@ -2,7 +2,7 @@
 
 Numba promises none of these names, so any minor version may lack one or use it otherwise.
 ``pyproject.toml`` allows no later minor version than the tested one. To allow the next one: run
-``tests/unit/kernels/test_numba_patches.py``, which names what a version lacks, build the machine
+``tests/unit/kernels/test_compiling.py``, which names what a version lacks, build the machine
 code, and run ``tests/systems/test_kernels_compiled_here.py``.
 
 ======================================================  ===========================================
