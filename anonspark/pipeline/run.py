@@ -179,19 +179,6 @@ Earlier = Mapping[str, Any]
 """The row of the table ``summary`` of the last run that can be compared."""
 
 
-def require_gates(context: RunContext, figures: Figures) -> list[GateResult]:
-    """Return the figures of all gates, or raise GuaranteeError if one is out of its bounds."""
-    gates = check_gates(
-        context.configuration.gates,
-        figures.summary,
-        figures.attributes,
-        figures.risk,
-        figures.counted,
-    )
-    require_passed(gates)
-    return gates
-
-
 def find_comparable_run(context: RunContext) -> Earlier | None:
     """Return the last comparable run of the job, or None if there is none or no drift is bounded.
 
@@ -233,18 +220,6 @@ def require_usual_input(context: RunContext, snapshot: Snapshot, before: Earlier
     require_no_drift(
         [drift for drift in drifts if drift.metric != "rows_in" or drift.is_sure(k - 1)]
     )
-
-
-def require_little_drift(
-    context: RunContext, figures: Figures, before: Earlier | None
-) -> list[Drift]:
-    """Return the bounded figures with those of the last run of the job, see `find_comparable_run`.
-
-    Raises GuaranteeError if a figure has moved too far.
-    """
-    drifts = measure_drift(context.configuration.metrics.drift, figures.summary, before)
-    require_no_drift(drifts)
-    return drifts
 
 
 @dataclass(frozen=True)
@@ -559,6 +534,19 @@ def _evaluate(
     return figures.without_losses() if hides_losses else figures
 
 
+def _judge(
+    context: RunContext, figures: Figures, before: Earlier | None
+) -> tuple[list[GateResult], list[Drift]]:
+    """Return all gates and drifts with their figures; raise GuaranteeError if one is exceeded."""
+    configuration = context.configuration
+    tables = (figures.summary, figures.attributes, figures.risk, figures.counted)
+    gates = check_gates(configuration.gates, *tables)
+    require_passed(gates)
+    drifts = measure_drift(configuration.metrics.drift, figures.summary, before)
+    require_no_drift(drifts)
+    return gates, drifts
+
+
 def _anonymize(
     context: RunContext,
     staging: Staging,
@@ -575,8 +563,7 @@ def _anonymize(
     table, measured = verified.table, verified.measured
     warnings = warnings + warn_of_staged(context, table, prepared, basis, measured)
     figures = _evaluate(context, planned, staged, verified)
-    gates = require_gates(context, figures)
-    drifts = require_little_drift(context, figures, planned.before)
+    gates, drifts = _judge(context, figures, planned.before)
     findings = Findings(
         form, basis, chosen.choice, figures, gates, drifts, warnings, prepared.version
     )
