@@ -60,7 +60,12 @@ def suggesting(function: _Function) -> _Function:
 
 
 def given_input(config: Mapping[str, Any]) -> dict[str, object]:
-    """Return a document that reads what it is given."""
+    """Return a document that reads what it is given, which no condition restricts."""
+    if config.get("input", {}).get("where") is not None:
+        raise ConfigurationError(
+            "input.where: found together with a DataFrame. Expected one of them. Restrict the "
+            "DataFrame by its own means, and remove this key"
+        )
     return {**config, "input": {"path": GIVEN, **config.get("input", {})}}
 
 
@@ -73,6 +78,7 @@ def given_configuration(
 ) -> Configuration:
     """Return a configuration that writes to a drawn path and reads what it is given."""
     if isinstance(config, Configuration):
+        given_input({"input": {"where": config.input.where}})
         output = config.output.model_copy(update={"path": path, "mode": "error"})
         return config.model_copy(update={"output": output}).with_drawn_output()
     return parse_configuration(

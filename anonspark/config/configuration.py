@@ -19,6 +19,7 @@ from anonspark.config.combinations import (
     generated_columns,
     lacking_quasi_identifiers,
     unmeasurable,
+    unusable_condition,
     unusable_criteria,
     unusable_names,
     unusable_presence,
@@ -200,6 +201,7 @@ class Configuration(Section):
     def _problems(self) -> Iterator[Finding]:
         yield from (
             *unusable_names(self.attributes),
+            *unusable_condition(self.attributes, self.input),
             *unusable_criteria(self.attributes, self.privacy),
             *unusable_unit(self.attributes, self.privacy),
             *unusable_presence(self.model, self.missing, self.privacy),
@@ -326,11 +328,11 @@ class Configuration(Section):
         str
             SHA-256 of the canonical JSON, in hexadecimal digits.
         """
-        # Where it is written down, who signs it, and what is said of its purpose, change nothing of
-        # a release.
+        # Where it is written down or copied to, who signs it, and what is said of its purpose,
+        # change nothing of a release.
         # What model.published sets is there under its own keys.
         untold: dict[str, Any] = {"ledger": True, "report": True, "model": {"published"}}
-        untold["output"] = {"signing_key"}
+        untold["output"] = {"signing_key", "table", "table_mode", "table_partition"}
         document = self.model_dump(mode="json", exclude=untold)
         if document["coding"] is not None:
             # Wherever its file lies.

@@ -21,7 +21,7 @@ from anonspark.engine.tasks import Batches
 from anonspark.engine.values.file_types import wider
 from anonspark.engine.values.text_forms import convert, forms_of, mean_missing, type_of
 from anonspark.engine.values.text_lines import TextLines
-from anonspark.errors import DataError
+from anonspark.errors import ConfigurationError, DataError
 from anonspark.redaction import redact
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -186,10 +186,17 @@ def find_files(
 
     Raises
     ------
+    ConfigurationError
+        If ``input.where`` restricts the records: all of these files would be read.
     DataError
         If nothing is at a path, or the folders do not name the same columns everywhere, or name
         no value.
     """
+    if selection is not None and selection.where is not None:
+        raise ConfigurationError(
+            "input.where: found a condition on text files, or without Spark. Expected a table or "
+            "Parquet, ORC or Avro files, and execution.engine: spark. Name the files by input.path"
+        )
     every = listed_files(files, paths, key)
     named = [file for file in every if file.folders and file.bytes]
     if not named:

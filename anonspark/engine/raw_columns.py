@@ -53,6 +53,8 @@ class WantedColumns:
         Columns without a value in which a record is left out, so that it decides no type.
     numbers : tuple of str
         Columns that are declared as numbers: texts in them mean missing that do so in numbers.
+    where : str or None
+        ``input.where``. None reads all records.
     """
 
     names: Mapping[str, bool]
@@ -62,6 +64,7 @@ class WantedColumns:
     markers: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
+    where: str | None = None
 
     @classmethod
     def of(cls, configuration: Configuration, *, skips_malformed: bool = False) -> WantedColumns:
@@ -79,6 +82,7 @@ class WantedColumns:
             tuple(
                 n for n, attribute in configuration.attributes.items() if attribute.type == "number"
             ),
+            configuration.input.where,
         )
 
     def asks(self, name: str) -> bool:

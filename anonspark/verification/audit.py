@@ -17,7 +17,7 @@ from anonspark.progress import tell
 from anonspark.release.manifest import NOT_PROTECTED, Manifest
 from anonspark.release.originals import open_original
 from anonspark.verification.claims.claim import Claim
-from anonspark.verification.proof.classes import PublishedClasses
+from anonspark.verification.proof.classes import PublishedClasses, count_published_classes
 from anonspark.verification.proof.recount import recount
 from anonspark.verification.proof.sensitive_figures import Trials
 from anonspark.verification.result import Verification
@@ -36,6 +36,7 @@ def audit_release(
     original: str | None = None,
     population: str | None = None,
     signers: str | None = None,
+    table: str | None = None,
 ) -> Verification:
     """Measure what the files of a release keep of its promise, and how attacks on it end.
 
@@ -54,6 +55,8 @@ def audit_release(
         Path of a table of people, with the quasi-identifiers as columns, that an attacker has.
     signers : str or None
         Local file of those who may have signed it. None does not check a signature.
+    table : str or None
+        Name of a table of a catalog that should have the same records.
 
     Returns
     -------
@@ -88,7 +91,43 @@ def audit_release(
         matched=original is not None or population is not None,
         signers=signers,
     )
-    return audit_opened(engine, opened, original=original, population=population)
+    proof = audit_opened(engine, opened, original=original, population=population)
+    return proof if table is None else compare_table(engine, opened, proof, table)
+
+
+def compare_table(
+    engine: Engine, opened: OpenedRelease, proof: Verification, name: str
+) -> Verification:
+    """Add what a table has otherwise than a release, whose manifest names its partition.
+
+    Costs as :func:`~anonspark.verification.proof.classes.count_published_classes` of the partition.
+
+    Raises
+    ------
+    ConfigurationError
+        If the engine has no catalogs.
+    DataError
+        If there is no such table.
+    """
+    tell("comparing with the table")
+    output = (opened.manifest or Manifest({})).configuration.get("output", {})
+    with engine.reading((name,), key="--table: "):
+        table = engine.named_table(name, output.get("table_partition", {})).read()
+        names, columns = (
+            opened.data.schema.names,
+            {each.lower(): each for each in table.schema.names},
+        )
+        if columns.keys() == {each.lower() for each in names}:
+            # In one order, and by the same names.
+            table = table.select({each: columns[each.lower()] for each in names})
+            counted = count_published_classes(table, opened.claim.columns)
+            if counted.fingerprint == proof.published.fingerprint:
+                return proof
+    text = (
+        f"{name}: its records are not those of the release, in these columns and types. Write them "
+        "again, or set output.table_partition so that each release has a partition of its own"
+    )
+    return replace(proof, failures=[*proof.failures, text])
 
 
 def audit_opened(

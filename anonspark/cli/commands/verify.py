@@ -105,6 +105,9 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
             "key (ALLOWED SIGNERS in ssh-keygen(1)).",
         ),
     ] = None,
+    table: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Table that should have the same records.")
+    ] = None,
     quasi_identifier: NamesWithoutManifest = None,
     sensitive: NamesWithoutManifest = None,
     k: Annotated[
@@ -179,6 +182,7 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
             original=original,
             population=population,
             signers=signers,
+            table=table,
         )
 
     paths = (published, *(beside or ()), original, population)

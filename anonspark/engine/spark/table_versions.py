@@ -1,4 +1,4 @@
-"""Find and read the version of a table of Delta Lake or Apache Iceberg, which keep several."""
+"""Open tables by their names, at a version where Delta Lake or Apache Iceberg keep several."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _CHOSEN = frozenset({"versionasof", "timestampasof", "branch", "tag"})
 _VERSION = "versionAsOf"
 """Spark's option: a number of Delta's log, or a snapshot of Iceberg."""
 
-_KINDS = ("delta", "iceberg")
+KINDS = ("delta", "iceberg")
+"""Formats whose tables keep versions."""
+
 _PART = r"(?:\w+|`[^`]+`)"
 _NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
 _CLAUSES = {"versionasof": "VERSION AS OF", "timestampasof": "TIMESTAMP AS OF"}
@@ -58,11 +60,14 @@ def current_version(
     """
     kind = data_format.lower()
     lower_names = {name.lower() for name in options}
-    if kind not in (*_KINDS, CATALOG_TABLE) or lower_names & _CHOSEN or len(paths) != 1:
+    if kind not in (*KINDS, CATALOG_TABLE) or lower_names & _CHOSEN or len(paths) != 1:
         return {}
     if kind == CATALOG_TABLE:
         (matched_name,) = paths
-        if _kind_of(spark, matched_name, "input.path") == "delta":
+        kind = table_kind(spark, matched_name, "input.path")
+        if kind not in KINDS:
+            return {}
+        if kind == "delta":
             newest = spark.sql(f"DESCRIBE HISTORY {matched_name} LIMIT 1").head()
             return {} if newest is None else {_VERSION: str(newest["version"])}
         references = spark.table(f"{matched_name}.refs")
@@ -96,7 +101,7 @@ def open_catalog_table(
     Raises
     ------
     DataError
-        If it is no name, or not of a table that keeps versions.
+        If it is no name.
     ConfigurationError
         If there are other options.
     PySparkException
@@ -107,7 +112,7 @@ def open_catalog_table(
     Lazy. Options of Spark's reader would be ignored by versions before 4, so SQL names the version.
     """
     matched_name = ", ".join(paths)
-    _kind_of(spark, matched_name, key)
+    table_kind(spark, matched_name, key)
     selected = {option.lower(): value for option, value in options.items()}
     if len(selected) > 1 or not selected.keys() <= _CLAUSES.keys():
         raise ConfigurationError(
@@ -117,13 +122,20 @@ def open_catalog_table(
     if not selected:
         return spark.table(matched_name)
     ((option, value),) = selected.items()
-    escaped = value.replace("\\", r"\\").replace("'", r"\'")
-    escaped_version = f"{_CLAUSES[option]} '{escaped}'"
+    escaped_version = f"{_CLAUSES[option]} {sql_text(value)}"
     return spark.sql(f"SELECT * FROM {matched_name} {escaped_version}")  # noqa: S608 - matched above
 
 
-def _kind_of(spark: SparkSession, matched_name: str, key: str) -> str:
-    """Return the format of a table of a catalog, which has to keep versions."""
+def table_kind(spark: SparkSession, matched_name: str, key: str) -> str:
+    """Return the format of a table of a catalog, in small letters, empty of a view.
+
+    Raises
+    ------
+    DataError
+        If it is no name: nothing else may come into SQL.
+    PySparkException
+        If there is no such table.
+    """
     key = "input.table" if key == "input.path" else key
     if not _NAME.fullmatch(matched_name):
         raise DataError(
@@ -132,11 +144,14 @@ def _kind_of(spark: SparkSession, matched_name: str, key: str) -> str:
         )
     described = spark.sql(f"DESCRIBE TABLE EXTENDED {matched_name}").where("col_name = 'Provider'")
     # The last one: a column may have this name.
-    kind = next((str(row["data_type"]).lower() for row in reversed(described.collect())), "")
-    if kind not in _KINDS:
-        raise DataError(
-            f"{key}: {matched_name} is no table of Delta Lake or Iceberg, whose versions let a "
-            "continued run and a proof read the same records. Expected such a table. Name the "
-            "files of others by input.path, or copy the view to a table"
-        )
-    return kind
+    return next((str(row["data_type"]).lower() for row in reversed(described.collect())), "")
+
+
+def sql_text(value: str) -> str:
+    r"""Return a literal of SQL.
+
+    >>> print(sql_text("it's"))
+    'it\'s'
+    """
+    escaped = value.replace("\\", r"\\").replace("'", r"\'")
+    return f"'{escaped}'"

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from anonspark.config.input import CATALOG_TABLE
+from anonspark.config.input import CATALOG_TABLE, columns_of
 from anonspark.engine.data_files import (
     DataFile,
     find_files,
@@ -55,7 +55,7 @@ from anonspark.engine.spark.table_versions import open_catalog_table
 from anonspark.engine.spark.text_files import open_text_files
 from anonspark.engine.struct_fields import with_struct_fields
 from anonspark.engine.values.text_reader import TEXT_FORMATS
-from anonspark.errors import DataError
+from anonspark.errors import ConfigurationError, DataError
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -122,7 +122,8 @@ def open_table(
     refuse_foreign(paths, data_format)
     if data_format.lower() == CATALOG_TABLE:
         with opening_table(paths, data_format, path_key, section):
-            return OpenedTable(open_catalog_table(spark, paths, options, path_key))
+            table = open_catalog_table(spark, paths, options, path_key)
+            return OpenedTable(restricted(table, selection))
     files = files_of(spark)
     is_text = data_format.lower() in TEXT_FORMATS
     # The files of text formats are listed, which says so too.
@@ -152,6 +153,7 @@ def open_table(
                     selection=selection,
                 )
             )
+    is_part = selection is not None and selection.where is not None
     addresses = [
         literal(path) if data_format in _OF_FILES and files.exists(path) else path
         for path in (path_for(spark, raw_path) for raw_path in paths)
@@ -170,7 +172,10 @@ def open_table(
             listed = read_file_schemas(table, data_format, addresses, options)
         except (PySparkException, Py4JError):
             address = TableAddress(tuple(paths), data_format.lower(), path_key, section)
-            if (stage := _decoded_orc(spark, address, selection, addresses, options)) is None:
+            if (
+                is_part
+                or (stage := _decoded_orc(spark, address, selection, addresses, options)) is None
+            ):
                 raise
             return OpenedTable(stage)
         if isinstance(listed, ListedSchemas) and listed.schema_of_first is not None:
@@ -197,7 +202,26 @@ def open_table(
                 return part.load(addresses if files is None else list(map(literal, files)))
 
             table = read_stored_columns(load, table.schema, listed, selection, path_key)
-        return OpenedTable(with_typed_folders(table, folders, markers), source)
+        # Files that tasks decode as a whole have records that a condition excludes.
+        table = restricted(with_typed_folders(table, folders, markers), selection)
+        return OpenedTable(table, SourceFiles() if is_part else source)
+
+
+def restricted(table: DataFrame, selection: WantedColumns | None) -> DataFrame:
+    """Return the records for which ``input.where`` holds. Spark reads no partition without any.
+
+    Raises
+    ------
+    ConfigurationError
+        If a column is not there.
+    """
+    if selection is None or selection.where is None:
+        return table
+    named, names = columns_of(selection.where), {name.lower() for name in table.columns}
+    if lacking := [name for name in named if name.lower() not in names]:
+        text = f"input.where: the table has no column {lacking[0]!r}. Correct the name"
+        raise ConfigurationError(text)
+    return table.where(selection.where)
 
 
 def _decoded_orc(

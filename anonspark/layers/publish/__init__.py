@@ -7,5 +7,5 @@ What verifies its files in between is :mod:`anonspark.verification`.
 - ``division`` and ``writing`` write the published records, in files of ``parquet_files``.
 - ``files`` lists the files of a release, with a hash of each. ``tables`` writes the metrics.
 - ``committing`` makes it the release.
-- ``history`` appends to the tables of all runs. Where they may lie is for ``metrics_paths``.
+- ``history`` appends to the tables of all runs. Where they may lie is for ``paths``.
 """
