@@ -7,7 +7,7 @@ from typing import Any
 
 from anonspark.config.attributes import Attribute
 from anonspark.config.gates import EvaluateOptions, RiskOptions
-from anonspark.config.input import InputOptions, MissingPolicy, columns_of
+from anonspark.config.input import MissingPolicy, columns_of
 from anonspark.config.models import CuttingOptions, ModelOptions
 from anonspark.config.output import OutputStyle
 from anonspark.config.privacy import PrivacyOptions
@@ -205,12 +205,10 @@ def unusable_published(
         )
 
 
-def unusable_condition(
-    attributes: Mapping[str, Attribute], source: InputOptions
-) -> Iterator[Finding]:
+def unusable_where(attributes: Mapping[str, Attribute], where: str | None) -> Iterator[Finding]:
     """Find a condition that tells who reads the manifest what no record may show."""
     roles = {name.lower(): attribute.role for name, attribute in attributes.items()}
-    for name in columns_of(source.where):
+    for name in columns_of(where):
         if (role := roles.get(name.lower())) in ("identifier", "sensitive"):
             text = f"a condition on {found(name)}, which has the role '{role}', shows its values"
             yield Finding(("input", "where"), f"{text}. Expected another column. Remove it")

@@ -19,7 +19,6 @@ from anonspark.config.combinations import (
     generated_columns,
     lacking_quasi_identifiers,
     unmeasurable,
-    unusable_condition,
     unusable_criteria,
     unusable_names,
     unusable_presence,
@@ -28,6 +27,7 @@ from anonspark.config.combinations import (
     unusable_suppression,
     unusable_unit,
     unusable_weights,
+    unusable_where,
 )
 from anonspark.config.gates import (
     EvaluateOptions,
@@ -201,7 +201,7 @@ class Configuration(Section):
     def _problems(self) -> Iterator[Finding]:
         yield from (
             *unusable_names(self.attributes),
-            *unusable_condition(self.attributes, self.input),
+            *unusable_where(self.attributes, self.input.where),
             *unusable_criteria(self.attributes, self.privacy),
             *unusable_unit(self.attributes, self.privacy),
             *unusable_presence(self.model, self.missing, self.privacy),

@@ -113,11 +113,6 @@ class OutputOptions(Section):
                 f"found {found(self.format)}, which {why}. Expected parquet, orc or delta. Choose "
                 "one. output.copies: [csv] adds another form to Parquet",
             )
-        if self.table is None and self.table_partition:
-            yield Finding(
-                ("table_partition",),
-                "found without output.table. Expected the table as well. Add it, or remove this",
-            )
         if self.copies and self.format.lower() != "parquet":
             yield Finding(
                 ("copies",),

@@ -430,8 +430,8 @@ class NamedTable(Protocol):
         ----------
         records : Table
         note : mapping of str to str
-            Names the run, and with the last entry its records. A table without commits has the
-            last one as a property.
+            Names the run by its first two entries, and then the records. A table without commits
+            has the last one as a property.
 
         Returns
         -------

@@ -467,8 +467,8 @@ def write_named_table(context: RunContext, release: Release) -> None:
             is_new = table.write(records, note)
     except AnonsparkError as error:
         raise PublishingError(
-            f"{error}. The release at {output.path} is complete, only its records are not in the "
-            f"table. Mend that, and run again with --run-id {context.run_id}"
+            f"{error}. The release at {output.path} is complete. Mend the table, and run again "
+            f"with --run-id {context.run_id}"
         ) from error
     _LOGGER.info("output.table: %s %s", output.table, "written" if is_new else "has the release")
 

@@ -124,8 +124,8 @@ def compare_table(
             if counted.fingerprint == proof.published.fingerprint:
                 return proof
     text = (
-        f"{name}: its records are not those of the release, in these columns and types. Write them "
-        "again, or set output.table_partition so that each release has a partition of its own"
+        f"{name}: its records are not those of the release, in these columns and types. Write "
+        "them again, and give each release an output.table_partition of its own"
     )
     return replace(proof, failures=[*proof.failures, text])
 

@@ -1,9 +1,10 @@
-"""Write the records of a release to a table of a catalog by Spark's own writers, and read them."""
+"""Tables by their names: read at a version that Delta Lake or Iceberg keep, and written to."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -15,10 +16,155 @@ from pyspark.sql import functions as sf
 from anonspark.config.input import CATALOG_TABLE
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.spark import errors
+from anonspark.engine.spark.filesystem import files_of
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.table import SparkTable, frame_of
-from anonspark.engine.spark.table_versions import KINDS, sql_text, table_kind
-from anonspark.errors import ConfigurationError
+from anonspark.errors import ConfigurationError, DataError
+
+# Options by which a configuration says itself what to read, as they are compared; the last ones are
+# Iceberg's.
+_CHOSEN = frozenset({"versionasof", "timestampasof", "branch", "tag"})
+
+_VERSION = "versionAsOf"
+"""Spark's option: a number of Delta's log, or a snapshot of Iceberg."""
+
+KINDS = ("delta", "iceberg")
+"""Formats whose tables keep versions."""
+
+_PART = r"(?:\w+|`[^`]+`)"
+_NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
+_CLAUSES = {"versionasof": "VERSION AS OF", "timestampasof": "TIMESTAMP AS OF"}
+
+_COMMIT = re.compile(r"(\d{20})\.json")
+
+
+def current_version(
+    spark: SparkSession, paths: Sequence[str], data_format: str, options: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the option that reads a table as it is now, whatever is written to it afterwards.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    paths : sequence of str
+        A table of these formats has one.
+    data_format : str
+        Of the data source.
+    options : mapping of str to str
+        Of the data source.
+
+    Returns
+    -------
+    dict of str to str
+        Empty where the format keeps no versions, the options name one, or the table has none yet.
+
+    Raises
+    ------
+    PySparkException, Py4JError
+        If the table cannot be opened.
+
+    Notes
+    -----
+    Of Delta its log is listed, or its catalog is asked. Of Iceberg a job reads one row of metadata.
+    """
+    kind = data_format.lower()
+    lower_names = {name.lower() for name in options}
+    if kind not in (*KINDS, CATALOG_TABLE) or lower_names & _CHOSEN or len(paths) != 1:
+        return {}
+    if kind == CATALOG_TABLE:
+        (matched_name,) = paths
+        kind = table_kind(spark, matched_name, "input.path")
+        if kind not in KINDS:
+            return {}
+        if kind == "delta":
+            newest = spark.sql(f"DESCRIBE HISTORY {matched_name} LIMIT 1").head()
+            return {} if newest is None else {_VERSION: str(newest["version"])}
+        references = spark.table(f"{matched_name}.refs")
+    elif kind == "delta":
+        # The newest commit is never cleaned up; its number has as many digits in every table.
+        listed = files_of(spark).children(f"{paths[0].rstrip('/')}/_delta_log")
+        names = (_COMMIT.fullmatch(commit.rpartition("/")[2]) for commit in listed)
+        commits = [int(name[1]) for name in names if name is not None]
+        return {_VERSION: str(max(commits))} if commits else {}
+    else:
+        references = spark.read.format(data_format).options(**options).load(f"{paths[0]}#refs")
+    row = references.where(sf.col("name") == "main").select("snapshot_id").head()
+    return {} if row is None else {_VERSION: str(row.snapshot_id)}
+
+
+def open_catalog_table(
+    spark: SparkSession, paths: Sequence[str], options: Mapping[str, str], key: str
+) -> DataFrame:
+    """Open a table by its name in a catalog.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    paths : sequence of str
+        One name, as SQL writes it.
+    options : mapping of str to str
+        ``versionAsOf`` or ``timestampAsOf``. Without them, the table as it is now.
+    key : str
+        What named the table, for messages.
+
+    Raises
+    ------
+    DataError
+        If it is no name.
+    ConfigurationError
+        If there are other options.
+    PySparkException
+        If there is no such table or version.
+
+    Notes
+    -----
+    Lazy. Options of Spark's reader would be ignored by versions before 4, so SQL names the version.
+    """
+    matched_name = ", ".join(paths)
+    table_kind(spark, matched_name, key)
+    selected = {option.lower(): value for option, value in options.items()}
+    if len(selected) > 1 or not selected.keys() <= _CLAUSES.keys():
+        raise ConfigurationError(
+            f"input.options: found {', '.join(options)} for a table of a catalog. Expected "
+            "versionAsOf or timestampAsOf. Remove the others"
+        )
+    if not selected:
+        return spark.table(matched_name)
+    ((option, value),) = selected.items()
+    escaped_version = f"{_CLAUSES[option]} {sql_text(value)}"
+    return spark.sql(f"SELECT * FROM {matched_name} {escaped_version}")  # noqa: S608 - matched above
+
+
+def table_kind(spark: SparkSession, matched_name: str, key: str) -> str:
+    """Return the format of a table of a catalog, in small letters, empty of a view.
+
+    Raises
+    ------
+    DataError
+        If it is no name: nothing else may come into SQL.
+    PySparkException
+        If there is no such table.
+    """
+    key = "input.table" if key == "input.path" else key
+    if not _NAME.fullmatch(matched_name):
+        raise DataError(
+            f"{key}: {matched_name} is no name of a table. Expected catalog.schema.table, and "
+            "backticks around names with other signs than letters, digits and underscores"
+        )
+    described = spark.sql(f"DESCRIBE TABLE EXTENDED {matched_name}").where("col_name = 'Provider'")
+    # The last one: a column may have this name.
+    return next((str(row["data_type"]).lower() for row in reversed(described.collect())), "")
+
+
+def sql_text(value: str) -> str:
+    r"""Return a literal of SQL.
+
+    >>> print(sql_text("it's"))
+    'it\'s'
+    """
+    escaped = value.replace("\\", r"\\").replace("'", r"\'")
+    return f"'{escaped}'"
+
 
 _OURS = "TBLPROPERTIES ('anonspark.output' = 'true')"
 """Of a table whose records a run may replace."""
@@ -44,19 +190,15 @@ class SparkNamedTable:
                 kind = table_kind(self.session, self.name, "output.table")
                 rows = self.session.sql(f"SHOW TBLPROPERTIES {self.name}").collect()
                 if self.replaces and ("anonspark.output", "true") not in map(tuple, rows):
-                    raise self._refusal(
-                        "no run has created it, so its records are not replaced. If they may be: "
-                        f"ALTER TABLE {self.name} SET {_OURS}"
-                    )
+                    remedy = f"ALTER TABLE {self.name} SET {_OURS}"
+                    raise self._refusal(f"no run has created it. To have it replaced: {remedy}")
             elif self.name.count(".") < 2 and catalog.currentCatalog() == "spark_catalog":
                 # What another catalog makes is not known before there is a table.
                 kind = str(self.session.conf.get("spark.sql.sources.default"))
         if not self.replaces and kind not in KINDS:
-            raise self._refusal(
-                f"it is {f'a table of {kind}' if kind else 'a view'}, to which a killed run could "
-                "append its records twice. Set output.table_mode to overwrite, which replaces "
-                "output.table_partition alone, or name a table of Delta Lake or Iceberg"
-            )
+            what = f"a table of {kind}, to which a killed run could append its records twice"
+            remedy = "Expected Delta Lake or Iceberg, or output.table_mode: overwrite"
+            raise self._refusal(f"it is {what if kind else 'a view'}. {remedy}")
 
     def read(self) -> SparkTable:
         """Return the records of the partition, without its columns."""
@@ -73,15 +215,13 @@ class SparkNamedTable:
             self._create(frame)
         self.require_writable()
         with self._explained():
-            columns = self.session.table(self.name).schema
-            types = {column.name.lower(): column.dataType for column in columns}
+            types = {c.name.lower(): c.dataType for c in self.session.table(self.name).schema}
             if sorted(types) != sorted(map(str.lower, (*frame.columns, *self.partition))):
                 raise self._refusal("it has other columns than release and table_partition")
             if (kind := table_kind(self.session, self.name, "output.table")) not in KINDS:
-                parted = {name.lower() for name in self.partition}
-                self._replace(frame.select(*(quoted(n) for n in types if n not in parted)), text)
+                self._replace(frame, text)
                 return True
-            run = json.dumps(dict(list(note.items())[:-1]))[:-1]
+            run = json.dumps(dict(list(note.items())[:2]))[:-1]
             earlier = [noted for noted in self._notes(kind) if noted.startswith(run)]
             if text in earlier:
                 return False
@@ -112,7 +252,7 @@ class SparkNamedTable:
     def _replace(self, frame: DataFrame, text: str) -> None:
         """Replace the records of a table without commits, which gives the same if repeated."""
         by = f"PARTITION ({self._condition(', ')})" if self.partition else ""
-        insert = f"INSERT OVERWRITE TABLE {self.name} {by} SELECT *"
+        insert = f"INSERT OVERWRITE TABLE {self.name} {by} BY NAME SELECT *"
         escaped = insert.replace("{", "{{").replace("}", "}}")
         self.session.sql(f"{escaped} FROM {{records}}", records=frame)
         properties = f"'{_NOTE}' = {sql_text(text)}"

@@ -47,11 +47,11 @@ from anonspark.engine.spark.file_schemas import (
 )
 from anonspark.engine.spark.filesystem import files_of, path_for
 from anonspark.engine.spark.java_objects import sequence_of, texts_of
+from anonspark.engine.spark.named_tables import open_catalog_table
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.python_stage import PythonStage
 from anonspark.engine.spark.settings import folder_names_as_texts, is_of_connect
 from anonspark.engine.spark.stored_columns import read_stored_columns
-from anonspark.engine.spark.table_versions import open_catalog_table
 from anonspark.engine.spark.text_files import open_text_files
 from anonspark.engine.struct_fields import with_struct_fields
 from anonspark.engine.values.text_reader import TEXT_FORMATS
@@ -153,7 +153,6 @@ def open_table(
                     selection=selection,
                 )
             )
-    is_part = selection is not None and selection.where is not None
     addresses = [
         literal(path) if data_format in _OF_FILES and files.exists(path) else path
         for path in (path_for(spark, raw_path) for raw_path in paths)
@@ -172,10 +171,7 @@ def open_table(
             listed = read_file_schemas(table, data_format, addresses, options)
         except (PySparkException, Py4JError):
             address = TableAddress(tuple(paths), data_format.lower(), path_key, section)
-            if (
-                is_part
-                or (stage := _decoded_orc(spark, address, selection, addresses, options)) is None
-            ):
+            if (stage := _decoded_orc(spark, address, selection, addresses, options)) is None:
                 raise
             return OpenedTable(stage)
         if isinstance(listed, ListedSchemas) and listed.schema_of_first is not None:
@@ -202,9 +198,10 @@ def open_table(
                 return part.load(addresses if files is None else list(map(literal, files)))
 
             table = read_stored_columns(load, table.schema, listed, selection, path_key)
+        typed = with_typed_folders(table, folders, markers)
+        part = restricted(typed, selection)
         # Files that tasks decode as a whole have records that a condition excludes.
-        table = restricted(with_typed_folders(table, folders, markers), selection)
-        return OpenedTable(table, SourceFiles() if is_part else source)
+        return OpenedTable(part, source if part is typed else SourceFiles())
 
 
 def restricted(table: DataFrame, selection: WantedColumns | None) -> DataFrame:
@@ -238,7 +235,8 @@ def _decoded_orc(
     DataError
         Naming the first file whose footer cannot be read, also of Parquet files.
     """
-    if address.data_format not in ("parquet", "orc"):
+    is_part = selection is not None and selection.where is not None
+    if is_part or address.data_format not in ("parquet", "orc"):
         return None
     files = files_of(spark)
     data_files = find_files(files, address.paths, address.key, selection)
