@@ -332,6 +332,7 @@ class Configuration(Section):
         # change nothing of a release.
         # What model.published sets is there under its own keys.
         untold: dict[str, Any] = {"ledger": True, "report": True, "model": {"published"}}
+        untold["input"] = {"where"} if self.input.where is None else set()
         untold["output"] = {"signing_key", "table", "table_mode", "table_partition"}
         document = self.model_dump(mode="json", exclude=untold)
         if document["coding"] is not None:

@@ -263,8 +263,7 @@ class SparkNamedTable:
         if kind == "delta":
             rows = self.session.sql(f"DESCRIBE HISTORY {self.name}").select("userMetadata")
         else:
-            snapshots = self.session.table(f"{self.name}.snapshots")
-            rows = snapshots.select(sf.col("summary").getItem(_NOTE))
+            rows = self.session.table(f"{self.name}.snapshots").selectExpr(f"summary['{_NOTE}']")
         return [row[0] for row in rows.collect() if row[0] is not None]
 
     def _refusal(self, reason: str) -> ConfigurationError:
