@@ -95,15 +95,11 @@ class Distribution(Shown, Closing, Generic[Frame]):
         self._close()
 
 
-def given_plan(plan: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """Return a plan that writes to a directory and reads what it is given.
+def plan_for_table(plan: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Return a copy of a plan that reads the caller's DataFrame and writes to a directory.
 
-    Parameters
-    ----------
-    plan : mapping
-        As in the YAML file. Input and output need not be there.
-    path : str
-        The directory.
+    >>> plan_for_table({"set": {"privacy.k": 5}}, "releases")
+    {'set': {'privacy.k': 5, 'input.path': 'the given DataFrame'}, 'output': 'releases'}
     """
     settings = plan.get("set", {})
     return {**plan, "output": path, "set": {**settings, "input.path": GIVEN}}

@@ -18,7 +18,7 @@ def comparison_card(
     comparison: Comparison,
     charts: Callable[[], Sequence[Chart]] = tuple,
 ) -> Card:
-    """Return every cell, the best of each privacy setting first."""
+    """Show every cell, the best of each privacy setting first."""
     # Few enough for a terminal of 80 columns; the others are in the report.
     suppressed = any(row.get("rows_suppressed") for row in comparison.rows)
     shown = ["place", grid.rank_by, "classes", *["rows_suppressed"] * suppressed, "seconds"]
@@ -62,5 +62,5 @@ def _verdict(grid: Grid, comparison: Comparison) -> str:
 
 
 def label(comparison: Comparison, row: Mapping[str, Any]) -> str:
-    """Return the settings of a row in a few words."""
+    """Write the settings of a row in a few words."""
     return settings_label(comparison.results[row["cell"]].settings)

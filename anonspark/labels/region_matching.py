@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -39,38 +40,19 @@ class TooManyClassesError(DataError):
 def collect_classes(release: Table, attributes: Sequence[PublishedAttribute]) -> pa.Table:
     """Collect the classes of a release by published tuple.
 
-    Parameters
-    ----------
-    release : Table
-        Published records.
-    attributes : sequence of PublishedAttribute
-
-    Returns
-    -------
-    pyarrow.Table
-        ``published_<i>_<j>``: j-th column of the i-th attribute, ``records``: the class's, ``key``:
-        :func:`class_keys` of the tuple.
-
-    Raises
-    ------
-    DataError
-        If the release lacks columns.
-    TooManyClassesError
-        If it has more than 1,000,000 classes.
-
-    Notes
-    -----
-    One job: a pass over the release, with a shuffle of a row a class and task.
+    Columns: ``published_<i>_<j>`` is the j-th column of the i-th attribute, ``records`` counts
+    those of the class, ``key`` is :func:`class_keys` of the tuple. One job: a pass over the
+    release, with a shuffle of a row a class and task. Raises DataError if the release lacks
+    columns, and TooManyClassesError if it has more than 1,000,000 classes.
     """
-    lacking = [
-        name for one in attributes for name in one.columns if name not in release.schema.names
-    ]
+    names = chain.from_iterable(attribute.columns for attribute in attributes)
+    lacking = [name for name in names if name not in release.schema.names]
     if lacking:
         raise DataError(f"release: lacks the published column {lacking[0]!r}")
     columns = {
-        f"published_{index}_{place}": name
+        f"published_{index}_{position}": name
         for index, attribute in enumerate(attributes)
-        for place, name in enumerate(attribute.columns)
+        for position, name in enumerate(attribute.columns)
     }
     keyed = class_keys(release.select(columns), list(columns))
     grouped = keyed.aggregate(list(columns), count="records", least=["key"])
@@ -92,12 +74,8 @@ def class_keys(published: Table, columns: Sequence[str]) -> Table:
 class RegionSearch:
     """Finds the regions of records. Travels to the workers.
 
-    Parameters
-    ----------
-    axes : tuple
-        One an attribute: what makes its values codes.
-    regions : tuple of ndarray
-        What the kernels of :mod:`~anonspark.kernels.region_search` take after the points.
+    ``axes`` make the values of each attribute codes, ``regions`` is what the kernels of
+    :mod:`~anonspark.kernels.region_search` take after the points.
     """
 
     axes: tuple[OrderedAxis | CategoryAxis, ...]
@@ -139,13 +117,8 @@ class RegionSearch:
     ) -> tuple[Integers, Integers, Integers]:
         """Match points with places, see :func:`~anonspark.kernels.region_search.match_groups`.
 
-        Parameters
-        ----------
-        points : int32 ndarray of shape (points, d)
-        first_points : int64 ndarray of shape (groups + 1,)
-        places : tuple of ndarray
-            First place of each group, regions of the places, and their room.
-        most_pairs : int
+        ``points`` is int32 of shape (points, d), ``first_points`` int64 of shape (groups + 1,).
+        ``places`` are the first place of each group, the regions of the places, and their room.
         """
         arguments = (points, first_points, *places, most_pairs, *self.regions)
         held, holding, matched = match_groups(*arguments)
@@ -161,24 +134,10 @@ def build_search(
 ) -> RegionSearch:
     """Read the regions of all classes and build their tree.
 
-    Parameters
-    ----------
-    classes : pyarrow.Table
-        See :func:`collect_classes`.
-    attributes : sequence of PublishedAttribute
-    prepared : PreparedTable
-        Decides how values are compared.
-    hierarchies : mapping of str to (mapping of str to collection of str)
-    changed : callable
-        Takes the place of an attribute, its different regions, and which of them each class has.
-        Returns the regions to be searched.
-
-    Raises
-    ------
-    DataError
-        If labels cannot be read.
-    ConfigurationError
-        If the release publishes means.
+    ``prepared`` decides how values are compared. ``changed`` takes the index of an attribute, its
+    different regions, and which of them each class has, and returns the regions to be searched.
+    Raises DataError if labels cannot be read, and ConfigurationError if the release publishes
+    means.
     """
     coded = []
     axes = []
@@ -186,9 +145,9 @@ def build_search(
         # A rule tells of all values, its leaves of those that were released.
         leaves = None if attribute.rule else hierarchies.get(attribute.name)
         places = prepared.places[index]
-        rounded = places == "float" and attribute.rule is not None
+        is_rounded = places == "float" and attribute.rule is not None
         # Ends are rounded as the values are.
-        read_as = replace(attribute, kind="float") if rounded else attribute
+        read_as = replace(attribute, kind="float") if is_rounded else attribute
         read = read_regions(class_columns(classes, attributes, index), read_as, leaves)
         regions, numbers = changed(index, *read)
         axis, sets = sets_of_codes(regions, places, leaves)
@@ -204,7 +163,7 @@ def class_columns(
 ) -> list[pa.ChunkedArray]:
     """Return the columns of an attribute in what :func:`collect_classes` returns."""
     places = range(len(attributes[index].columns))
-    return [classes.column(f"published_{index}_{place}") for place in places]
+    return [classes.column(f"published_{index}_{position}") for position in places]
 
 
 def code_regions(
@@ -212,35 +171,31 @@ def code_regions(
 ) -> tuple[Codes, Codes, Codes, Integers, Codes]:
     """Return regions as the kernels of :mod:`~anonspark.kernels.region_search` take them.
 
-    Parameters
-    ----------
-    coded : sequence of (sequence of runs, int64 ndarray of shape (rows,))
-        Of each dimension the different sets of codes, and which of them each region has.
-    rows : int
-        Regions.
+    ``coded`` has, of each dimension, the different sets of codes and which of them each region has,
+    int64 of shape (rows,). Returns low, high and gaps (int32 of shape (rows, d)), offsets (int64,
+    (lists + 1,)) and runs (int32, (runs, 2)), see
+    :func:`~anonspark.kernels.region_search.count_points`.
 
-    Returns
-    -------
-    low, high, gaps : int32 ndarray of shape (rows, d)
-    offsets : int64 ndarray of shape (lists + 1,)
-    runs : int32 ndarray of shape (runs, 2)
-        See :func:`~anonspark.kernels.region_search.count_points`.
+    >>> sets = [((1, 3),), ((1, 1), (5, 5))]
+    >>> low, high, gaps, offsets, runs = code_regions([(sets, np.array([0, 1]))], 2)
+    >>> low.T.tolist(), high.T.tolist(), gaps.T.tolist(), runs.tolist()
+    ([[1, 1]], [[3, 5]], [[-1, 0]], [[1, 1], [5, 5]])
     """
     low, high, gaps = (np.empty((rows, len(coded)), np.int32) for _ in range(3))
     offsets: list[int] = [0]
     runs: list[tuple[int, int]] = []
     for index, (sets, numbers) in enumerate(coded):
-        own_low, own_high, own_gaps = (np.empty(len(sets), np.int32) for _ in range(3))
-        for number, own in enumerate(sets):
-            own_low[number], own_high[number], own_gaps[number] = 1, 0, -1
-            if own:
-                own_low[number], own_high[number] = own[0][0], own[-1][1]
-            if len(own) > 1:
-                own_gaps[number] = len(offsets) - 1
-                runs += own
+        set_low, set_high, set_gaps = (np.empty(len(sets), np.int32) for _ in range(3))
+        for number, runs_of_set in enumerate(sets):
+            set_low[number], set_high[number], set_gaps[number] = 1, 0, -1
+            if runs_of_set:
+                set_low[number], set_high[number] = runs_of_set[0][0], runs_of_set[-1][1]
+            if len(runs_of_set) > 1:
+                set_gaps[number] = len(offsets) - 1
+                runs += runs_of_set
                 offsets.append(len(runs))
-        low[:, index], high[:, index] = own_low[numbers], own_high[numbers]
-        gaps[:, index] = own_gaps[numbers]
+        low[:, index], high[:, index] = set_low[numbers], set_high[numbers]
+        gaps[:, index] = set_gaps[numbers]
     return low, high, gaps, np.array(offsets, np.int64), np.array(runs, np.int32).reshape(-1, 2)
 
 
@@ -248,17 +203,10 @@ def code_regions(
 class LabelledTable:
     """Published records, and how their labels are read.
 
-    Parameters
-    ----------
-    data : Table
-    attributes : sequence of PublishedAttribute
-        Quasi-identifiers, see :func:`~anonspark.labels.regions.published_attributes`.
-    leaves : mapping of str to (mapping of str to collection of str)
-        Of an attribute that was generalized by the hierarchy of a file: the values, as text, that
-        each label stands for. Labels of rules speak for themselves.
-    missing_markers : sequence of str
-        Texts of raw records that mean missing, as ``input.missing_markers``. Null and NaN do,
-        always.
+    ``attributes`` are the quasi-identifiers. ``leaves`` are, of an attribute that was generalized
+    by the hierarchy of a file, the values as text that each label stands for. Labels of rules speak
+    for themselves. ``missing_markers`` are texts of raw records that mean missing, as null and NaN
+    do.
     """
 
     data: Table
@@ -281,12 +229,8 @@ class LabelledTable:
     ) -> PreparedTable:
         """Bring raw records into types that compare with the labels.
 
-        Parameters and errors: :func:`~anonspark.labels.raw_records.prepare_table`.
-
-        Raises
-        ------
-        ConfigurationError
-            If the release publishes means.
+        Parameters and errors are those of :func:`~anonspark.labels.raw_records.prepare_table`.
+        Raises ConfigurationError if the release publishes means.
         """
         require_readable(self.attributes)
         return prepare_table(

@@ -22,7 +22,7 @@ from anonspark.core.arrays import Figures, Integers
 from anonspark.core.columns import ATOM, RECORD_HASH
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.queries import Domain, draw_queries
-from anonspark.core.uniform_mass import one_run_each
+from anonspark.core.uniform_mass import spread_intervals
 from anonspark.engine.protocol import TASK
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError
@@ -384,7 +384,7 @@ def query_error(
     for j, one in enumerate(quasi_identifiers):
         low, high = _regions(contents.codes[classes.order, j], classes.starts, one)
         asked = np.flatnonzero(queries.asked[j])
-        covered = one_run_each(low, high, whole=one.step > 0)
+        covered = spread_intervals(low, high, whole=one.step > 0)
         share[:, asked] *= covered.shares(queries.low[j, asked], queries.high[j, asked])
     estimated = sizes @ share
     errors = np.abs(estimated - true) / np.maximum(true, _SANITY_BOUND * n)
@@ -440,7 +440,7 @@ _MUCH_LESS = 0.8
 
 
 @dataclass(frozen=True)
-class Rival:
+class Alternative:
     """A model that loses much less than that of the run.
 
     Parameters
@@ -467,7 +467,9 @@ class Rival:
         )
 
 
-def find_rival(options: ModelOptions, task: Task, records: Records, rows: int) -> Rival | None:
+def find_better_model(
+    options: ModelOptions, task: Task, records: Records, rows: int
+) -> Alternative | None:
     """Try the other models beside that of a run, on a small sample.
 
     Parameters
@@ -482,7 +484,7 @@ def find_rival(options: ModelOptions, task: Task, records: Records, rows: int) -
 
     Returns
     -------
-    Rival or None
+    Alternative or None
         The one with the smallest loss. None if none loses much less, the model has another
         objective or forms no blocks, or the table is small or k is large for a sample.
 
@@ -512,7 +514,7 @@ def find_rival(options: ModelOptions, task: Task, records: Records, rows: int) -
     if not rest or min(rest) > _MUCH_LESS * own:
         return None
     best = others[rest.index(min(rest))]
-    return Rival(best.name, _override(options, best), min(rest) / own, drawn)
+    return Alternative(best.name, _override(options, best), min(rest) / own, drawn)
 
 
 def records_to_try(rows: int, k: int) -> int:

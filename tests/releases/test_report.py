@@ -30,7 +30,7 @@ from anonspark.engine.parquet_encoding import encode_table
 from anonspark.errors import DataError
 from anonspark.labels.regions import published_attributes
 from anonspark.release.manifest import Manifest, read_manifest
-from anonspark.reporting.build_report import _tells_regions, make_report
+from anonspark.reporting.build_report import _shows_regions, make_report
 from anonspark.reporting.figures import measure
 from anonspark.reporting.marginals import Marginal
 
@@ -520,7 +520,7 @@ def test_means_count_where_they_lie() -> None:
     assert sum(marginal.after) == 30
     assert set(marginal.after) <= {10.0, 20.0}
     # They hide the regions that attacks look in.
-    assert not _tells_regions(published_attributes(Manifest(manifest)))
+    assert not _shows_regions(published_attributes(Manifest(manifest)))
 
 
 # The decision

@@ -42,8 +42,8 @@ def convert(  # noqa: PLR0913 - each parameter is an option of the command
 
     Several files become one table. It shows what each column became.
     """
-    from anonspark.conversion.convert import Options
     from anonspark.conversion.convert import convert as convert_files
+    from anonspark.conversion.reading import Options
 
     named = parsed_options(types, "--type")
     options = Options(sheet, header_row, hidden, encoding, catalog, named)

@@ -94,7 +94,7 @@ def run(  # noqa: PLR0913 - each parameter is an option of the command
 def _without_report(
     release: Release, error: AnonsparkError | EndedError
 ) -> AnonsparkError | EndedError:
-    """Return the error of a run whose release is complete, but has no report."""
+    """Return an error which says that the release is complete and only its report failed."""
     complete = f"the release at {release.path} is complete, only its report failed"
     if isinstance(error, EndedError):
         return EndedError(error.number, complete)

@@ -13,7 +13,7 @@ from anonspark.engine.data_files import (
     FileSchemas,
     bundled,
     find_files,
-    lacking_columns,
+    require_columns,
 )
 from anonspark.engine.files import Files
 from anonspark.engine.foreign_formats import refuse_foreign
@@ -168,7 +168,7 @@ def table_of_columnar(
     inner = {name.lower() for name in struct_fields(first)}
     if selection is not None:
         names = with_struct_fields(first).names
-        lacking = lacking_columns(schemas, selection, columns=names, path_key=address.key)
+        lacking = require_columns(schemas, selection, columns=names, path_key=address.key)
         fields += [_with_type(field, schemas.schemas) for field in lacking]
         lower_names = {name.lower() for file in opened for name in file.schema.names}
         inner |= {field.name.lower() for field in fields} - lower_names

@@ -103,7 +103,7 @@ class SparkInput(RecordInput):
         staged = super().stage(path, pack, schema, seed)
         content = self.table.content
         frame = content.source if isinstance(content, PythonStage) else content
-        warn_of_little_memory(frame.sparkSession, staged.found["kept"])
+        warn_of_little_memory(frame.sparkSession, staged.counts["kept"])
         return staged
 
     @contextmanager

@@ -84,7 +84,7 @@ class RecordInput(ABC):
         return [plan.column for plan in self.plans]
 
     @property
-    def kept(self) -> Table:
+    def records(self) -> Table:
         """The records that stay, as they are staged. Lazy."""
         reader = self.reader()
         rows = self.rows(reader.columns)

@@ -281,7 +281,7 @@ def node_rows(
     quasi_identifiers: Sequence[QuasiIdentifier],
     number: int,
     *,
-    counts_told: bool,
+    shows_counts: bool,
 ) -> list[dict[str, object]]:
     """Return the rows of the table ``nodes``. See docs/output.md.
 
@@ -295,7 +295,7 @@ def node_rows(
         As their values may be published, in the order of the configuration.
     number : int
         Of the classes.
-    counts_told : bool
+    shows_counts : bool
         Whether the release shows how many records it leaves out.
 
     Returns
@@ -328,7 +328,7 @@ def node_rows(
         if part.num_rows:
             groups = [part.column(f"group_{index}").to_numpy() for index in range(len(attributes))]
             table = _tuples(attributes, rounds[result.number], groups, part[_COUNT].to_numpy())
-            rows += _rows_of_round(result, table, counts_told=counts_told)
+            rows += _rows_of_round(result, table, shows_counts=shows_counts)
     return rows
 
 
@@ -343,7 +343,7 @@ def _tuples(
 
 
 def _rows_of_round(
-    result: RoundResult, table: Tuples, *, counts_told: bool
+    result: RoundResult, table: Tuples, *, shows_counts: bool
 ) -> Iterator[dict[str, object]]:
     attributes = table.domain.attributes
     records = table.score(Criteria(1), by_group=True).groups
@@ -352,7 +352,7 @@ def _rows_of_round(
     for index, (lost, levels) in enumerate(islice(loss.ascending(), MOST_NODES), start=1):
         node = table.roll_up(levels)
         # Of those left out a wider recoding would place some: how many, nobody may be told.
-        is_published = counts_told and (index == 1 or not result.left_over)
+        is_published = shows_counts and (index == 1 or not result.left_over)
         pairs = zip(table.domain.names, levels, strict=True)
         yield {
             "round": result.number,

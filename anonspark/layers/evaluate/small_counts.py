@@ -18,7 +18,7 @@ def is_few(records: int, k: int) -> bool:
     return 0 < records < k
 
 
-def told_counts(counts: Mapping[str, int], k: int) -> dict[str, int | None]:
+def published_counts(counts: Mapping[str, int], k: int) -> dict[str, int | None]:
     """Return the counts of a summary as they are published, None where one is withheld.
 
     Parameters
@@ -40,7 +40,7 @@ def told_counts(counts: Mapping[str, int], k: int) -> dict[str, int | None]:
     return {name: None if withheld[name] else counts[name] for name in COUNTS}
 
 
-def told_missing(missing: Sequence[int], dropped: int | None, k: int) -> list[int | None]:
+def published_missing(missing: Sequence[int], dropped: int | None, k: int) -> list[int | None]:
     """Return the missing values of each quasi-identifier as they are published.
 
     Parameters

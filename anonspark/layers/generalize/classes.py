@@ -110,14 +110,14 @@ class Generalizer:
     quasi_identifiers : tuple of QuasiIdentifier
     style : {"interval", "bounds", "mean"}
         How a class is published.
-    tell_missing : bool
+    shows_missing : bool
         Whether missing values are a category of their own, so that styles without a label for them
         need a column that shows them.
     """
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]
     style: Style
-    tell_missing: bool
+    shows_missing: bool
 
     def columns(self) -> list[PublishedColumn]:
         """Return the columns of the release that describe quasi-identifiers, in order."""
@@ -137,7 +137,7 @@ class Generalizer:
                 numeric = quasi_identifier.kind in ("integer", "float", "decimal")
                 mean_type = pa.float64() if numeric else own_type
                 columns.append(PublishedColumn(name, index, "mean", mean_type))
-            if self.tell_missing:
+            if self.shows_missing:
                 columns.append(PublishedColumn(f"{name}_missing", index, "missing", pa.bool_()))
         return columns
 

@@ -18,11 +18,11 @@ from anonspark.core.grids import (
     Bound,
     UnfitGridError,
     UnfitRangeError,
+    bound_numbers,
     day_of,
     decimal_places,
     default_grid,
     number_of,
-    places_of_range,
     read_grid,
 )
 from anonspark.engine.protocol import InputColumn
@@ -55,7 +55,7 @@ def require_fitting_ranges(columns: Sequence[InputColumn]) -> None:
                 if key == "grid" and value not in (None, "auto", "none"):
                     read_grid(value, kind)
                 elif key != "grid" and value is not None:
-                    places_of_range(kind, value if key == "range" else [value])
+                    bound_numbers(kind, value if key == "range" else [value])
             except (UnfitRangeError, UnfitGridError) as error:
                 problems.append(
                     f"attributes.{column.name}.{key}: does not fit the column, whose kind is "
@@ -329,7 +329,7 @@ def _with_grid(
     attribute, kind, scale = column.attribute, described.kind, described.scale
     single = described.arrow_type == pa.float32()
     bottom, top = (
-        None if end is None else places_of_range(kind, [end], single=single)[0]
+        None if end is None else bound_numbers(kind, [end], single=single)[0]
         for end in (attribute.bottom, attribute.top)
     )
     # Means have no ends, and where figures are those of a print the default has none.
@@ -379,7 +379,7 @@ def _with_range(described: QuasiIdentifier, column: InputColumn) -> QuasiIdentif
     bounds: Sequence[Bound] = column.attribute.range or ()
     single = described.arrow_type == pa.float32()
     scale, kind = described.scale, described.kind
-    places = places_of_range(kind, bounds, single=single)
+    places = bound_numbers(kind, bounds, single=single)
     if kind == "decimal":
         scale = max(scale, decimal_places(bounds))
         places = [bound_place * 10**scale for bound_place in places]

@@ -29,7 +29,7 @@ from anonspark.layers.prepare.inspection import (
 )
 from anonspark.layers.prepare.sensitive import describe_criteria, require_satisfiable
 from anonspark.layers.prepare.unit_counts import count_units, require_countable, with_people
-from anonspark.progress import tell
+from anonspark.progress import report_step
 from anonspark.staged.records import PACKED, PackRecords, Records, Rows
 
 _VALUES = pa.schema([("attribute", pa.string()), ("value", pa.string())])
@@ -144,7 +144,7 @@ def _units(records: Records | Rows, configuration: Configuration) -> Units | Non
     privacy = configuration.privacy
     if not privacy.unit:
         return None
-    tell("counting people")
+    report_step("counting people")
     units = count_units(records, privacy.unit, privacy.k)
     require_countable(units, privacy)
     return units
@@ -158,7 +158,7 @@ def _criteria(
 ) -> Criteria:
     """Return what every class has to satisfy, after a look whether the whole table does."""
     if configuration.privacy.criteria:
-        tell("counting sensitive values")
+        report_step("counting sensitive values")
     payload = configuration.published_as_is
     columns = {name: payload_column(index) for index, name in enumerate(payload)}
     criteria = describe_criteria(
@@ -186,10 +186,10 @@ def inspect_input(engine: Engine, configuration: Configuration) -> Inspection:
     hierarchies = read_hierarchies(engine.files, configuration)
     opened = engine.open_input(configuration, hierarchies)
     require_fitting_ranges(opened.columns)
-    tell("checking values")
+    report_step("checking values")
     figures = opened.inspect()
     require_sound_values(figures, opened.columns, configuration)
-    rows = Rows(opened.kept)
+    rows = Rows(opened.records)
     units = _units(rows, configuration)
     return Inspection(
         rows_read=figures["rows"],
@@ -243,9 +243,9 @@ def take_snapshot(
     hierarchies = read_hierarchies(engine.files, configuration)
     opened = (open_input or engine.open_input)(configuration, hierarchies)
     require_fitting_ranges(opened.columns)
-    tell("checking and staging records")
+    report_step("checking and staging records")
     staged = opened.stage(path, PackRecords(), PACKED, configuration.execution.seed)
-    figures = staged.found
+    figures = staged.counts
     require_sound_values(figures, opened.columns, configuration)
     records = Records(engine.staged([staged.path], PACKED), staged.schema)
     return Snapshot(
@@ -340,7 +340,7 @@ def _describe(
     names = [quasi_identifier_column(index) for index in range(len(columns))]
     texts = [name for name, column in zip(names, columns, strict=True) if column.kind == "category"]
     if texts:
-        tell("collecting categories")
+        report_step("collecting categories")
     categories = _categories(records, texts) if texts else {}
     described: list[QuasiIdentifier] = []
     problems: list[str] = []

@@ -27,7 +27,7 @@ from anonspark.config.loading import copy_document
 from anonspark.config.models import DEFAULT_MODEL
 from anonspark.config.output import OutputStyle
 from anonspark.config.privacy import PrivacyOptions
-from anonspark.config.problems import Finding, found, key_path, validated
+from anonspark.config.problems import Finding, in_words, key_path, validated
 from anonspark.config.reading import TextReader, read_named_text, sibling
 from anonspark.config.section import NonEmptyText, Section
 from anonspark.config.yaml_reading import read_document
@@ -191,7 +191,7 @@ class CodingFile(Section):
         if self.style != "interval":
             yield Finding(
                 ("style",),
-                f"found {found(self.style)} together with 'levels', whose labels are those of "
+                f"found {in_words(self.style)} together with 'levels', whose labels are those of "
                 "hierarchies. Expected 'interval'. Remove one of the two",
             )
 
@@ -376,8 +376,8 @@ def _merge_attributes(document: dict[str, Any], coding: Coding, problems: list[s
     }
     if identifiers is not None and not isinstance(identifiers, Mapping):
         problems.append(
-            f"attributes: found {found(identifiers)}. Expected a mapping of identifiers next to a "
-            "coding, or nothing. Remove it"
+            f"attributes: found {in_words(identifiers)}. Expected a mapping of identifiers next to "
+            "a coding, or nothing. Remove it"
         )
         identifiers = None
     for name, written in (identifiers or {}).items():
@@ -417,8 +417,8 @@ def _merge_form(document: dict[str, Any], coding: CodingFile, problems: list[str
     for where, section, key, agreed in sections:
         if section.get(key, agreed) != agreed:
             problems.append(
-                f"{where}: found {found(section[key])}, but the coding says {agreed!r}. Expected "
-                "the same. Remove it"
+                f"{where}: found {in_words(section[key])}, but the coding says {agreed!r}. "
+                "Expected the same. Remove it"
             )
         section[key] = agreed
 
@@ -438,7 +438,7 @@ def _merge_privacy(document: dict[str, Any], least: PrivacyOptions, problems: li
         return
     if asked.k < least.k:
         problems.append(
-            f"privacy.k: found {found(asked.k)}, but the coding asks for {least.k}. Expected at "
+            f"privacy.k: found {in_words(asked.k)}, but the coding asks for {least.k}. Expected at "
             "least that. Raise it, or remove it"
         )
     document["privacy"] = asked.model_dump(mode="json", exclude_defaults=True)
@@ -470,7 +470,7 @@ def _merge_levels(document: dict[str, Any], levels: Mapping[str, int], problems:
     name = model.get("name", DEFAULT_MODEL)
     if name != _LEVELS_MODEL:
         problems.append(
-            f"model.name: found {found(name)}, but the coding gives levels, by which "
+            f"model.name: found {in_words(name)}, but the coding gives levels, by which "
             f"{_LEVELS_MODEL!r} recodes. Expected that model. Remove it"
         )
         return

@@ -295,7 +295,7 @@ def _limit(options: BudgetOptions) -> Limit:
 
 
 def _path_of(context: RunContext, options: BudgetOptions) -> str:
-    return context.files.qualified(options.place)
+    return context.files.qualified(options.directory)
 
 
 State = Literal["planned", "published", "failed", "withdrawn"]

@@ -40,7 +40,7 @@ from anonspark.labels.regions import (
     require_readable,
 )
 from anonspark.verification.claims.claim import Claim
-from anonspark.verification.claims.left_out import told_values
+from anonspark.verification.claims.left_out import listed_values
 
 # Payloads are compared by hashes of 64 bits: two that differ are taken for equal with a probability
 # of 2^-64.
@@ -243,7 +243,7 @@ def _most_left_out(claim: Claim, columns: dict[str, pa.Array], payloads: int) ->
         left_out = claim.left_out.values.filter(pc.field("attribute") == name)
         if not left_out.num_rows:
             continue
-        values, keys = told_values(left_out, column.type), column
+        values, keys = listed_values(left_out, column.type), column
         if is_text(column.type):
             # Spellings that differ in blanks are bounded together.
             values, keys = pc.utf8_trim_whitespace(values), pc.utf8_trim_whitespace(keys)

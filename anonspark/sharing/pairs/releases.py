@@ -12,7 +12,7 @@ from anonspark.core.labels import Kind
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.labels.regions import published_attributes
-from anonspark.progress import tell
+from anonspark.progress import report_step
 from anonspark.redaction import Redacted, redact
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.originals import open_by_suffix, open_original
@@ -214,7 +214,7 @@ def audit_releases(
             f"--joint-k: found {attack.joint_k}. Expected a number of people, at least 2"
         )
     _require_two(paths)
-    tell("reading the files")
+    report_step("reading the files")
     opened = [_open(engine, path, configuration, roles, attack.signers) for path in paths]
     _require_different(opened)
     people = [People(item.manifest, item.rows(engine)) for item in opened]
@@ -234,7 +234,7 @@ def audit_releases(
     ]
     pairs = []
     for (i, j), relation in relations.items():
-        tell(f"attacking releases {i + 1} and {j + 1} together")
+        report_step(f"attacking releases {i + 1} and {j + 1} together")
         with engine.reading((opened[i].where, opened[j].where), key=""):
             pair = _attack_pair(engine, opened[i], opened[j], relation, attack)
         whole = not partial & {i, j}

@@ -30,10 +30,10 @@ from anonspark.pipeline.run import (
     forget_staging,
     staged_release,
 )
-from anonspark.pipeline.warnings.release_warning import seed_warnings, tell_warnings
+from anonspark.pipeline.warnings.release_warning import log_warnings, seed_warnings
 from anonspark.progress import InnerProgress, Progress
 from anonspark.redaction import Redacted
-from anonspark.release.conditions import told_conditions
+from anonspark.release.conditions import stated_conditions
 from anonspark.sharing.ledger.chain import Key, read_key
 from anonspark.sharing.ledger.check import members_of, require_files
 from anonspark.sharing.ledger.events import BASE, FAILED, PLANNED, PREPARED, PUBLISHED, REFUSED
@@ -185,7 +185,7 @@ def distribute(
     progress = progress or Progress()
     progress.run_id = run_id
     require_places(files, plan)
-    tell_warnings(seed_warnings(plan.base))
+    log_warnings(seed_warnings(plan.base))
     key = _key_of(plan, run_id)
     ledger = None
     if plan.file.ledger is not None:
@@ -423,7 +423,7 @@ class _PlanRun:
                     if name in recipient.configuration.attributes
                 },
             },
-            "where": told_conditions(recipient.conditions),
+            "where": stated_conditions(recipient.conditions),
             "source_fingerprint": self.source,
         }
         return Request(
@@ -542,7 +542,7 @@ class _PlanRun:
             "published_columns": ready.kept.columns,
             "sensitive": ready.kept.sensitive,
             "subject_types": self.subject_types,
-            "where": told_conditions(ready.recipient.conditions),
+            "where": stated_conditions(ready.recipient.conditions),
             "privacy": configuration.public_dict()["privacy"],
             "strategy": self.plan.file.strategy,
             "collusion": self.plan.file.collusion.model_dump(mode="json")

@@ -15,7 +15,7 @@ from anonspark.config import Configuration, parse_configuration
 from anonspark.config.combinations import labels_of_records
 from anonspark.config.loading import assign, parse_overrides, written_overrides
 from anonspark.config.models import CuttingOptions
-from anonspark.config.problems import did_you_mean, found, key_path, one_of, validated
+from anonspark.config.problems import did_you_mean, in_words, key_path, one_of, validated
 from anonspark.config.reading import TextReader, read_local_text, sibling
 from anonspark.config.short_forms import write_out
 from anonspark.config.yaml_reading import read_base, read_document
@@ -261,7 +261,7 @@ class _Reading:
         for name in only:
             if name not in names:
                 hint = did_you_mean(name, names, f"Expected {one_of(names)}")
-                self.problems.append(f"--only: the plan has no recipient {found(name)}. {hint}")
+                self.problems.append(f"--only: the plan has no recipient {in_words(name)}. {hint}")
         return [name for name in names if not only or name in only]
 
     def _check_base(self, base: Configuration) -> None:
@@ -309,8 +309,8 @@ class _Reading:
             return
         if base.model.name not in NESTED_MODELS:
             self.problems.append(
-                f"base.model.name: found {found(base.model.name)}, whose groups cannot be those of "
-                f"all releases. Expected {one_of(NESTED_MODELS)}. Set one, or use strategy: "
+                f"base.model.name: found {in_words(base.model.name)}, whose groups cannot be those "
+                f"of all releases. Expected {one_of(NESTED_MODELS)}. Set one, or use strategy: "
                 "independent"
             )
         if isinstance(base.model, CuttingOptions) and base.model.suppression_limit > 0:
@@ -404,7 +404,7 @@ class _Reading:
     def _unknown(self, where: str, name: str, names: Sequence[str]) -> None:
         hint = did_you_mean(name, names, "Add it to the base, or remove it here")
         self.problems.append(
-            f"{where}: found {found(name)}. Expected an attribute of the base. {hint}"
+            f"{where}: found {in_words(name)}. Expected an attribute of the base. {hint}"
         )
 
     def _recipient(self, name: str, base: Configuration) -> Recipient | None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from anonspark.config.problems import Finding, found, impossible
+from anonspark.config.problems import Finding, impossible, in_words
 from anonspark.config.section import NonEmptyText, Section, name_or_names, one_or_more
 from anonspark.release.conditions import ConditionFile
 
@@ -134,7 +134,7 @@ class RequestFile(Section):
         try:
             until = date.fromisoformat(self.until)
         except ValueError:
-            text = f"found {found(self.until)}. Expected a day such as 2027-12-31. Correct it"
+            text = f"found {in_words(self.until)}. Expected a day such as 2027-12-31. Correct it"
             yield Finding(("until",), text)
             return
         if until < date.today():

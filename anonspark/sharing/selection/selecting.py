@@ -25,7 +25,7 @@ from anonspark.engine.files import Files, holds_copies, require_ours
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.layers.publish.paths import require_apart, require_apart_from_input
-from anonspark.progress import tell
+from anonspark.progress import report_step
 from anonspark.release.noisy_tables import OF_VALUES, SELECTION, TABLE_SCHEMA, TABLES
 from anonspark.sharing.ledger.budget import (
     RELEASE,
@@ -352,7 +352,7 @@ def look_ahead(engine: Engine, settings: SelectionSettings) -> Prospect:
         resolution = 2**0.5 * float(query.scale or 0)
     else:
         resolution = 2 * _CONFUSED * selection.count / float(loss)
-    path = engine.files.qualified(settings.ledger.place)
+    path = engine.files.qualified(settings.ledger.directory)
     budget = read_budget(engine.files, path)
     if budget is None:
         require_limit(path, query.limit)
@@ -413,9 +413,9 @@ def select(
     if before is not None:
         return before
     require_places(files, settings, of_files=table is None)
-    tell("opening the table")
+    report_step("opening the table")
     opened, query = open_query(engine, settings, table)
-    path = files.qualified(settings.ledger.place)
+    path = files.qualified(settings.ledger.directory)
     budget = require_affordable(files, path, query.limit, query.charged)
     with set_aside(files, output, run_id) as aside:
         content = {
@@ -430,7 +430,7 @@ def select(
         # entry's time is none of theirs.
         entry = charge(files, path, query.limit, query.charged, content)
         try:
-            tell(f"counting {query.cells:,} cells")
+            report_step(f"counting {query.cells:,} cells")
             drawn = _draw(query, _count(engine, query, opened), below)
             return publish_selection(engine, query, (aside, output), entry, drawn)
         except BaseException:

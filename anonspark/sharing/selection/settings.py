@@ -19,7 +19,7 @@ from pydantic import (
 from anonspark.config import Configuration, parse_configuration
 from anonspark.config.budget import BudgetOptions, Number, as_fraction
 from anonspark.config.loading import SELECTION, assign, parse_overrides, read_configuration
-from anonspark.config.problems import Finding, found, validated
+from anonspark.config.problems import Finding, in_words, validated
 from anonspark.config.reading import TextReader, read_local_text
 from anonspark.config.section import NonEmptyText, Section
 from anonspark.config.yaml_reading import Places
@@ -96,7 +96,7 @@ def _epsilon_problems(name: str, text: str, *, may_be_zero: bool = False) -> Ite
     if number is None or number > _MOST_EPSILON or number < 0 or not (number or may_be_zero):
         yield Finding(
             (name,),
-            f"found {found(text)}. Expected a decimal number "
+            f"found {in_words(text)}. Expected a decimal number "
             f"{'from' if may_be_zero else 'above'} 0 up to {_MOST_EPSILON} with at most "
             f"{_DECIMALS} decimals. Correct it",
         )

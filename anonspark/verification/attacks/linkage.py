@@ -20,25 +20,16 @@ class Linkage:
     """The findings of an attacker who looks up the records of a table in a release.
 
     A published record is a candidate for a record of the table if its region holds that one.
+    ``matched`` counts the records with a candidate, ``fewer_than_k`` those of them with fewer than
+    k, ``smallest_candidates`` is the fewest candidates of a matched record, or 0 if none is
+    matched. ``singled_out`` counts published records that are alone in their class and in whose
+    region one record of the table lies: if the table covers the released people, that one is
+    theirs, whatever other candidates it has. ``re_identified`` are those of them whose record has
+    no other candidate. With ``k`` 1 no person was promised to be one of several.
 
-    Parameters
-    ----------
-    records : int
-        Records of the table.
-    matched : int
-        Of them, those with at least one candidate.
-    fewer_than_k : int
-        Of them, those with at least one candidate, but fewer than k.
-    smallest_candidates : int
-        Fewest candidates of a matched record. 0 where none is matched.
-    singled_out : int
-        Published records that are alone in their class and in whose region one record of the table
-        lies. Where the table covers the released people, that one is theirs, whatever other
-        candidates it has.
-    re_identified : int
-        Of them, those whose record has no other candidate: a match one to one.
-    k : int
-        Candidates that everybody should have. With 1 no person was promised to be one of several.
+    >>> Linkage(records=9, matched=8, fewer_than_k=1, smallest_candidates=2, singled_out=0,
+    ...         re_identified=0, k=3).holds
+    False
     """
 
     records: int
@@ -56,7 +47,7 @@ class Linkage:
 
     @property
     def holds(self) -> bool:
-        """Return whether matched records have k candidates, and none is singled out from k = 2."""
+        """Whether matched records have k candidates, and none is singled out from k = 2 on."""
         return not self.fewer_than_k and (self.k < 2 or not self.singled_out)
 
 
@@ -70,35 +61,12 @@ def measure_linkage(
 ) -> Linkage:
     """Count, for each record of a table, the published records that it may be.
 
-    Parameters
-    ----------
-    labels : LabelledTable
-        Published records. Attributes that the attacker does not know are left out.
-    table : Table
-        The originals, or what an attacker knows of a population: raw records, with a column of
-        each attribute's name. Numbers and times are compared by value, whatever types the two
-        tables have. Texts exactly, without blanks at their ends.
-    k : int
-        Candidates that everybody should have.
-    drops_missing : bool
-        Whether records with a missing value were not anonymized.
-    subject : str
-        What messages call the table.
+    ``labels`` has no attributes that the attacker does not know. The table is the originals, or
+    what an attacker knows of a population. Numbers and times are compared by value, whatever types
+    the tables have, texts exactly, without blanks at their ends. ``subject`` is what messages call
+    it. Raises ConfigurationError if the release publishes means, and DataError if it has more than
+    1,000,000 classes, labels cannot be read, or the table lacks columns or has unreadable values.
 
-    Returns
-    -------
-    Linkage
-
-    Raises
-    ------
-    ConfigurationError
-        If the release publishes means.
-    DataError
-        If the release has more than 1,000,000 classes, its labels cannot be read, or the table
-        lacks columns or has values that cannot be read.
-
-    Notes
-    -----
     Two jobs: one pass over the release, with one shuffle of a row a class and task, and one over
     the table's quasi-identifiers, with one shuffle of a row a task and, in each task, a row for
     each class of one record. The published classes are collected. They and their tree go to every
@@ -107,20 +75,17 @@ def measure_linkage(
     prepared = labels.prepare(table, subject, drops_missing=drops_missing)
     sizes = labels.classes.column("records").to_numpy()
     task = _CountCandidates(labels.search(prepared), sizes, k)
-    counted = prepared.records.map_batches(task, _FIGURES)
-    found = counted.aggregate(["figure"], sums=["records", "alone"], least=["smallest"]).collect()
-    # Of the classes, those of one record and one candidate are told.
-    found = found.filter((pc.field("figure") < 0) | (pc.field("records") == 1))
-    figures: Integers = found.column("figure").to_numpy()
-    pairs = zip(figures.tolist(), found.column("records").to_pylist(), strict=True)
+    rows = prepared.records.map_batches(task, _FIGURES)
+    counted = rows.aggregate(["figure"], sums=["records", "alone"], least=["smallest"]).collect()
+    # A class of one record is singled out if one record of the table lies in its region.
+    counted = counted.filter((pc.field("figure") < 0) | (pc.field("records") == 1))
+    numbers: Integers = counted.column("figure").to_numpy()
+    pairs = zip(numbers.tolist(), counted.column("records").to_pylist(), strict=True)
     records = {figure: count for figure, count in pairs if figure < 0}
-    require_all_read(
-        subject,
-        labels.attributes,
-        [records.get(_UNREADABLE - i, 0) for i in range(len(labels.attributes))],
-    )
-    smallest = found.column("smallest").to_numpy()[figures == _MATCHED]
-    alone = found.column("alone").to_numpy()[figures >= 0]
+    unreadable = [records.get(_UNREADABLE - i, 0) for i in range(len(labels.attributes))]
+    require_all_read(subject, labels.attributes, unreadable)
+    smallest = counted.column("smallest").to_numpy()[numbers == _MATCHED]
+    alone = counted.column("alone").to_numpy()[numbers >= 0]
     return Linkage(
         records=records.get(_RECORDS, 0),
         matched=records.get(_MATCHED, 0),
@@ -134,7 +99,7 @@ def measure_linkage(
 
 _FIGURES = pa.schema([(name, pa.int64()) for name in ("figure", "records", "alone", "smallest")])
 
-# What a row tells of; numbers from 0 on are classes, those below _UNREADABLE further attributes.
+# The figure of a row. Numbers from 0 on are classes, those below _UNREADABLE further attributes.
 _RECORDS, _MATCHED, _FEWER, _UNREADABLE = -1, -2, -3, -4
 
 
@@ -150,8 +115,9 @@ class _CountCandidates:
     k: int
 
     def __call__(self, batches: Batches) -> Batches:
+        """Count the candidates of all batches, and yield one batch of figures."""
         classes = len(self.sizes)
-        of_one = np.flatnonzero(self.sizes == 1)
+        single_classes = np.flatnonzero(self.sizes == 1)
         inside = np.zeros(classes, np.int64)
         alone = np.zeros(classes, np.int64)
         unreadable = np.zeros(len(self.search.axes), np.int64)
@@ -160,26 +126,26 @@ class _CountCandidates:
         records = matched = fewer = 0
         smallest = np.iinfo(np.int64).max
         for batch in batches:
-            codes, bad = self.search.points(batch)
-            unreadable += bad.sum(axis=0)
+            codes, is_unreadable = self.search.points(batch)
+            unreadable += is_unreadable.sum(axis=0)
             candidates = self.search.sum_figures(codes, sizes)
-            found = candidates > 0
+            is_matched = candidates > 0
             records += len(candidates)
-            matched += int(found.sum())
-            fewer += int((found & (candidates < self.k)).sum())
-            if found.any():
-                smallest = min(smallest, int(candidates[found].min()))
-            if len(of_one):
+            matched += int(is_matched.sum())
+            fewer += int((is_matched & (candidates < self.k)).sum())
+            if is_matched.any():
+                smallest = min(smallest, int(candidates[is_matched].min()))
+            if len(single_classes):
                 self.search.count(codes, inside)
                 self.search.count(codes[candidates == 1], alone)
-        named = of_one[inside[of_one] > 0]
+        held = single_classes[inside[single_classes] > 0]
         figures = [_RECORDS, _MATCHED, _FEWER, *(_UNREADABLE - np.arange(len(unreadable)))]
-        count = len(figures) + len(named)
+        count = len(figures) + len(held)
         yield pa.RecordBatch.from_arrays(
             [
-                pa.array(np.concatenate([np.array(figures, np.int64), named])),
-                pa.array(np.concatenate([[records, matched, fewer], unreadable, inside[named]])),
-                pa.array(np.concatenate([np.zeros(len(figures), np.int64), alone[named]])),
+                pa.array(np.concatenate([np.array(figures, np.int64), held])),
+                pa.array(np.concatenate([[records, matched, fewer], unreadable, inside[held]])),
+                pa.array(np.concatenate([np.zeros(len(figures), np.int64), alone[held]])),
                 pa.array(np.full(count, smallest)),
             ],
             schema=_FIGURES,

@@ -46,35 +46,20 @@ _MOST_PAIRS = 10_000_000
 
 @dataclass(frozen=True)
 class Truthfulness:
-    """The agreement between published records and originals.
+    """The agreement between published records and originals, in counts of records.
 
-    Parameters
-    ----------
-    originals : int
-        Original records.
-    published : int
-        Published records.
-    left_out : int
-        Originals that may be without a counterpart, for they were left out on purpose.
-    missing : int
-        Originals that are too many for the published records of equal payload.
-    surplus : int
-        Published records that are too many for the originals of equal payload.
-    without_counterpart : int
-        Originals with no possible counterpart: no published record of equal payload has a region
-        that holds them.
-    without_original : int
-        Published records that are too many for their class: of each class and payload, those
-        beyond the number of originals of equal payload that lie in its region.
-    matched : int
-        Originals that were proven to have counterparts of their own, all at once.
-    unmatched : int
-        Originals, in groups that were judged exactly, that no pairing of their group can serve.
-    unmatched_published : int
-        Published records, in groups that were judged exactly, that no pairing can serve.
-    not_proven : int
-        Originals in groups that are too large to be judged exactly. Of them it is known only
-        what the other figures say.
+    ``left_out`` are originals that may lack a counterpart because they were left out on purpose.
+    ``missing`` are originals beyond the published records of equal payload, ``surplus`` published
+    records beyond the originals. ``without_counterpart`` are originals in the region of no
+    published record of equal payload, ``without_original`` published records beyond the originals
+    of equal payload in the region of their class. In groups that were judged exactly, ``matched``
+    originals were proven to have counterparts of their own, all at once, ``unmatched`` originals
+    and ``unmatched_published`` records get none in any pairing. ``not_proven`` originals are in
+    groups that are too large for that: of them only the other figures are known.
+
+    >>> figures = Truthfulness(9, 8, 0, 1, 0, 0, 0, 8, 1, 0, 0)
+    >>> figures.holds, figures.unpaired_originals, figures.unpaired_published
+    (False, 1, 0)
     """
 
     originals: int
@@ -91,12 +76,12 @@ class Truthfulness:
 
     @property
     def holds(self) -> bool:
-        """Return whether no violation was found. A proof where ``not_proven`` is 0."""
+        """Whether no violation was found, which is a proof if ``not_proven`` is 0."""
         return not self.unpaired_originals and not self.unpaired_published
 
     @property
     def unpaired_originals(self) -> int:
-        """Originals that have no counterpart of their own, beyond those left out, as far as known.
+        """Originals that are known to have no counterpart of their own, beyond those left out.
 
         One record may be counted by several figures, so the largest of them is what is sure.
         """
@@ -105,12 +90,12 @@ class Truthfulness:
 
     @property
     def unpaired_published(self) -> int:
-        """Published records that have no counterpart of their own, as far as known, likewise."""
+        """Published records that are known to have no original of their own, likewise."""
         return max(self.surplus, self.without_original, self.unmatched_published)
 
     def describe(self) -> list[str]:
         """Return one sentence a kind of violation, none for a release that holds."""
-        found = []
+        sentences = []
         for name, text in _VIOLATIONS.items():
             of_originals = name in ("missing", "without_counterpart", "unmatched")
             count, left_out = getattr(self, name), self.left_out if of_originals else 0
@@ -122,11 +107,11 @@ class Truthfulness:
                 if of_originals
                 else f"{self.published:,} published records"
             )
-            found.append(
+            sentences.append(
                 f"truthfulness: {count:,} of {records} {text}{allowed}. Check that the original is "
                 "the table that the release was made of: if it is, the release must not be used"
             )
-        return found
+        return sentences
 
 
 _VALUES = "their sensitive and insensitive values"
@@ -153,51 +138,28 @@ def measure_truthfulness(
 ) -> Truthfulness:
     """Look for a counterpart of its own for every published record and every original.
 
-    Parameters
-    ----------
-    labels : LabelledTable
-        Published records.
-    original : Table
-        Original records. Columns have the names of the attributes and of the payload.
-        Quasi-identifiers are compared by value, whatever types the two tables have. Texts exactly,
-        without blanks at their ends.
-    payload : sequence of str
-        Columns that are published as they are. The original's values are cast to the type of the
-        release. A value that this would change is equal to no published one.
-    drops_missing : bool
-        Whether originals with a missing value were dropped on purpose.
-    left_out : int
-        How many originals may be without a counterpart.
+    ``payload`` are the columns that are published unchanged. The original's values are cast to the
+    type of the release, and a value that this would change is equal to no published one.
+    Quasi-identifiers are compared by value, whatever types the tables have, texts exactly, without
+    blanks at their ends. ``left_out`` originals may be without a counterpart. Raises
+    ConfigurationError if the release publishes means, and DataError if it has more than 1,000,000
+    classes, labels or values cannot be read, or columns lack or cannot be compared.
 
-    Returns
-    -------
-    Truthfulness
-
-    Raises
-    ------
-    ConfigurationError
-        If the release publishes means.
-    DataError
-        If the release has more than 1,000,000 classes, its labels cannot be read, or one of the
-        tables lacks columns, or they have types that cannot be compared, or the original has values
-        that cannot be read.
-
-    Notes
-    -----
     Three jobs. One pass over the release collects its classes. One over the original shuffles a
-    count for each payload and task. One more shuffles the originals' quasi-identifiers, and a
-    count for each class and payload of the release, by payload. Where more than 1,000,000 originals
-    have one payload, they are shared out over tasks, which all get its published counts. Other
-    groups are in one task each, together some 250,000 originals, with 4 bytes for each possible
-    pair of the largest one. A task's time grows with the regions that hold its originals, and at
-    worst with the possible pairs of a group times the square root of its originals. To the driver
-    come the classes with their counts, and sums. No record of a person.
+    count for each payload and task. One more shuffles the originals' quasi-identifiers, and a count
+    for each class and payload of the release, by payload. If more than 1,000,000 originals have one
+    payload, they are divided among tasks, which all get its published counts. Other groups are in
+    one task each, together some 250,000 originals, with 4 bytes for each possible pair of the
+    largest one. A task's time grows with the regions that hold its originals, and at worst with the
+    possible pairs of a group times the square root of its originals. To the driver come the classes
+    with their counts, and sums, but no record.
 
     Payloads and published tuples are compared by hashes of 64 bits: two that differ are taken for
     equal with a probability of 2^-64.
     """
     release, attributes = labels.data, labels.attributes
-    _require_comparable(original.schema, release.schema, [one.name for one in attributes], payload)
+    names = [attribute.name for attribute in attributes]
+    _require_comparable(original.schema, release.schema, names, payload)
     prepared = labels.prepare(
         original.with_hashes({_PAYLOAD: payload}, like=release.schema),
         _SUBJECT,
@@ -222,24 +184,20 @@ _PAYLOAD, _CONTENT = "anonspark_payload", "anonspark_content"
 def _require_comparable(
     original: pa.Schema, release: pa.Schema, names: Sequence[str], payload: Sequence[str]
 ) -> None:
-    """Check that the original has what is compared, and the payload in types that can be.
-
-    Raises
-    ------
-    DataError
-    """
-    found, wanted = (dict(zip(one.names, one.types, strict=True)) for one in (original, release))
-    lacking = [name for name in (*names, *payload) if name not in found]
+    """Raise DataError if the original lacks a column, or a payload's types cannot be compared."""
+    types = {field.name: field.type for field in original}
+    lacking = [name for name in (*names, *payload) if name not in types]
     if lacking:
         raise DataError(
             f"original: lacks the columns {', '.join(map(repr, lacking))}. Found "
-            f"{', '.join(map(repr, found))}. Give the table that the release was made of"
+            f"{', '.join(map(repr, types))}. Give the table that the release was made of"
         )
     problems = [
-        f"original: column {name!r} has type {type_name(found[name])}, which cannot be "
-        f"compared with the release's {type_name(wanted[name])}. Cast it first"
-        for name in payload
-        if not (found[name].equals(wanted[name]) or is_readable(found[name], wanted[name]))
+        f"original: column {published.name!r} has type {type_name(types[published.name])}, which "
+        f"cannot be compared with the release's {type_name(published.type)}. Cast it first"
+        for published in map(release.field, payload)
+        if not types[published.name].equals(published.type)
+        and not is_readable(types[published.name], published.type)
     ]
     if problems:
         raise DataError(*problems)
@@ -264,20 +222,25 @@ def _count_payloads(
     """Return the number of originals, and those of each payload that has too many for one task."""
     names = ["payload", "originals", *(f"unreadable_{index}" for index in range(len(attributes)))]
     schema = _integers(names)
-    found = (
+    counted = (
         records.map_batches(_CountOriginals(schema), schema)
         .aggregate(["payload"], sums=names[1:])
         .map_batches(_PickCommon(schema, _MOST_MATCHED), schema)
         .collect()
     )
-    originals, *unreadable = (pc.sum(found[name], min_count=0).as_py() for name in names[1:])
+    originals, *unreadable = (pc.sum(counted[name], min_count=0).as_py() for name in names[1:])
     require_all_read(_SUBJECT, attributes, unreadable)
-    common = found.filter(pc.is_valid(found["payload"]))
+    common = counted.filter(pc.is_valid(counted["payload"]))
     columns = (common[name].to_pylist() for name in names[:2])
     return originals, dict(zip(*columns, strict=True))
 
 
 def _integers(names: Iterable[str]) -> pa.Schema:
+    """Return a schema of 64-bit integers.
+
+    >>> _integers(["key"])
+    key: int64
+    """
     return pa.schema([(name, pa.int64()) for name in names])
 
 
@@ -288,13 +251,15 @@ class _CountOriginals:
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
+        """Yield a row a payload of each batch."""
         for batch in batches:
-            values, which = np.unique(batch.column(_PAYLOAD).to_numpy(), return_inverse=True)
-            columns = [values, np.bincount(which, minlength=len(values))]
+            payload = batch.column(_PAYLOAD).to_numpy()
+            values, value_of_row = np.unique(payload, return_inverse=True)
+            columns = [values, np.bincount(value_of_row, minlength=len(values))]
             for index in range(len(self.schema) - len(columns)):
                 lacking = np.asarray(batch.column(f"value_{index}").is_null())
                 missing = np.asarray(batch.column(f"missing_value_{index}"))
-                columns.append(np.bincount(which, lacking & ~missing, len(values)))
+                columns.append(np.bincount(value_of_row, lacking & ~missing, len(values)))
             arrays = [pa.array(column.astype(np.int64)) for column in columns]
             yield pa.record_batch(arrays, schema=self.schema)
 
@@ -344,30 +309,26 @@ def _match(
     search: RegionSearch,
     keys: Integers,
     common: Mapping[int, int],
-    records: int,
+    limit: int,
 ) -> dict[str, int]:
-    """Return the figures of :class:`Truthfulness`, of so many records or fewer on either side.
+    """Return the figures of :class:`Truthfulness`, of at most ``limit`` records on either side.
 
-    Groups that one task can hold are part -1. The originals of all others are shared out by their
+    Groups that one task can hold are part -1. The originals of all others are divided by their
     content, and every part gets the published counts.
     """
     parts = {payload: -(-number // _TASK_RECORDS) for payload, number in common.items()}
     codes = [f"code_{index}" for index in range(len(search.axes))]
-    schema = pa.schema(
-        [
-            *_integers(["payload", "part", "key", "records"]),
-            *((name, pa.int32()) for name in codes),
-        ]
-    )
+    integers = _integers(["payload", "part", "key", "records"])
+    schema = pa.schema([*integers, *((name, pa.int32()) for name in codes)])
     if parts:
         values = [name for name in originals.schema.names if name.startswith("value_")]
         originals = originals.with_hashes({_CONTENT: values})
-    both = originals.map_batches(_EncodeOriginals(search, parts, schema), schema).union(
-        published.map_batches(_SpreadPublished(parts, schema), schema)
-    )
-    tasks = max(1, -(-records // _TASK_RECORDS))
-    found = (
-        both.group(["payload", "part"], tasks)
+    records_and_counts = originals.map_batches(
+        _EncodeOriginals(search, parts, schema), schema
+    ).union(published.map_batches(_SpreadPublished(parts, schema), schema))
+    tasks = max(1, -(-limit // _TASK_RECORDS))
+    groups = (
+        records_and_counts.group(["payload", "part"], tasks)
         .map_batches(_MatchRecords(search, keys), _ROWS)
         .aggregate(["payload", "key"], sums=[*_PARTS[1:], *_SUMS], most=["records"])
         .map_batches(_AddMatching(), _WITH_MATCHING)
@@ -375,7 +336,7 @@ def _match(
         .collect()
     )
     sums: Counter[str] = Counter()
-    for group in found.to_pylist():
+    for group in groups.to_pylist():
         sums.update({name: group[name] for name in _SUMS})
         if group["payload"] is not None:
             sums.update(_of_shared(group))
@@ -383,20 +344,24 @@ def _match(
 
 
 def _of_shared(group: Mapping[str, int | None]) -> dict[str, int]:
-    """Return the figures of a group that was shared out."""
+    """Return the figures of a group that was divided among tasks.
+
+    >>> _of_shared({"matching": 3, "originals": 4, "records": 3, "choosing": 0})["unmatched"]
+    1
+    """
     matching, originals, records = (
-        int(group[one] or 0) for one in ("matching", "originals", "records")
+        int(group[name] or 0) for name in ("matching", "originals", "records")
     )
-    sure = {
+    figures = {
         "published": records,
         "missing": max(originals - records, 0),
         "surplus": max(records - originals, 0),
         "without_original": records - matching,
     }
     if group["choosing"]:
-        return {**sure, "not_proven": originals}
+        return {**figures, "not_proven": originals}
     unmatched = {"unmatched": originals - matching, "unmatched_published": records - matching}
-    return {**sure, **unmatched, "matched": matching}
+    return {**figures, **unmatched, "matched": matching}
 
 
 _WITH_MATCHING = _integers(["payload", *_PARTS, "matching", *_SUMS])
@@ -415,22 +380,23 @@ class _AddMatching:
 
 @dataclass(frozen=True)
 class _EncodeOriginals:
-    """Brings originals into codes, and shares out those of common payloads."""
+    """Brings originals into codes, and divides those of common payloads into parts."""
 
     search: RegionSearch
     parts: Mapping[int, int]
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
+        """Yield payload, part and codes of the originals of each batch."""
         for batch in batches:
             payload = batch.column(_PAYLOAD).to_numpy()
             codes = self.search.points(batch)[0]
             part = np.full(len(payload), -1, np.int64)
             for common, number in self.parts.items():
-                own = payload == common
-                part[own] = batch.column(_CONTENT).to_numpy()[own] % number
-            nothing = pa.nulls(len(payload), pa.int64())
-            arrays = [pa.array(payload), pa.array(part), nothing, nothing]
+                is_common = payload == common
+                part[is_common] = batch.column(_CONTENT).to_numpy()[is_common] % number
+            nulls = pa.nulls(len(payload), pa.int64())
+            arrays = [pa.array(payload), pa.array(part), nulls, nulls]
             arrays += [pa.array(np.ascontiguousarray(column)) for column in codes.T]
             yield pa.record_batch(arrays, schema=self.schema)
 
@@ -443,22 +409,19 @@ class _SpreadPublished:
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
+        """Yield the counts of each batch as often as their payload has parts."""
         for batch in batches:
             payloads = batch.column("payload").to_numpy()
             parts = np.zeros(len(payloads), np.int64)
             for common, number in self.parts.items():
                 parts[payloads == common] = number
-            times = np.maximum(parts, 1)
-            rows = np.repeat(np.arange(len(payloads)), times)
-            part = np.arange(len(rows)) - (np.cumsum(times) - times)[rows]
+            number_of_copies = np.maximum(parts, 1)
+            rows = np.repeat(np.arange(len(payloads)), number_of_copies)
+            part = np.arange(len(rows)) - (np.cumsum(number_of_copies) - number_of_copies)[rows]
             part[parts[rows] == 0] = -1
-            own = batch.take(pa.array(rows))
-            arrays = [
-                own.column("payload"),
-                pa.array(part),
-                own.column("key"),
-                own.column("records"),
-            ]
+            copies = batch.take(pa.array(rows))
+            payload, key, counts = map(copies.column, ("payload", "key", "records"))
+            arrays = [payload, pa.array(part), key, counts]
             arrays += [pa.nulls(len(rows), pa.int32())] * (len(self.schema) - len(arrays))
             yield pa.record_batch(arrays, schema=self.schema)
 
@@ -474,27 +437,28 @@ class _MatchRecords:
     keys: Integers
 
     def __call__(self, batches: Batches) -> Batches:
+        """Match the groups of all batches."""
         received = [batch for batch in batches if batch.num_rows]
         if not received:
             return
         table = pa.Table.from_batches(received)
-        found = find_groups([table["payload"], table["part"]])
+        groups = find_groups([table["payload"], table["part"]])
         is_original = np.asarray(table["records"].is_null())
         rows = np.flatnonzero(is_original)
-        rows = rows[np.argsort(found.numbers[rows], kind="stable")]
-        own, originals = found.numbers[rows], table.take(pa.array(rows))
+        rows = rows[np.argsort(groups.numbers[rows], kind="stable")]
+        group_of_original, originals = groups.numbers[rows], table.take(pa.array(rows))
         codes = [originals[f"code_{index}"].to_numpy() for index in range(len(self.search.axes))]
         rows = np.flatnonzero(~is_original)
         order = np.argsort(self.keys)
         keys = table["key"].take(pa.array(rows)).to_numpy()
         regions = order[np.searchsorted(self.keys, keys, sorter=order)]
-        sorted_places = np.lexsort((regions, found.numbers[rows]))
+        sorted_places = np.lexsort((regions, groups.numbers[rows]))
         rows, regions = rows[sorted_places], regions[sorted_places]
-        others, published = found.numbers[rows], table.take(pa.array(rows))
+        group_of_place, published = groups.numbers[rows], table.take(pa.array(rows))
         yield from self._matched(
-            table.select(["payload", "part"]).take(pa.array(found.first)),
-            (own, np.stack(codes, axis=1)),
-            (others, regions, published),
+            table.select(["payload", "part"]).take(pa.array(groups.first)),
+            (group_of_original, np.stack(codes, axis=1)),
+            (group_of_place, regions, published),
         )
 
     def _matched(
@@ -504,36 +468,35 @@ class _MatchRecords:
         places: tuple[Integers, Integers, pa.Table],
     ) -> Batches:
         """Match the originals and the places of groups, in the order of these."""
-        own, codes = originals
-        others, regions, published = places
-        first, first_places = (
-            np.searchsorted(one, np.arange(len(groups) + 1)) for one in (own, others)
-        )
+        group_of_original, codes = originals
+        group_of_place, regions, published = places
+        ends = np.arange(len(groups) + 1)
+        first = np.searchsorted(group_of_original, ends)
+        first_places = np.searchsorted(group_of_place, ends)
         records = published["records"].to_numpy().copy()  # the kernel takes what may be written to
         held, holding, matched = self.search.match(
             codes, first, (first_places, regions, records), _MOST_PAIRS
         )
-        without, choosing = (
-            np.bincount(own[which], minlength=len(groups)) for which in (holding == 0, holding > 1)
-        )
+        without = np.bincount(group_of_original[holding == 0], minlength=len(groups))
+        choosing = np.bincount(group_of_original[holding > 1], minlength=len(groups))
         sizes = np.diff(first)
-        of_places, excess = (
-            np.bincount(others, weights, len(groups)).astype(np.int64)
+        records_of_group, excess = (
+            np.bincount(group_of_place, weights, len(groups)).astype(np.int64)
             for weights in (records, np.maximum(records - held, 0))
         )
         alone = groups["part"].to_numpy() < 0
         exact = alone & (matched >= 0)
-        shared_places = ~alone[others]
+        shared_places = ~alone[group_of_place]
         yield from (
             _batch(
-                published=of_places[alone].sum(),
-                missing=np.maximum(sizes - of_places, 0)[alone].sum(),
-                surplus=np.maximum(of_places - sizes, 0)[alone].sum(),
+                published=records_of_group[alone].sum(),
+                missing=np.maximum(sizes - records_of_group, 0)[alone].sum(),
+                surplus=np.maximum(records_of_group - sizes, 0)[alone].sum(),
                 without_counterpart=without.sum(),
                 without_original=excess[alone].sum(),
                 matched=matched[exact].sum(),
                 unmatched=(sizes - matched)[exact].sum(),
-                unmatched_published=(of_places - matched)[exact].sum(),
+                unmatched_published=(records_of_group - matched)[exact].sum(),
                 not_proven=sizes[alone & ~exact].sum(),
             ),
             _batch(
@@ -551,10 +514,14 @@ class _MatchRecords:
 
 
 def _batch(**columns: Integers | np.int64) -> pa.RecordBatch:
-    """Return rows of ``_ROWS``: numbers that are not given are 0, payload and key null."""
+    """Return rows of ``_ROWS``: absent figures are 0, absent payload and key null.
+
+    >>> _batch(payload=np.array([7]), held=np.array([2]))["held"].to_pylist()
+    [2]
+    """
     arrays = {name: np.atleast_1d(values).astype(np.int64) for name, values in columns.items()}
     (count,) = {len(array) for array in arrays.values()}
     arrays = {name: pa.array(array) for name, array in arrays.items()}
     arrays |= dict.fromkeys({"payload", "key"} - set(arrays), pa.nulls(count, pa.int64()))
-    none = pa.array(np.zeros(count, np.int64))
-    return pa.record_batch([arrays.get(name, none) for name in _ROWS.names], schema=_ROWS)
+    zeros = pa.array(np.zeros(count, np.int64))
+    return pa.record_batch([arrays.get(name, zeros) for name in _ROWS.names], schema=_ROWS)

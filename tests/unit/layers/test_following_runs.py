@@ -123,7 +123,7 @@ def test_progress_is_followed() -> None:
     with progress.followed_by(heard.append):
         with progress.stage("round 2 of 5", rows=10):
             assert (progress.current, progress.round) == ("round 2 of 5", 2)
-            progress.tell("counting")
+            progress.report_step("counting")
         assert (progress.current, progress.round) == (None, None)
         with pytest.raises(DataError), progress.stage("verify"):
             raise DataError("no")
