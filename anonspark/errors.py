@@ -88,7 +88,15 @@ class AnonsparkError(Exception):
         return [*asked, f"{type(self).__name__}: " + "\n".join(map(str, self.args))]
 
 
-class ConfigurationError(AnonsparkError):
+class _ProblemsError(AnonsparkError):
+    """Base of errors that list several problems, one message of a line each."""
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = tuple(visible(redact(problem)) for problem in problems)
+        super().__init__("\n".join(self.problems))
+
+
+class ConfigurationError(_ProblemsError):
     """The command line or the configuration is wrong.
 
     Parameters
@@ -104,10 +112,6 @@ class ConfigurationError(AnonsparkError):
 
     exit_code = 2
 
-    def __init__(self, *problems: str) -> None:
-        self.problems = tuple(visible(redact(problem)) for problem in problems)
-        super().__init__("\n".join(self.problems))
-
 
 class UnknownKeywordError(ConfigurationError, TypeError):
     """A function was called with a keyword that it does not have."""
@@ -117,7 +121,7 @@ class SparkNeededError(ConfigurationError):
     """A file lies where only Spark's Hadoop reaches it, and there is no Spark yet."""
 
 
-class DataError(AnonsparkError):
+class DataError(_ProblemsError):
     """The input is unreadable or does not fit the configuration.
 
     Parameters
@@ -127,10 +131,6 @@ class DataError(AnonsparkError):
     """
 
     exit_code = 3
-
-    def __init__(self, *problems: str) -> None:
-        self.problems = tuple(visible(redact(problem)) for problem in problems)
-        super().__init__("\n".join(self.problems))
 
 
 class GuaranteeError(AnonsparkError):

@@ -67,7 +67,7 @@ class Distribution(Shown, Closing, Generic[Frame]):
             for name, release in self.releases.items()
             for note in notes_of(release.manifest)
         ]
-        others = {"gcp the other way": self.other_strategy}
+        others = {"certainty penalty (gcp) the other way": self.other_strategy}
         rows = self._coalition_table.to_pylist()
         return distribution_card(summaries, rows, others, notes, self._charts)
 
@@ -83,7 +83,9 @@ class Distribution(Shown, Closing, Generic[Frame]):
             if row["smallest"] is not None
         }
         drawn = [
-            figures_chart("Loss of each release", losses, axis="gcp", rows="recipient"),
+            figures_chart(
+                "Loss of each release", losses, axis="certainty penalty (gcp)", rows="recipient"
+            ),
             figures_chart(
                 "Smallest joint class", smallest, axis="people", rows="recipients together"
             ),

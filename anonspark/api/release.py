@@ -24,6 +24,7 @@ from anonspark.api.display import (
 from anonspark.api.results import Verification, as_result
 from anonspark.api.tables import GIVEN, Frame, as_arrow, as_polars
 from anonspark.config import Configuration
+from anonspark.config.models import model_in_words
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError
 from anonspark.labels.regions import distinct_rows, published_attributes
@@ -314,10 +315,11 @@ class Release(Shown, Closing, Generic[Frame]):
         return self._sizes
 
     def _card(self) -> Card:
-        model = self.figures.summary.get("model")
+        model = model_in_words(str(self.figures.summary.get("model")))
         if "chosen_model" in self.manifest:
-            model = f"{model} ({self.manifest['chosen_model']['model']['name']})"
-        more, notes = [("model", str(model))], notes_of(self.manifest)
+            model += f": {model_in_words(self.manifest['chosen_model']['model']['name'])}"
+        more = [("model", model), ("fingerprint", self._manifest.fingerprint)]
+        notes = notes_of(self.manifest)
         return release_card("Release", self.figures, more, notes, self._charts)
 
     def _charts(self) -> list[Any]:

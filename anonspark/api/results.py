@@ -78,7 +78,9 @@ class Verification(Shown, result.Verification):
         return picture(risk_chart(self.risk))
 
     def _card(self) -> Card:
-        return verification_card("Verification", self, self._charts)
+        card = verification_card("Verification", self, self._charts)
+        fingerprint = ("fingerprint", self.published.fingerprint)
+        return dataclasses.replace(card, figures=[*card.figures, fingerprint])
 
     def _charts(self) -> list[Chart]:
         return _drawn(sizes_chart(self.published.sizes, self.k), risk_chart(self.risk))

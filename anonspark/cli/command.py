@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from functools import wraps
@@ -68,7 +68,15 @@ Holdout = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet", "-q", help="Print nothing but errors, and the answer of a command that has one."
+    ),
+]
+NoProgress = Annotated[
+    bool, typer.Option("--no-progress", help="Show no progress, only warnings and errors.")
+]
 Details = Annotated[
     bool, typer.Option("--details", help="Show all figures, and what is only claimed.")
 ]
@@ -240,19 +248,22 @@ def _as_override(option: str, words: Sequence[str]) -> str | None:
 
 Result = TypeVar("Result")
 
-Common = Literal["master", "engine", "as_json", "quiet"]
+Common = Literal["master", "engine", "as_json", "quiet", "no_progress"]
 
 _OPTIONS: dict[Common, tuple[Any, object]] = {
     "master": (Master, None),
     "engine": (EngineOption, "auto"),
     "as_json": (AsJson, False),
     "quiet": (Quiet, False),
+    "no_progress": (NoProgress, False),
 }
 
-CONFIGURED: tuple[Common, ...] = ("master", "as_json", "quiet")
+IN_PROCESS: tuple[Common, ...] = ("as_json", "quiet", "no_progress")
+
+CONFIGURED: tuple[Common, ...] = ("master", *IN_PROCESS)
 """Options of a command whose configuration names the engine."""
 
-WITH_ENGINE: tuple[Common, ...] = ("master", "engine", "as_json", "quiet")
+WITH_ENGINE: tuple[Common, ...] = ("master", "engine", *IN_PROCESS)
 
 
 @dataclass(frozen=True)
@@ -264,14 +275,23 @@ class Call:
     engine: str = "auto"
     as_json: bool = False
     quiet: bool = False
+    no_progress: bool = False
 
     def show(
-        self, result: Result, blocks: Callable[[Result], Iterable[Block]], **more: Any
+        self,
+        result: Result,
+        blocks: Callable[[Result], Iterable[Block]],
+        *,
+        is_answer: bool = True,
+        **more: Any,
     ) -> None:
         """Print a result as JSON, with further keys, if ``--json`` is given, else as blocks.
 
-        A mapping or a list is JSON as it is, anything else by its ``as_dict``.
+        A mapping or a list is JSON as it is, anything else by its ``as_dict``. With ``--quiet``
+        blocks are printed only if they are the answer that the command is called for.
         """
+        if self.quiet and not (self.as_json or is_answer):
+            return
         if self.as_json:
             document: Any = result if isinstance(result, dict | list) else result.as_dict()  # type: ignore[attr-defined]
             print_json(document | more if more else document)
@@ -281,10 +301,10 @@ class Call:
         show_blocks(OUT, blocks(result))
 
     def say(self, document: dict[str, object], *lines: str) -> None:
-        """Print a result as JSON if ``--json`` is given, else as lines."""
+        """Print what was done as JSON if ``--json`` is given, else as lines."""
         from anonspark.presentation.blocks import Text
 
-        self.show(document, lambda _: map(Text, lines))
+        self.show(document, lambda _: map(Text, lines), is_answer=False)
 
     def work(
         self,
@@ -398,12 +418,14 @@ def command(*common: Common) -> Callable[[Callable[..., None]], Callable[..., No
         def called(**options: Any) -> None:
             shared = {name: options.pop(name) for name in common}
             log = LOG.get()
-            progress = (
-                log.follow(quiet=shared["quiet"], run_id=options.get("run_id"))
-                if "quiet" in shared
-                else log.progress
-            )
-            function(Call(progress, **shared), **options)
+            call = Call(log.progress, **shared)
+            if "quiet" in shared:
+                shows = not (call.quiet or call.no_progress)
+                progress = log.follow(
+                    quiet=call.quiet, shows_progress=shows, run_id=options.get("run_id")
+                )
+                call = replace(call, progress=progress)
+            function(call, **options)
 
         # The parser reads parameters from the signature.
         hints = get_type_hints(function, include_extras=True)

@@ -51,13 +51,14 @@ class CommandLog:
     @contextmanager
     def opened(self) -> Iterator[None]:
         """Log during the block. JSON includes messages of other libraries."""
-        before = _LOGGER.handlers, _LOGGER.level
+        before = _LOGGER.handlers, _LOGGER.level, logging.root.manager.disable
         try:
             with self._json() if self.format == "json" else nullcontext():
                 yield
         finally:
             _LOGGER.handlers = before[0]
             _LOGGER.setLevel(before[1])
+            logging.disable(before[2])
 
     @contextmanager
     def _json(self) -> Iterator[None]:
@@ -72,15 +73,17 @@ class CommandLog:
             logging.captureWarnings(capture=False)
             logging.getLogger().removeHandler(handler)
 
-    def follow(self, *, quiet: bool, run_id: str | None = None) -> Progress:
+    def follow(self, *, quiet: bool, shows_progress: bool, run_id: str | None = None) -> Progress:
         """Return the progress of the command, which the log then follows.
 
-        ``run_id`` is the name of the run if it is known already.
+        ``quiet`` leaves errors only. ``run_id`` is the name of the run if it is known already.
         """
         live = self.format == "plain" and self.console.is_terminal
-        self.progress = Progress(self.console if live and not quiet else None, run_id=run_id)
+        self.progress = Progress(self.console if live and shows_progress else None, run_id=run_id)
+        if quiet:
+            logging.disable(logging.WARNING)
         if not live:
-            _LOGGER.setLevel(logging.WARNING if quiet else logging.INFO)
+            _LOGGER.setLevel(logging.INFO if shows_progress else logging.WARNING)
         if self.format == "plain" and not live:
             handler = logging.StreamHandler(sys.stderr)
             handler.setFormatter(_PlainFormatter(self))

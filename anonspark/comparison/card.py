@@ -10,6 +10,7 @@ from anonspark.comparison.runner import Comparison
 from anonspark.core.figure_text import figure_rows, figure_text
 from anonspark.presentation.blocks import Chart, Table
 from anonspark.presentation.card import Card
+from anonspark.presentation.release import SPELLED_OUT
 
 
 def comparison_card(
@@ -27,7 +28,7 @@ def comparison_card(
         ["*" if row["dominated"] is False else "", label(comparison, row), *figures]
         for row, figures in zip(comparison.rows, figure_rows(comparison.rows, shown), strict=True)
     ]
-    columns = ["", "setting", *(name.replace("_", " ") for name in shown)]
+    columns = ["", "setting", *(SPELLED_OUT.get(name, name.replace("_", " ")) for name in shown)]
     refused = {
         label(comparison, row): row["reason"]
         for row in comparison.rows

@@ -216,14 +216,8 @@ def _named_as_in_a_grid() -> Iterator[None]:
     try:
         yield
     except (ConfigurationError, DataError) as error:
-        problems = []
-        for problem in error.problems:
-            for option, key in _KEYS.items():
-                if problem.startswith(f"{option}:"):
-                    problems.append(key + problem.removeprefix(option))
-                    break
-            else:
-                problems.append(problem)
+        parts = [problem.partition(":") for problem in error.problems]
+        problems = [f"{_KEYS.get(head, head)}{colon}{text}" for head, colon, text in parts]
         raise type(error)(*problems) from error
 
 

@@ -105,6 +105,10 @@ def _dominates(other: Contestant, rival: Contestant) -> bool:
 # measured: the cell's name must not depend on that place.
 NOWHERE = "-"
 
+# A cell is no run of the base's job, and what the base says of its own output does not matter, but
+# for the style.
+_FORCED = (f"output.path={NOWHERE!r}", "output.mode=error", "metrics={}")
+
 _VARIED = ("privacy", "model", "evaluate", "execution", "gates")
 _FIXED = {
     "input": "the input is read once for all cells",
@@ -398,16 +402,9 @@ def _cells(
     cells: dict[str, Cell] = {}
     wrong: dict[str, list[str]] = {}
     for settings in combinations:
-        # What the base says of its own output does not matter, but for the style; cells are no
-        # runs of its job.
-        overrides = [
-            *written_overrides(settings),
-            f"output.path={NOWHERE!r}",
-            "output.mode=error",
-            "metrics={}",
-        ]
+        overrides = [*shared, *written_overrides(settings), *_FORCED]
         try:
-            parsed = parse_configuration(base, [*shared, *overrides], read, with_tops=False)
+            parsed = parse_configuration(base, overrides, read, with_tops=False)
             cell = Cell(settings, parsed)
         except SparkNeededError:
             raise
@@ -525,11 +522,6 @@ def _cell(
     changed = {"privacy.k": settings["privacy.k"]}
     if settings["model.name"] != configuration.model.name:
         changed["model"] = {"name": settings["model.name"]}
-    forced = [
-        *written_overrides(changed),
-        f"output.path={NOWHERE!r}",
-        "output.mode=error",
-        "metrics={}",
-    ]
-    parsed = parse_configuration(document, [*overrides, *forced], read, with_tops=False)
+    forced = [*overrides, *written_overrides(changed), *_FORCED]
+    parsed = parse_configuration(document, forced, read, with_tops=False)
     return Cell(dict(settings), parsed)

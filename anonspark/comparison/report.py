@@ -14,6 +14,7 @@ from anonspark.engine.files import Files
 from anonspark.presentation.blocks import Block, Chart, Section, Table, Text
 from anonspark.presentation.charts import Line, Lines, draw_lines
 from anonspark.presentation.document import render
+from anonspark.presentation.release import SPELLED_OUT
 
 Row = Mapping[str, Any]
 
@@ -75,7 +76,10 @@ def _ranking(grid: Grid, rows: Sequence[Row]) -> list[Block]:
     settings = [axis_column(key) for key in grid.axes]
     table = Table(
         f"All settings: of those with the same privacy the best by {grid.rank_by} first",
-        [*map(setting_name, grid.axes), *(name.replace("_", " ") for name in names)],
+        [
+            *map(setting_name, grid.axes),
+            *(SPELLED_OUT.get(name, name.replace("_", " ")) for name in names),
+        ],
         figure_rows(rows, [*settings, *names]),
     )
     best = "; ".join(

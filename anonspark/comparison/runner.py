@@ -16,7 +16,6 @@ from anonspark.comparison.report import write_report
 from anonspark.comparison.table import (
     CELL_FILES,
     CellResult,
-    Rows,
     cells_directory,
     comparison_rows,
     read_result,
@@ -24,6 +23,7 @@ from anonspark.comparison.table import (
     write_tables,
 )
 from anonspark.config import Configuration
+from anonspark.config.models import model_in_words
 from anonspark.engine.files import Files, require_ours
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
@@ -84,7 +84,7 @@ def advise(trial: Trial, results: Sequence[CellResult]) -> Advice:
     if current is not None and least > _WORTH * float(at_k[current]["loss"]):
         best = current
     lost = float(at_k[best]["loss"])
-    named = f"at k = {trial.k:,} {best}"
+    named = f"at k = {trial.k:,} {model_in_words(best)}"
     if best == current:
         named += (
             ", which the configuration has," if trial.names_model else ", which is the default,"
@@ -255,6 +255,10 @@ def _require_own_output(files: Files, configuration: Configuration, output: str)
         )
 
 
+# Metrics of a release that are rows, besides its summary.
+_TABLES = ("rounds", "attributes", "privacy", "risk")
+
+
 @dataclass(frozen=True)
 class _CellRun:
     """What all cells share when they run.
@@ -280,11 +284,7 @@ def _run_cell(
     # With the raw records, as it is not published.
     path = f"{staging.records}/cells/{cell.id}"
     inner = InnerProgress(outer=how.progress)
-    summary: dict[str, Any] = {}
-    rounds: Rows = []
-    attributes: Rows = []
-    privacy: Rows = []
-    risk: Rows = []
+    tables: dict[str, Any] = {"summary": {}} | {name: [] for name in _TABLES}
     evaluated: dict[str, Any] = {}
     reason = None
     try:
@@ -309,9 +309,9 @@ def _run_cell(
         reason = str(error)
     else:
         # Of the cell's configuration, not of the one that names the place in the staging directory.
-        summary = release.summary | {"configuration_fingerprint": cell.configuration.fingerprint()}
-        rounds, attributes = release.rounds, release.attributes
-        privacy, risk = release.privacy, release.risk
+        identity = {"configuration_fingerprint": cell.configuration.fingerprint()}
+        tables = {name: getattr(release, name) for name in _TABLES}
+        tables["summary"] = release.summary | identity
         engine.files.delete(path)
     return CellResult(
         cell=cell.id,
@@ -319,11 +319,7 @@ def _run_cell(
         input=fingerprint,
         reason=reason,
         configuration=cell.configuration.public_dict(),
-        summary=summary,
-        rounds=rounds,
-        attributes=attributes,
-        privacy=privacy,
-        risk=risk,
         seconds=inner.seconds,
         evaluation=evaluated,
+        **tables,
     )

@@ -14,6 +14,18 @@ from anonspark.core import extensions
 
 DEFAULT_MODEL = "su-mondrian"
 
+_WORDS: Mapping[str, str] = {
+    "smondrian": "cuts at medians",
+    "su-mondrian": "cuts at medians, outliers in further rounds",
+    "canon": "cuts by the distance to a point",
+    "u-canon": "cuts by the distance to a point, outliers in further rounds",
+    "microaggregation": "groups of k to 2k - 1 records",
+    "full-domain": "one level of each hierarchy",
+    "rho-gain": "one level of each hierarchy a round",
+    "mapping": "regions of an earlier release",
+    "auto": "the best of three on a sample",
+}
+
 EXHAUSTIVE_NODES = 20_000
 """Lattices up to here are searched exhaustively unless the configuration says otherwise."""
 
@@ -28,6 +40,15 @@ ObjectiveName = Literal[
 """The objective of a search of the lattice."""
 _SUPPRESSION_LIMIT = {"full-domain": 0.05, "rho-gain": 1.0}
 _Level = Annotated[int, Field(ge=0)]
+
+
+def model_in_words(name: str) -> str:
+    """Return the name of a model with words beside it. Other packages' models have none.
+
+    >>> model_in_words("full-domain"), model_in_words("theirs")
+    ('full-domain (one level of each hierarchy)', 'theirs')
+    """
+    return f"{name} ({_WORDS[name]})" if name in _WORDS else name
 
 
 class ModelOptions(Section):

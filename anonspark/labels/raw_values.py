@@ -82,18 +82,13 @@ def reading_of(
     >>> reading_of("age", "value", pa.string(), "number", None, ["?"]).markers
     ('?',)
     """
-    read_as: pa.DataType
-    match scale:
-        case "text":
-            is_boolean = published is not None and published.kind == "boolean"
-            read_as = pa.bool_() if is_boolean else pa.string()
-        case "date":
-            read_as = pa.date32()
-        case "timestamp":
-            read_as = pa.timestamp("us")
-        case "number":
-            single = published is not None and published.type == "float"
-            read_as = pa.float32() if single else pa.float64()
+    kind, raw_type = (None, None) if published is None else (published.kind, published.type)
+    read_as: pa.DataType = {
+        "text": pa.bool_() if kind == "boolean" else pa.string(),
+        "date": pa.date32(),
+        "timestamp": pa.timestamp("us"),
+        "number": pa.float32() if raw_type == "float" else pa.float64(),
+    }[scale]
     if not is_readable(data_type, read_as):
         return None
     return Reading(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -131,14 +131,9 @@ def _category_sets(
     axis = CategoryAxis(tuple(values))
     codes = {value: code for code, value in enumerate(values, start=1)}
     sets = []
-    for region, own_values in zip(regions, trimmed, strict=True):
-        if own_values is None:
-            own_runs = [(0, axis.missing - 1)]
-        else:
-            own_runs = [(codes[value], codes[value]) for value in own_values]
-        if region.missing:
-            own_runs.append((axis.missing, axis.missing))
-        sets.append(joined_runs(own_runs, whole=True))
+    for region, present in zip(regions, trimmed, strict=True):
+        ends = None if present is None else [(value, value) for value in present]
+        sets.append(_codes_of(region, ends, codes, axis.missing))
     return axis, sets
 
 
@@ -157,16 +152,19 @@ def _ordered_sets(
     ends = sorted({end for intervals in closed for interval in intervals or () for end in interval})
     codes = {end: 2 * index + 1 for index, end in enumerate(ends)}
     axis = OrderedAxis(_sortable(ends, places), places)
-    sets = []
-    for region, intervals in zip(regions, closed, strict=True):
-        if intervals is None:
-            own_runs = [(0, axis.missing - 1)]
-        else:
-            own_runs = [(codes[low], codes[high]) for low, high in intervals]
-        if region.missing:
-            own_runs.append((axis.missing, axis.missing))
-        sets.append(joined_runs(own_runs, whole=True))
-    return axis, sets
+    pairs = zip(regions, closed, strict=True)
+    return axis, [_codes_of(region, between, codes, axis.missing) for region, between in pairs]
+
+
+def _codes_of(
+    region: OrderedRegion | CategoryRegion,
+    ends: Sequence[tuple[Any, Any]] | None,
+    codes: Mapping[Any, int],
+    missing: int,
+) -> Runs:
+    """Return the codes of a region: of the values between ends, or of all of them (None)."""
+    runs = [(0, missing - 1)] if ends is None else [(codes[low], codes[high]) for low, high in ends]
+    return joined_runs([*runs, *[(missing, missing)] * region.missing], whole=True)
 
 
 def _closed(interval: Interval, places: Places) -> tuple[Any, Any]:

@@ -67,10 +67,7 @@ def has_unknown_labels(attribute: PublishedAttribute, manifest: Manifest) -> boo
     return from_file and attribute.style != "bounds"
 
 
-_PLAIN = {
-    "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(),
-    "float": pa.float32(), "double": pa.float64(), "date32[day]": pa.date32(),
-}  # fmt: skip
+_PLAIN = ("int8", "int16", "int32", "int64", "float", "double", "date32[day]")
 
 
 def raw_type_of(attribute: PublishedAttribute, schema: pa.Schema) -> pa.DataType | None:
@@ -89,10 +86,8 @@ def raw_type_of(attribute: PublishedAttribute, schema: pa.Schema) -> pa.DataType
     if attribute.columns[0] != attribute.name:
         return schema.field(attribute.columns[0]).type
     type_text = attribute.type or ""
-    if type_text in _PLAIN:
-        return _PLAIN[type_text]
     if type_text.startswith("timestamp"):
         return pa.timestamp("us", type_of_name(type_text).tz)
-    if type_text.startswith("decimal128("):
+    if type_text in _PLAIN or type_text.startswith("decimal128("):
         return type_of_name(type_text)
     return {"integer": pa.int64(), "date": pa.date32()}.get(attribute.kind, pa.float64())

@@ -455,6 +455,6 @@ def preview_nodes(
                 snapshot.rows,
                 1,
                 last=model.rounds == 1,
-                tell=progress.report_step,
+                report=progress.report_step,
             )
-            return model.look(table)
+            return model.preview(table)

@@ -352,7 +352,7 @@ class _Rounds:
             1,
             last=self.model.rounds == 1,
             trial=self.model.tries_first_round,
-            tell=self.progress.report_step,
+            report=self.progress.report_step,
             note_block=self._note_block,
         )
         while table is not None:

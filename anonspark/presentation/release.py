@@ -15,6 +15,12 @@ Row = Mapping[str, Any]
 
 _FIGURES = {figure.name: figure for figure in SUMMARY}
 
+SPELLED_OUT = {
+    **{name: f"certainty penalty ({name})" for name in ("ncp", "gcp", "gcp_total")},
+    "dm": "discernibility (dm)",
+}
+"""Headings of figures whose names are abbreviations."""
+
 # They say nothing where no record is suppressed.
 _OF_SUPPRESSED = ("rows_suppressed", "rows_left_out")
 
@@ -204,7 +210,7 @@ def figures_table(
     """Make a table of some figures of rows, with a word for those that are withheld."""
     names = [figure.name for figure in figures]
     cells = [[withheld if row.get(name) is None else row[name] for name in names] for row in rows]
-    return Table(title, names, cells)
+    return Table(title, [SPELLED_OUT.get(name, name) for name in names], cells)
 
 
 def risk_table(rows: Sequence[Row]) -> Table:

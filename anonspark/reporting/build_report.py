@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from anonspark.config import Configuration
 from anonspark.config.decision import Decision, read_decision
+from anonspark.config.models import model_in_words
 from anonspark.engine.files import Files, PublishedFile, require_ours
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, GuaranteeError, PublishingError
@@ -343,9 +344,9 @@ def _made_by(evidence: Evidence) -> str:
     manifest = evidence.manifest
     if manifest.parts:
         return f"union of {len(manifest.parts):,} releases"
-    model = evidence.counts.get("model", manifest.configuration["model"]["name"])
+    model = model_in_words(evidence.counts.get("model", manifest.configuration["model"]["name"]))
     if "chosen_model" in manifest.document:
-        model += f" ({manifest.document['chosen_model']['model']['name']})"
+        model += f": {model_in_words(manifest.document['chosen_model']['model']['name'])}"
     return f"model {model}"
 
 

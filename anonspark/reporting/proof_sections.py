@@ -182,26 +182,14 @@ def _attack_rows(evidence: Evidence) -> list[list[str | Verdict]]:
     # Who has several records is looked for by each of them.
     whom = "records" if evidence.people else "people"
     for name, attack in evidence.verification.linkage.items():
-        rows.append(
-            [
-                f"linkage attack with the {name}: {whom} with fewer than {rules.k:,} candidates",
-                "0",
-                rules.count(attack.fewer_than_k),
-                Verdict(not attack.fewer_than_k),
-            ]
-        )
-        if rules.k < 2:
-            # Nobody was promised to be one of several.
-            continue
-        rows.append(
-            [
-                f"linkage attack with the {name}: records alone in their class that match one "
-                "record of it",
-                "0",
-                rules.count(attack.singled_out),
-                Verdict(not attack.singled_out),
-            ]
-        )
+        counts = {f"{whom} with fewer than {rules.k:,} candidates": attack.fewer_than_k}
+        # With k = 1 nobody was promised to be one of several.
+        if rules.k >= 2:
+            counts["records alone in their class that match one record of it"] = attack.singled_out
+        rows += [
+            [f"linkage attack with the {name}: {what}", "0", rules.count(count), Verdict(not count)]
+            for what, count in counts.items()
+        ]
     return rows
 
 

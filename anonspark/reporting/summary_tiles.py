@@ -255,22 +255,12 @@ def _weakest(evidence: Evidence) -> Tile:
             f"be in it, this value is certain."
         )
         return Tile("Weakest class", "100% share one value", text, "bad")
+    which = "So many records of one class" if share >= 0.75 else "In no class more records"
+    text = f"{which} have the same value of {attribute}"
     if evidence.people:
         # What is measured of every sensitive attribute counts records.
-        which = "So many records of one class" if share >= 0.75 else "In no class more records"
-        return Tile(
-            "Weakest class",
-            f"{round_percent(share)} share one value",
-            f"{which} have the same value of {attribute}. Counted by person, the share may be "
-            "higher, up to 100%.",
-            "mixed" if share >= 0.5 else "good",
-        )
-    return Tile(
-        "Weakest class",
-        f"{round_percent(share)} share one value",
-        f"So many records of one class have the same value of {attribute}: if a person is known "
-        f"to be in it, this value is almost certain."
-        if share >= 0.75
-        else f"In no class more records have the same value of {attribute}.",
-        "mixed" if share >= 0.5 else "good",
-    )
+        text += ". Counted by person, the share may be higher, up to 100%"
+    elif share >= 0.75:
+        text += ": if a person is known to be in it, this value is almost certain"
+    tone = "mixed" if share >= 0.5 else "good"
+    return Tile("Weakest class", f"{round_percent(share)} share one value", f"{text}.", tone)

@@ -328,7 +328,7 @@ def _are_enough(learning: Learning, measure: Measure) -> bool:
 
 
 def describe_usefulness(workload: WorkloadError | None, learning: Learning | None) -> str:
-    """Describe how good models are, which counts can be trusted, and how far others are off.
+    """Say how good models are, which counts can be trusted, and how far others are off.
 
     Sentences without the last full stop.
 

@@ -71,7 +71,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     }
     path = folder / "configuration.yaml"
     path.write_text(yaml.safe_dump(document, sort_keys=False))
-    assert main(["run", str(path), "--report", "--quiet", "--run-id", "demo"]) == 0
+    assert main(["run", str(path), "--report", "--no-progress", "--run-id", "demo"]) == 0
     return Made(people, release, (release / "report.html").read_text())
 
 
@@ -534,7 +534,7 @@ def decided(
     page = folder / "page.html"
     outcome = command(
         capsys, "report", made.release, "--decision", folder / "decision.yaml", "--out", page,
-        "--quiet", *words,
+        "--no-progress", *words,
     )  # fmt: skip
     return outcome.code, page.read_text() if outcome.code == 0 else outcome.err
 

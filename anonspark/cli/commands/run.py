@@ -125,4 +125,4 @@ def _show_run(call: Call, release: Release, *, details: bool, has_report: bool =
         "unpublished": release.unpublished,
         "warnings": [warning.as_dict() for warning in release.warnings],
     }
-    call.show(document, blocks)
+    call.show(document, blocks, is_answer=False)

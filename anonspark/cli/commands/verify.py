@@ -164,7 +164,7 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
     else:
         load = loads(config, None, needs_seed=False)
         result = call.load(config, load, prove, lambda _: call.work_on(*paths), stage="verify")
-    call.show(result, lambda shown: _blocks(shown, details=details))
+    call.show(result, lambda shown: _blocks(shown, details=details), is_answer=False)
     for warning in result.warnings:
         logging.getLogger("anonspark").warning("%s", warning)
     result.require()

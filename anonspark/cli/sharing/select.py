@@ -61,4 +61,4 @@ def select_attributes(
     )
     from anonspark.sharing.selection.card import selection_card
 
-    call.show(selection, lambda selection: [selection_card(selection)])
+    call.show(selection, lambda result: [selection_card(result)], is_answer=dry_run)

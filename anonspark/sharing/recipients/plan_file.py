@@ -22,7 +22,11 @@ RecipientName = Annotated[str, Field(pattern=_NAME)]
 
 
 def _as_condition(value: object) -> object:
-    """Write a value, or a list of them, as a condition."""
+    """Write a value, or a list of them, as a condition.
+
+    >>> _as_condition("f"), _as_condition({"min": 18})
+    ({'in': ['f']}, {'min': 18})
+    """
     if isinstance(value, list):
         return {"in": value}
     if isinstance(value, str | int | float | bool):

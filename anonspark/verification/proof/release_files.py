@@ -205,9 +205,9 @@ def audit_release_files(
     """Refuse a release of other files than its manifest lists, before any of them is opened.
 
     Return the files whose bytes are claimed: another version of Arrow encoded them, as it may do
-    otherwise. ``replaced`` are files that are not looked at. Raises GuaranteeError with one
-    sentence for each kind of fault, and the paths. Files that are not the listed ones hide all
-    other faults: they are not parsed. The release is listed once, and read once by
+    otherwise. ``replaced`` are files that are not read. Raises GuaranteeError with one sentence
+    for each kind of fault, and the paths. Files that are not the listed ones hide all other
+    faults: they are not parsed. The release is listed once, and read once by
     :func:`read_contents`.
     """
     unknown = unknown_files(manifest)

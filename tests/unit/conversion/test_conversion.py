@@ -493,12 +493,14 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         ([path, tmp_path / "q.parquet", "--type", "AGE=day"], 2, "--type: expected"),
         ([path, tmp_path / "no" / "q.parquet"], 5, "OUT: the system refused"),
     ):
-        refused = command(capsys, "convert", *arguments, "--quiet")
+        refused = command(capsys, "convert", *arguments, "--no-progress")
         assert refused.code == code, refused.err
         assert problem in refused.err
-    done = command(capsys, "convert", tmp_path / "in", out, "--overwrite", "--quiet", "--json")
+    done = command(
+        capsys, "convert", tmp_path / "in", out, "--overwrite", "--no-progress", "--json"
+    )
     assert json.loads(done.out)["rows"] == 4
-    assert command(capsys, "convert", path, out, "--overwrite", "--quiet").out == ""
+    assert command(capsys, "convert", path, out, "--overwrite", "--no-progress").out == ""
 
 
 def test_a_full_disk_is_no_damaged_file(tmp_path: Path) -> None:
