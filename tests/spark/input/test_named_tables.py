@@ -129,7 +129,12 @@ def test_a_condition_reads_one_partition(
     ("where", "engine", "code", "message"),
     [
         ("week = 1", "spark", 2, "input.where: the table has no column 'week'"),
-        ("day = '2026-11-28'", "local", 2, "input.where: found a condition, which the engine"),
+        (
+            "day = '2026-11-28'",
+            "local",
+            2,
+            "input.where: found a condition on text files, or without",
+        ),
         ("day = '2026' OR 1 = 1", "spark", 2, "Expected comparisons of columns with texts"),
         ("age = (SELECT 1)", "spark", 2, "Expected comparisons of columns with texts"),
         ("day = 'a\\\\' AND age = ' OR 1 = 1'", "spark", 2, "Expected comparisons of columns"),
@@ -158,7 +163,7 @@ def test_a_condition_on_csv_is_refused(tmp_path: Path, capsys: pytest.CaptureFix
     path = configured(tmp_path, {"path": str(tmp_path / "visits.csv"), "where": "age = 4"})
     refused = command(capsys, "check", path)
     assert refused.code == 2
-    assert "input.where: found a condition, which the reader of csv" in refused.err
+    assert "input.where: found a condition on text files, or without Spark" in refused.err
 
 
 def test_a_given_table_is_not_restricted() -> None:
