@@ -67,8 +67,7 @@ def reading_table(config: Mapping[str, Any]) -> dict[str, object]:
     """
     if config.get("input", {}).get("where") is not None:
         raise ConfigurationError(
-            "input.where: found together with a DataFrame. Expected one of them. Restrict the "
-            "DataFrame by its own means, and remove this key"
+            "input.where: found together with a DataFrame. Restrict the DataFrame by its own means"
         )
     return {**config, "input": {"path": GIVEN, **config.get("input", {})}}
 

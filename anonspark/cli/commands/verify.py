@@ -142,6 +142,8 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
             "--joint-k, --same-people, --inside: found without --with, which names the release to "
             "attack with. Add it, or leave them out"
         )
+    if others and table is not None:
+        raise ConfigurationError("--table: found with --with. Verify each release by itself")
     attack = Attack(relation, joint_k, original, population, signers)
 
     def prove(

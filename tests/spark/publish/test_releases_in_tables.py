@@ -172,3 +172,5 @@ def test_the_engine_without_java_has_no_tables(
     refused = command(capsys, "verify", release, "--table", "lake.visits", "--engine", "local")
     assert refused.code == 2
     assert "lake.visits: only a catalog of Spark knows tables by name" in refused.err
+    both = command(capsys, "verify", release, "--with", release, "--table", "lake.visits")
+    assert (both.code, "--table: found with --with" in both.err) == (2, True)
