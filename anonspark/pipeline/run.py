@@ -380,11 +380,8 @@ def named_table(context: RunContext) -> NamedTable | None:
 def write_named_table(context: RunContext, release: Release) -> None:
     """Write what is published to the table that the configuration names, unless it is there.
 
-    Raises
-    ------
-    PublishingError
-        The release stands all the same. The run id and the fingerprint of the records are in the
-        commit, so that a run that is repeated does not write them twice.
+    The run id and the fingerprint of the records are in the commit, so that a run that is repeated
+    does not write them twice. Raises PublishingError: the release stands all the same.
     """
     if (table := named_table(context)) is None:
         return

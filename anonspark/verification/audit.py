@@ -78,13 +78,7 @@ def compare_table(
     """Add what a table has otherwise than a release, whose manifest names its partition.
 
     Costs as :func:`~anonspark.verification.proof.classes.count_published_classes` of the partition.
-
-    Raises
-    ------
-    ConfigurationError
-        If the engine has no catalogs.
-    DataError
-        If there is no such table.
+    Raises ConfigurationError if the engine has no catalogs, DataError if there is no such table.
     """
     report_step("comparing with the table")
     output = (opened.manifest or Manifest({})).configuration.get("output", {})

@@ -43,29 +43,8 @@ def current_version(
 ) -> dict[str, str]:
     """Return the option that reads a table as it is now, whatever is written to it afterwards.
 
-    Parameters
-    ----------
-    spark : SparkSession
-    paths : sequence of str
-        A table of these formats has one.
-    data_format : str
-        Of the data source.
-    options : mapping of str to str
-        Of the data source.
-
-    Returns
-    -------
-    dict of str to str
-        Empty where the format keeps no versions, the options name one, or the table has none yet.
-
-    Raises
-    ------
-    PySparkException, Py4JError
-        If the table cannot be opened.
-
-    Notes
-    -----
-    Of Delta its log is listed, or its catalog is asked. Of Iceberg a job reads one row of metadata.
+    It is empty if the format keeps no versions, the options name one, or the table has none yet. Of
+    Delta the log is listed, or the catalog is asked. Of Iceberg a job reads one row of metadata.
     """
     kind = data_format.lower()
     lower_names = {name.lower() for name in options}
@@ -95,30 +74,11 @@ def current_version(
 def open_catalog_table(
     spark: SparkSession, paths: Sequence[str], options: Mapping[str, str], key: str
 ) -> DataFrame:
-    """Open a table by its name in a catalog.
+    """Open a table by its name in a catalog, at the version that options name, if they do. Lazy.
 
-    Parameters
-    ----------
-    spark : SparkSession
-    paths : sequence of str
-        One name, as SQL writes it.
-    options : mapping of str to str
-        ``versionAsOf`` or ``timestampAsOf``. Without them, the table as it is now.
-    key : str
-        What named the table, for messages.
-
-    Raises
-    ------
-    DataError
-        If it is no name.
-    ConfigurationError
-        If there are other options.
-    PySparkException
-        If there is no such table or version.
-
-    Notes
-    -----
-    Lazy. Options of Spark's reader would be ignored by versions before 4, so SQL names the version.
+    Spark before version 4 would ignore options of its reader, so SQL names the version. ``key`` is
+    what named the table. Raises DataError if it is no name, ConfigurationError if there are other
+    options than ``versionAsOf`` or ``timestampAsOf``, and Spark's error if there is no such table.
     """
     matched_name = ", ".join(paths)
     table_kind(spark, matched_name, key)
@@ -138,12 +98,8 @@ def open_catalog_table(
 def table_kind(spark: SparkSession, matched_name: str, key: str) -> str:
     """Return the format of a table of a catalog, in small letters, empty of a view.
 
-    Raises
-    ------
-    DataError
-        If it is no name: nothing else may come into SQL.
-    PySparkException
-        If there is no such table.
+    Raises DataError if it is no name, because nothing else may come into SQL, and Spark's error if
+    there is no such table.
     """
     key = "input.table" if key == "input.path" else key
     if not _NAME.fullmatch(matched_name):

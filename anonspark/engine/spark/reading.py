@@ -54,27 +54,11 @@ def open_input(
 def _open_database_table(
     spark: SparkSession, paths: Sequence[str], options: Mapping[str, str]
 ) -> DataFrame:
-    """Open a table of a database.
+    """Open a table of a database at one address of JDBC. Lazy: Spark asks it for the schema.
 
-    Parameters
-    ----------
-    spark : SparkSession
-    paths : sequence of str
-        One address of a database, as JDBC has it.
-    options : mapping of str to str
-        Of Spark's data source.
-
-    Raises
-    ------
-    ConfigurationError
-        If the options ask for several connections, which cannot be proven to read one state.
-    DataError
-        If there is not one address.
-
-    Notes
-    -----
-    Lazy. Spark asks the database for the schema. One connection reads what its database shows to
-    one statement.
+    One connection reads what its database shows to one statement. Raises ConfigurationError if the
+    options ask for several ones, which cannot be proven to read one state, and DataError if there
+    is not one address.
     """
     if len(paths) != 1 or not paths[0].startswith("jdbc:"):
         raise DataError(

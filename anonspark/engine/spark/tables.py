@@ -207,10 +207,7 @@ def open_table(
 def restricted(table: DataFrame, selection: WantedColumns | None) -> DataFrame:
     """Return the records for which ``input.where`` holds. Spark reads no partition without any.
 
-    Raises
-    ------
-    ConfigurationError
-        If a column is not there.
+    Raises ConfigurationError if a column is not there.
     """
     if selection is None or selection.where is None:
         return table
