@@ -1,4 +1,4 @@
-"""Opening the input and finding each attribute's column."""
+"""Open the input, and find the column of each attribute."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _FETCHED_AT_ONCE = "10000"
 def open_input(
     spark: SparkSession, configuration: Configuration, *, skips_malformed: bool = False
 ) -> OpenedTable:
-    """Open the input, each of whose files has to have every attribute.
+    """Open the input, in which each file has to have every attribute.
 
-    See :func:`anonspark.engine.spark.tables.open_table`, and of databases
+    See :func:`anonspark.engine.spark.tables.open_table`, and for databases
     :func:`_open_database_table`.
     """
     options = configuration.input
@@ -54,11 +54,11 @@ def open_input(
 def _open_database_table(
     spark: SparkSession, paths: Sequence[str], options: Mapping[str, str]
 ) -> DataFrame:
-    """Open a table of a database at one address of JDBC. Lazy: Spark asks it for the schema.
+    """Open a table of the database at one JDBC address. Lazy, but Spark asks for the schema.
 
-    One connection reads what its database shows to one statement. Raises ConfigurationError if the
-    options ask for several ones, which cannot be proven to read one state, and DataError if there
-    is not one address.
+    One connection reads the state that the database shows to one statement. Raises
+    ConfigurationError if options ask for several connections, which may read different states, and
+    DataError if there is not one address.
     """
     if len(paths) != 1 or not paths[0].startswith("jdbc:"):
         raise DataError(
@@ -79,27 +79,19 @@ def _open_database_table(
             "record twice or not at all while others write to the table. Remove it to read with "
             "one connection, or export the table to Parquet first"
         )
-    # PostgreSQL's dialect looks for it in small letters alone, and begins no transaction without.
-    others = {name: value for name, value in options.items() if name.lower() != "fetchsize"}
+    # PostgreSQL's dialect needs the option in small letters: else it begins no transaction.
+    other_options = {name: value for name, value in options.items() if name.lower() != "fetchsize"}
     fetched = values.get("fetchsize", "0")
     chosen = _FETCHED_AT_ONCE if not fetched.strip("0 ") else fetched
-    reader = spark.read.format(_JDBC).options(**others).options(url=url, fetchsize=chosen)
+    reader = spark.read.format(_JDBC).options(**other_options).options(url=url, fetchsize=chosen)
     return reader.load()
 
 
 def select_attributes(table: DataFrame, configuration: Configuration) -> DataFrame:
-    """Return the columns of the attributes, each once, in the order of the table.
+    """Select the columns of the attributes, each once, in the order of the table.
 
-    Parameters
-    ----------
-    table : DataFrame
-        With fields of structs as columns or without.
-    configuration : Configuration
-
-    Raises
-    ------
-    DataError
-        If columns are missing or there twice, or hold values that no task can read.
+    The table may have fields of structs as columns. Raises DataError if columns are missing or
+    there twice, or have values that no task can read.
     """
     table = with_fields(table)
     require_distinct(table.columns, configuration.attributes, "input")
@@ -107,10 +99,10 @@ def select_attributes(table: DataFrame, configuration: Configuration) -> DataFra
     require_columns(schema, configuration)
     require_read(schema, set(configuration.attributes).difference(configuration.identifiers), _KEY)
     names = {*configuration.attributes, *configuration.privacy.unit}
-    # By their places: how names are found is a setting of the session.
+    # By position: a setting of the session decides how names are resolved.
     numbered = [f"column_{index}" for index in range(len(table.columns))]
     chosen = [
-        # Nobody can count identifiers that have no values for us.
+        # Identifiers of types that cannot be read are null: they are not counted.
         (sf.lit(None).cast("string") if _is_unread(field) else sf.col(number)).alias(field.name)
         for number, field in zip(numbered, schema, strict=True)
         if field.name in names
@@ -119,7 +111,7 @@ def select_attributes(table: DataFrame, configuration: Configuration) -> DataFra
 
 
 def _with_unread(schema: st.StructType) -> pa.Schema:
-    """Return Arrow's schema, in which types that no task can read have a name and no values."""
+    """Return Arrow's schema, with types that no task can read as :class:`UnreadType`."""
     fields = [
         pa.field(field.name, UnreadType(field.dataType.simpleString()))
         if _has_unread(field.dataType)
@@ -130,6 +122,7 @@ def _with_unread(schema: st.StructType) -> pa.Schema:
 
 
 def _is_unread(field: pa.Field) -> bool:
+    """Return whether a column cannot be read."""
     return isinstance(field.type, UnreadType)
 
 
