@@ -481,6 +481,9 @@ class _Reading:
                 f"{where}.privacy.delta_presence: found a population. In a plan that is the "
                 f"source. Write {where}.presence instead"
             )
+        if requested.output.table is not None:
+            text = "found a table, to which a plan writes no release. Remove it"
+            self.problems.append(f"{where}.output.table: {text}")
         problem = labels_of_records(requested.model.model_dump(), requested.missing)
         if request.presence is not None and problem is not None:
             self.problems.append(f"{where}.presence: {problem}")
