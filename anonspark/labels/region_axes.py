@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from anonspark.core.hierarchies.files import BLANKS
 from anonspark.core.uniform_mass import joined_runs
 from anonspark.labels.raw_records import DECIMAL_DIGITS, Places
 from anonspark.labels.regions import CategoryRegion, Interval, Leaves, Number, OrderedRegion
+
+Codes = npt.NDArray[np.int32]
 
 _INT64 = np.iinfo(np.int64)
 
@@ -59,6 +62,10 @@ class OrderedAxis:
             if pa.types.is_date(column.type):
                 column = column.cast(pa.int32())
             values = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+        return self.codes_of(values)
+
+    def codes_of(self, values: npt.NDArray[Any]) -> Integers:
+        """Return the code of each value, which is of the type of the ends."""
         codes: Integers = np.searchsorted(self.ends, values, "left")
         codes += np.searchsorted(self.ends, values, "right")
         return codes
@@ -110,6 +117,32 @@ def sets_of_codes(
     return _ordered_sets(ordered, places)
 
 
+def boxes_of_codes(regions: Sequence[Any], axis: OrderedAxis | CategoryAxis) -> Codes:
+    """Return codes (regions, 2) between which all values of a region lie, of the axis of others.
+
+    An axis knows its own ends and categories. Other ends lie between two of them, and other
+    categories have the code 0, so that a box may be larger than the region, and never smaller.
+    """
+    listed: list[list[Any] | None]
+    if isinstance(axis, CategoryAxis):
+        known = {value: code for code, value in enumerate(axis.values, start=1)}
+        listed = [None if region.is_everything else [*region.values] for region in regions]
+        codes = iter(
+            known.get(value.strip(BLANKS), 0) for values in listed for value in values or ()
+        )
+    else:
+        closed = _closed_intervals(regions, axis.places)
+        listed = [None if spans is None else [*chain(*spans)] for spans in closed]
+        ends = [end for values in listed for end in values or ()]
+        codes = iter(axis.codes_of(_sortable(ends, axis.places)).tolist())
+    boxes = np.zeros((len(listed), 2), np.int32)
+    for box, region, values in zip(boxes, regions, listed, strict=True):
+        inside = [0, axis.missing - 1] if values is None else [*islice(codes, len(values))]
+        inside += [axis.missing] if region.missing else []
+        box[:] = min(inside, default=0), max(inside, default=0)
+    return boxes
+
+
 def _category_sets(
     regions: Sequence[CategoryRegion], leaves: Leaves | None
 ) -> tuple[CategoryAxis, list[Runs]]:
@@ -141,14 +174,7 @@ def _category_sets(
 def _ordered_sets(
     regions: Sequence[OrderedRegion], places: Places
 ) -> tuple[OrderedAxis, list[Runs]]:
-    # Of each region, first and last value that a column of this type can hold in each interval.
-    closed: list[list[tuple[Any, Any]] | None] = []
-    for region in regions:
-        if region.intervals is None:
-            closed.append(None)
-            continue
-        ends_of_intervals = (_closed(interval, places) for interval in region.intervals)
-        closed.append([(low, high) for low, high in ends_of_intervals if low <= high])
+    closed = _closed_intervals(regions, places)
     ends = sorted({end for own in closed for interval in own or () for end in interval})
     codes = {end: 2 * place + 1 for place, end in enumerate(ends)}
     axis = OrderedAxis(_sortable(ends, places), places)
@@ -162,6 +188,18 @@ def _ordered_sets(
             own_runs.append((axis.missing, axis.missing))
         sets.append(joined_runs(own_runs, whole=True))
     return axis, sets
+
+
+def _closed_intervals(regions: Sequence[Any], places: Places) -> list[list[tuple[Any, Any]] | None]:
+    """Return first and last value that a column of a type can hold in each interval, or None."""
+    closed: list[list[tuple[Any, Any]] | None] = []
+    for region in regions:
+        if region.intervals is None:
+            closed.append(None)
+            continue
+        ends_of_intervals = (_closed(interval, places) for interval in region.intervals)
+        closed.append([(low, high) for low, high in ends_of_intervals if low <= high])
+    return closed
 
 
 def _closed(interval: Interval, places: Places) -> tuple[Any, Any]:

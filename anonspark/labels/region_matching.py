@@ -13,27 +13,52 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.core.arrays import Figures, Flags, Integers
-from anonspark.engine.protocol import Table
+from anonspark.engine.protocol import TASK, OnBatches, Table
+from anonspark.engine.tasks import Batches
+from anonspark.engine.values.value_texts import plain
 from anonspark.errors import DataError
 from anonspark.kernels.region_search import (
     build_region_tree,
     count_points,
-    match_groups,
     sum_shares,
 )
-from anonspark.labels.raw_records import PreparedTable, prepare_table
-from anonspark.labels.region_axes import CategoryAxis, OrderedAxis, Runs, sets_of_codes
-from anonspark.labels.regions import Leaves, PublishedAttribute, read_regions, require_readable
-
-Codes = npt.NDArray[np.int32]
+from anonspark.labels.raw_records import Places, PreparedTable, prepare_table
+from anonspark.labels.region_axes import (
+    CategoryAxis,
+    Codes,
+    OrderedAxis,
+    Runs,
+    boxes_of_codes,
+    sets_of_codes,
+)
+from anonspark.labels.regions import (
+    Leaves,
+    PublishedAttribute,
+    Region,
+    read_regions,
+    require_readable,
+)
 
 _MOST_CLASSES = 1_000_000
 
+# More are shared out over tasks, about so many classes and published records each, by a tree over
+# about so many of them.
+_LEAF_CLASSES, _LEAF_RECORDS, _SAMPLED = 200_000, 2_000_000, 100_000
+
+# Who cuts where boxes overlap hands most of them to both sides: a cut has to leave each less.
+_LARGEST_SIDE = 0.9
+
+_MOST_IN_LEAF = 1_000_000
+_BATCH_ROWS = 65_536
+
+_KEY, _RECORDS = "key", "records"
+
 
 class TooManyClassesError(DataError):
-    """A release has more classes than travel to every task."""
+    """A release has more classes than travel to every task, or than its tree can share out."""
 
 
 def collect_classes(release: Table, attributes: Sequence[PublishedAttribute]) -> pa.Table:
@@ -62,19 +87,7 @@ def collect_classes(release: Table, attributes: Sequence[PublishedAttribute]) ->
     -----
     One job: a pass over the release, with a shuffle of a row a class and task.
     """
-    lacking = [
-        name for one in attributes for name in one.columns if name not in release.schema.names
-    ]
-    if lacking:
-        raise DataError(f"release: lacks the published column {lacking[0]!r}")
-    columns = {
-        f"published_{index}_{place}": name
-        for index, attribute in enumerate(attributes)
-        for place, name in enumerate(attribute.columns)
-    }
-    keyed = class_keys(release.select(columns), list(columns))
-    grouped = keyed.aggregate(list(columns), count="records", least=["key"])
-    classes = grouped.collect(_MOST_CLASSES + 1)
+    classes = _group_classes(release, attributes).collect(_MOST_CLASSES + 1)
     if classes.num_rows > _MOST_CLASSES:
         raise TooManyClassesError(
             f"release: more than {_MOST_CLASSES:,} classes. Regions are matched with records for "
@@ -83,9 +96,30 @@ def collect_classes(release: Table, attributes: Sequence[PublishedAttribute]) ->
     return classes
 
 
+def _group_classes(release: Table, attributes: Sequence[PublishedAttribute]) -> Table:
+    """Return the classes of a release, see :func:`collect_classes`. Lazy, one shuffle."""
+    lacking = [
+        name for one in attributes for name in one.columns if name not in release.schema.names
+    ]
+    if lacking:
+        raise DataError(f"release: lacks the published column {lacking[0]!r}")
+    columns = published_columns(attributes)
+    keyed = class_keys(release.select(columns), list(columns))
+    return keyed.aggregate(list(columns), count=_RECORDS, least=[_KEY])
+
+
+def published_columns(attributes: Sequence[PublishedAttribute]) -> dict[str, str]:
+    """Return the published columns by their names in what :func:`collect_classes` returns."""
+    return {
+        f"published_{index}_{position}": name
+        for index, attribute in enumerate(attributes)
+        for position, name in enumerate(attribute.columns)
+    }
+
+
 def class_keys(published: Table, columns: Sequence[str]) -> Table:
     """Add a column ``key``: a 64-bit hash of the published tuple of a record."""
-    return published.with_hashes({"key": columns}, like=published.schema)
+    return published.with_hashes({_KEY: columns}, like=published.schema)
 
 
 @dataclass(frozen=True)
@@ -113,7 +147,7 @@ class RegionSearch:
         codes = np.empty((batch.num_rows, len(self.axes)), np.int32)
         unreadable = np.empty(codes.shape, bool)
         for index, axis in enumerate(self.axes):
-            column = batch.column(f"value_{index}")
+            column = plain(batch.column(f"value_{index}"))
             missing = np.asarray(batch.column(f"missing_value_{index}"))
             codes[:, index] = np.where(missing, axis.missing, axis.encode(column))
             unreadable[:, index] = np.asarray(column.is_null()) & ~missing
@@ -130,32 +164,11 @@ class RegionSearch:
         sums: Figures = sum_shares(*arguments)
         return sums
 
-    def match(
-        self,
-        points: Codes,
-        first_points: Integers,
-        places: tuple[Integers, Integers, Integers],
-        most_pairs: int,
-    ) -> tuple[Integers, Integers, Integers]:
-        """Match points with places, see :func:`~anonspark.kernels.region_search.match_groups`.
-
-        Parameters
-        ----------
-        points : int32 ndarray of shape (points, d)
-        first_points : int64 ndarray of shape (groups + 1,)
-        places : tuple of ndarray
-            First place of each group, regions of the places, and their room.
-        most_pairs : int
-        """
-        arguments = (points, first_points, *places, most_pairs, *self.regions)
-        held, holding, matched = match_groups(*arguments)
-        return held, holding, matched
-
 
 def build_search(
     classes: pa.Table,
     attributes: Sequence[PublishedAttribute],
-    prepared: PreparedTable,
+    places: Sequence[Places | None],
     hierarchies: Mapping[str, Leaves],
     changed: Callable[..., tuple[Any, Integers]] = lambda _, *read: read,
 ) -> RegionSearch:
@@ -166,8 +179,8 @@ def build_search(
     classes : pyarrow.Table
         See :func:`collect_classes`.
     attributes : sequence of PublishedAttribute
-    prepared : PreparedTable
-        Decides how values are compared.
+    places : sequence of (int, str or None)
+        Of :class:`~anonspark.labels.raw_records.PreparedTable`: how values are compared.
     hierarchies : mapping of str to (mapping of str to collection of str)
     changed : callable
         Takes the place of an attribute, its different regions, and which of them each class has.
@@ -182,16 +195,10 @@ def build_search(
     """
     coded = []
     axes = []
-    for index, attribute in enumerate(attributes):
-        # A rule tells of all values, its leaves of those that were released.
-        leaves = None if attribute.rule else hierarchies.get(attribute.name)
-        places = prepared.places[index]
-        rounded = places == "float" and attribute.rule is not None
-        # Ends are rounded as the values are.
-        read_as = replace(attribute, kind="float") if rounded else attribute
-        read = read_regions(class_columns(classes, attributes, index), read_as, leaves)
+    for index in range(len(attributes)):
+        *read, leaves = _read_column(classes, attributes, index, places, hierarchies)
         regions, numbers = changed(index, *read)
-        axis, sets = sets_of_codes(regions, places, leaves)
+        axis, sets = sets_of_codes(regions, places[index], leaves)
         axes.append(axis)
         coded.append((sets, numbers))
     regions_of_classes = code_regions(coded, classes.num_rows)
@@ -199,9 +206,26 @@ def build_search(
     return RegionSearch(tuple(axes), (*regions_of_classes, *build_region_tree(low, high)))
 
 
+def _read_column(
+    classes: pa.Table | pa.RecordBatch,
+    attributes: Sequence[PublishedAttribute],
+    index: int,
+    places: Sequence[Places | None],
+    hierarchies: Mapping[str, Leaves],
+) -> tuple[Sequence[Region], Integers, Leaves | None]:
+    """Read the different regions of an attribute, which of them each class has, and its leaves."""
+    attribute = attributes[index]
+    # A rule tells of all values, its leaves of those that were released.
+    leaves = None if attribute.rule else hierarchies.get(attribute.name)
+    rounded = places[index] == "float" and attribute.rule is not None
+    # Ends are rounded as the values are.
+    read_as = replace(attribute, kind="float") if rounded else attribute
+    return *read_regions(class_columns(classes, attributes, index), read_as, leaves), leaves
+
+
 def class_columns(
-    classes: pa.Table, attributes: Sequence[PublishedAttribute], index: int
-) -> list[pa.ChunkedArray]:
+    classes: pa.Table | pa.RecordBatch, attributes: Sequence[PublishedAttribute], index: int
+) -> list[pa.Array | pa.ChunkedArray]:
     """Return the columns of an attribute in what :func:`collect_classes` returns."""
     places = range(len(attributes[index].columns))
     return [classes.column(f"published_{index}_{place}") for place in places]
@@ -244,6 +268,146 @@ def code_regions(
     return low, high, gaps, np.array(offsets, np.int64), np.array(runs, np.int32).reshape(-1, 2)
 
 
+def cut_leaves(low: Codes, high: Codes, last: Sequence[int], most: float) -> tuple[Codes, Codes]:
+    """Cut all codes up to the last ones into boxes (leaves, d), each touched by few boxes (n, d).
+
+    Every cut is at the median of the middles, in the dimension in which the larger side is touched
+    by the fewest boxes. A leaf is touched by more than ``most`` where no cut leaves its sides less
+    than 90% of them. O(n d) a level of the tree, of which there are about log(n / most).
+    """
+    first = np.zeros(len(last), np.int32)
+    pending = [(np.arange(len(low)), first, np.array(last, np.int32))]
+    leaves = []
+    while pending:
+        rows, lowest, highest = pending.pop()
+        cuts = []
+        for axis in range(len(last)) if len(rows) > most else ():
+            begins = np.maximum(low[rows, axis], lowest[axis])
+            ends = np.minimum(high[rows, axis], highest[axis])
+            middle = int(np.median((begins.astype(np.int64) + ends) // 2))
+            for code in (middle - 1, middle):
+                larger = max(int((begins <= code).sum()), int((ends > code).sum()))
+                cuts.append((larger, axis, code))
+        larger, axis, code = min(cuts, default=(len(rows), 0, 0))
+        if larger > _LARGEST_SIDE * len(rows):
+            leaves.append((lowest, highest))
+            continue
+        below, above = highest.copy(), lowest.copy()
+        below[axis], above[axis] = code, code + 1
+        pending.append((rows[low[rows, axis] <= code], lowest, below))
+        pending.append((rows[high[rows, axis] > code], above, highest))
+    lows, highs = zip(*leaves, strict=True)
+    return np.stack(lows), np.stack(highs)
+
+
+@dataclass(frozen=True)
+class Division:
+    """Shares classes and records out over the leaves of a tree. Travels to the workers.
+
+    Every point is in one leaf, and a class goes to each leaf that its region touches, so that a
+    leaf has all classes whose regions hold a point of it.
+
+    Parameters
+    ----------
+    attributes, places, hierarchies
+        See :func:`build_search`.
+    leaves : RegionSearch or None
+        The leaves, as regions. None for a single one.
+    """
+
+    attributes: Sequence[PublishedAttribute]
+    places: Sequence[Places | None]
+    hierarchies: Mapping[str, Leaves]
+    leaves: RegionSearch | None
+
+    def search(self, classes: pa.Table) -> RegionSearch:
+        """Return what finds those of some classes whose regions hold raw records."""
+        return build_search(classes, self.attributes, self.places, self.hierarchies)
+
+    def leaves_of(self, batch: pa.RecordBatch) -> tuple[Integers, Integers]:
+        """Return the leaf of each raw record, or those that classes touch, which have a key.
+
+        Returns
+        -------
+        rows, leaves : int64 ndarray of shape (more,)
+            Rows of the batch, and the number of a leaf for each.
+        """
+        rows = np.arange(batch.num_rows)
+        if self.leaves is None:
+            return rows, np.zeros_like(rows)
+        if _KEY not in batch.schema.names:
+            points, _ = self.leaves.points(batch)
+            leaves = np.arange(self.leaves.classes, dtype=np.float64)
+            return rows, self.leaves.sum_figures(points, leaves).astype(np.int64)
+        boxes = np.empty((len(rows), 2, len(self.places)), np.int32)
+        for index, axis in enumerate(self.leaves.axes):
+            regions, numbers, _ = _read_column(
+                batch, self.attributes, index, self.places, self.hierarchies
+            )
+            boxes[:, :, index] = boxes_of_codes(regions, axis)[numbers]
+        low, high = self.leaves.regions[:2]
+        touching = [
+            _touching(boxes[:, 0], boxes[:, 1], *leaf) for leaf in zip(low, high, strict=True)
+        ]
+        owners = np.repeat(np.arange(len(touching)), [len(rows) for rows in touching])
+        return np.concatenate(touching), owners
+
+
+def _touching(low: Codes, high: Codes, first: Codes, last: Codes) -> Integers:
+    """Return the boxes (n, d) that touch another one (d)."""
+    return np.flatnonzero(((low <= last) & (high >= first)).all(axis=1))
+
+
+@dataclass(frozen=True)
+class _SendToLeaves:
+    """Names the leaves of classes or raw records."""
+
+    division: Division
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            rows, leaves = self.division.leaves_of(batch)
+            yield taken(batch, rows, self.schema, TASK, leaves)
+
+
+def taken(
+    batch: pa.RecordBatch, rows: Integers, schema: pa.Schema, name: str, numbers: Integers
+) -> pa.RecordBatch:
+    """Return rows of a batch with one column more, and nulls in others that a schema has."""
+    columns = dict(zip(batch.schema.names, batch.take(pa.array(rows)).columns, strict=True))
+    columns[name] = pa.array(numbers, schema.field(name).type)
+    nothing = {field.name: pa.nulls(len(rows), field.type) for field in schema}
+    return pa.RecordBatch.from_pydict({**nothing, **columns}, schema)
+
+
+def _as_sent(batches: Batches) -> Batches:
+    yield from batches
+
+
+TaskMaker = Callable[[RegionSearch, Integers, Integers], OnBatches]
+"""Makes what counts records of the search for classes, their names and their sizes."""
+
+
+@dataclass(frozen=True)
+class _AtLeaf:
+    """Applies to the records of a leaf what a function makes of its classes."""
+
+    division: Division
+    make: TaskMaker
+
+    def __call__(self, batches: Batches) -> Batches:
+        received = [batch for batch in batches if batch.num_rows]
+        if not received:
+            return
+        both = pa.Table.from_batches(received)
+        is_class = both[_KEY].is_valid()
+        classes, records = both.filter(is_class), both.filter(pc.invert(is_class))
+        names, sizes = (classes[name].to_numpy() for name in (_KEY, _RECORDS))
+        task = self.make(self.division.search(classes), names, sizes)
+        yield from task(iter(records.combine_chunks().to_batches(_BATCH_ROWS)))
+
+
 @dataclass(frozen=True)
 class LabelledTable:
     """Published records, and how their labels are read.
@@ -267,9 +431,37 @@ class LabelledTable:
     missing_markers: Sequence[str] = ()
 
     @cached_property
+    def grouped(self) -> Table:
+        """All classes, see :func:`collect_classes`. Lazy, one shuffle each time."""
+        return _group_classes(self.data, self.attributes)
+
+    @cached_property
+    def _collected(self) -> tuple[pa.Table, int]:
+        classes = self.grouped.collect(_MOST_CLASSES + 1)
+        if classes.num_rows <= _MOST_CLASSES:
+            return classes, classes.num_rows
+        number = self.grouped.count()
+        sample = _SampleClasses(-(-number // _SAMPLED))
+        return self.grouped.map_batches(sample, self.grouped.schema).collect(), number
+
+    @property
     def classes(self) -> pa.Table:
-        """The classes by published tuple, see :func:`collect_classes`. One job, once."""
-        return collect_classes(self.data, self.attributes)
+        """The classes by published tuple, about 100,000 of them if they are over 1,000,000.
+
+        One job, once, else three. See :func:`collect_classes`.
+        """
+        return self._collected[0]
+
+    @property
+    def has_sample(self) -> bool:
+        """Return whether :attr:`classes` are a sample."""
+        return self._collected[1] > _MOST_CLASSES
+
+    @property
+    def records(self) -> int:
+        """Published records, about so many of a sample of classes."""
+        classes, number = self._collected
+        return int(classes[_RECORDS].to_numpy().sum()) * number // max(len(classes), 1)
 
     def prepare(
         self,
@@ -299,6 +491,63 @@ class LabelledTable:
             carried=carried,
         )
 
-    def search(self, prepared: PreparedTable) -> RegionSearch:
-        """Return what finds the classes whose regions hold raw records."""
-        return build_search(self.classes, self.attributes, prepared, self.leaves)
+    def search(self, places: Sequence[Places | None]) -> RegionSearch:
+        """Return what finds those of :attr:`classes` whose regions hold raw records."""
+        return build_search(self.classes, self.attributes, places, self.leaves)
+
+    def divide(self, places: Sequence[Places | None]) -> Division:
+        """Share classes out over leaves: over one up to 1,000,000 classes.
+
+        Raises
+        ------
+        TooManyClassesError
+            If their regions overlap so much that more than 1,000,000 touch one leaf.
+        """
+        leaves = None
+        if self.has_sample:
+            classes, number = self._collected
+            search = self.search(places)
+            low, high = search.regions[:2]
+            wanted = max(number / _LEAF_CLASSES, self.records / _LEAF_RECORDS)
+            last = [axis.missing for axis in search.axes]
+            boxes = cut_leaves(low, high, last, len(classes) / wanted)
+            largest = max(len(_touching(low, high, *leaf)) for leaf in zip(*boxes, strict=True))
+            if largest * number > _MOST_IN_LEAF * len(classes):
+                raise TooManyClassesError(
+                    f"{number:,} classes, whose regions overlap too much to be shared out"
+                )
+            whole = np.full_like(boxes[0], -1), np.zeros(1, np.int64), np.zeros((0, 2), np.int32)
+            leaves = RegionSearch(search.axes, (*boxes, *whole, *build_region_tree(*boxes)))
+        return Division(self.attributes, places, self.leaves, leaves)
+
+    def map_records(self, prepared: PreparedTable, make: TaskMaker, schema: pa.Schema) -> Table:
+        """Apply to raw records what a function makes of the classes whose regions may hold them.
+
+        All classes travel to every task, by their numbers as names. More than 1,000,000 are shared
+        out, by their keys as names, with one shuffle of the records and of the classes: a task gets
+        the records of a leaf and all classes that touch it.
+        """
+        division = self.divide(prepared.places)
+        if division.leaves is None:
+            sizes = self.classes[_RECORDS].to_numpy()
+            task = make(self.search(prepared.places), np.arange(len(sizes)), sizes)
+            return prepared.records.map_batches(task, schema)
+        fields = [pa.field(TASK, pa.int32()), *self.grouped.schema, *prepared.records.schema]
+        sent = pa.schema(fields)
+        classes, records = (
+            table.map_batches(_SendToLeaves(division, sent), sent)
+            for table in (self.grouped, prepared.records)
+        )
+        together = classes.union(records).repartition(_as_sent, sent, division.leaves.classes)
+        return together.map_batches(_AtLeaf(division, make), schema)
+
+
+@dataclass(frozen=True)
+class _SampleClasses:
+    """Keeps one of so many classes, by their keys."""
+
+    every: int
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            yield batch.filter(pa.array(batch.column(_KEY).to_numpy() % self.every == 0))

@@ -14,7 +14,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from helpers import attribute, command, configuration_file, local_table, write_table
+from helpers import (
+    attribute,
+    command,
+    configuration_file,
+    divided_classes,
+    local_table,
+    write_table,
+)
 from references import slow_matching
 
 from anonspark.errors import ConfigurationError, DataError
@@ -37,9 +44,14 @@ def measure_truthfulness(
     *more: Any,
     **options: Any,
 ) -> Truthfulness:
+    """Measure with all classes in every task, and with classes shared out: they are the same."""
     release, table = local_table(release, 3), local_table(table, 2)
     labels = LabelledTable(release, attributes)
-    return truthfulness.measure_truthfulness(labels, table, *more, **options)
+    found = truthfulness.measure_truthfulness(labels, table, *more, **options)
+    with divided_classes():
+        labels = LabelledTable(release, attributes)
+        assert truthfulness.measure_truthfulness(labels, table, *more, **options) == found
+    return found
 
 
 def measure_linkage(
@@ -49,9 +61,14 @@ def measure_linkage(
     *more: Any,
     **options: Any,
 ) -> Linkage:
+    """Measure with all classes in every task, and with classes shared out: they are the same."""
     release, table = local_table(release, 3), local_table(table, 2)
     labels = LabelledTable(release, attributes)
-    return linkages.measure_linkage(labels, table, *more, **options)
+    found = linkages.measure_linkage(labels, table, *more, **options)
+    with divided_classes():
+        labels = LabelledTable(release, attributes)
+        assert linkages.measure_linkage(labels, table, *more, **options) == found
+    return found
 
 
 PEOPLE_ATTRIBUTES = [attribute("age", "integer"), attribute("sex", "category")]

@@ -17,8 +17,9 @@ from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
 from anonspark.kernels.region_pairs import sum_candidates
 from anonspark.labels.inference import infer_attributes
-from anonspark.labels.raw_records import PreparedTable, prepare_table, require_all_read
-from anonspark.labels.region_matching import Codes, RegionSearch, build_search
+from anonspark.labels.raw_records import prepare_table, require_all_read
+from anonspark.labels.region_axes import Codes
+from anonspark.labels.region_matching import RegionSearch, build_search
 from anonspark.labels.regions import (
     Leaves,
     PublishedAttribute,
@@ -104,9 +105,7 @@ def count_pair_candidates(
     d = len(first.attributes)
     positions = prepared.places[:d], prepared.places[d:]
     searches = [
-        build_search(
-            cell.classes, release.attributes, PreparedTable(prepared.records, columns), leaves
-        )
+        build_search(cell.classes, release.attributes, columns, leaves)
         for release, cell, columns, leaves in zip(
             releases, cells.cells, positions, hierarchies, strict=True
         )

@@ -124,8 +124,8 @@ def _count_at_ends(
                     ]
             return extended, numbers
 
-        search = build_search(of_ends, labels.attributes, prepared, labels.leaves, at_ends)
-        found.append(count_records(prepared, search, labels.attributes)[: search.classes])
+        search = build_search(of_ends, labels.attributes, prepared.places, labels.leaves, at_ends)
+        found.append(count_records(prepared, search, labels.attributes))
     return rows, found
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +16,7 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.labels.raw_records import require_all_read
 from anonspark.labels.region_matching import LabelledTable, RegionSearch
+from anonspark.labels.regions import PublishedAttribute
 
 
 @dataclass(frozen=True)
@@ -94,93 +98,109 @@ def measure_linkage(
     ConfigurationError
         If the release publishes means.
     DataError
-        If the release has more than 1,000,000 classes, its labels cannot be read, or the table
-        lacks columns or has values that cannot be read.
+        If the release's labels cannot be read, or the table lacks columns or has values that cannot
+        be read. :class:`~anonspark.labels.region_matching.TooManyClassesError` if over 1,000,000
+        classes overlap too much.
 
     Notes
     -----
     Two jobs: one pass over the release, with one shuffle of a row a class and task, and one over
     the table's quasi-identifiers, with one shuffle of a row a task and, in each task, a row for
     each class of one record. The published classes are collected. They and their tree go to every
-    task. No record of the table reaches the driver.
+    task, or (:meth:`~anonspark.labels.region_matching.LabelledTable.map_records`) classes and
+    records are shuffled. No record of the table reaches the driver.
     """
     prepared = labels.prepare(table, subject, drops_missing=drops_missing)
-    sizes = labels.classes.column("records").to_numpy()
-    task = _CountCandidates(labels.search(prepared), sizes, k)
-    counted = prepared.records.map_batches(task, _FIGURES)
-    found = counted.aggregate(["figure"], sums=["records", "alone"], least=["smallest"]).collect()
-    # Of the classes, those of one record and one candidate are told.
-    found = found.filter((pc.field("figure") < 0) | (pc.field("records") == 1))
-    figures: Integers = found.column("figure").to_numpy()
-    pairs = zip(figures.tolist(), found.column("records").to_pylist(), strict=True)
-    records = {figure: count for figure, count in pairs if figure < 0}
-    require_all_read(
-        subject,
-        labels.attributes,
-        [records.get(_UNREADABLE - i, 0) for i in range(len(labels.attributes))],
+    counted = labels.map_records(prepared, partial(CountCandidates, k), FIGURES)
+    figures = (
+        counted.aggregate(["figure", "class"], sums=["records", "alone"], least=["smallest"])
+        .aggregate(["figure", "records"], count="classes", sums=["alone"], least=["smallest"])
+        .collect()
     )
-    smallest = found.column("smallest").to_numpy()[figures == _MATCHED]
-    alone = found.column("alone").to_numpy()[figures >= 0]
+    totals = read_totals(figures, subject, labels.attributes)
+    rows = figures.to_pylist()
+    single = [row for row in rows if (row["figure"], row["records"]) == (CLASS, 1)]
+    smallest = [row["smallest"] for row in rows if row["figure"] == MATCHED]
     return Linkage(
-        records=records.get(_RECORDS, 0),
-        matched=records.get(_MATCHED, 0),
-        fewer_than_k=records.get(_FEWER, 0),
-        smallest_candidates=int(smallest[0]) if records.get(_MATCHED) else 0,
-        singled_out=len(alone),
-        re_identified=int(alone.sum()),
+        records=totals[RECORDS],
+        matched=totals[MATCHED],
+        fewer_than_k=totals[FEWER],
+        smallest_candidates=min(smallest) if totals[MATCHED] else 0,
+        singled_out=sum(row["classes"] for row in single),
+        re_identified=sum(row["alone"] for row in single),
         k=k,
     )
 
 
-_FIGURES = pa.schema([(name, pa.int64()) for name in ("figure", "records", "alone", "smallest")])
+FIGURES = pa.schema(
+    [(name, pa.int64()) for name in ("figure", "class", "released", "records", "alone", "smallest")]
+)
+"""What a row counts: records of the region of a class, or one of the other figures."""
 
-# What a row tells of; numbers from 0 on are classes, those below _UNREADABLE further attributes.
-_RECORDS, _MATCHED, _FEWER, _UNREADABLE = -1, -2, -3, -4
+CLASS, RECORDS, MATCHED, FEWER, _UNREADABLE = range(5)
+"""The figures. From the last on, unreadable values of each attribute."""
+
+
+def read_totals(
+    figures: pa.Table, subject: str, attributes: Sequence[PublishedAttribute]
+) -> Counter[int]:
+    """Return the figures that are of no class.
+
+    Raises
+    ------
+    DataError
+        If values cannot be read.
+    """
+    others = figures.filter(pc.field("figure") != CLASS)
+    totals = Counter(
+        dict(zip(others["figure"].to_pylist(), others["records"].to_pylist(), strict=True))
+    )
+    require_all_read(subject, attributes, [totals[_UNREADABLE + i] for i in range(len(attributes))])
+    return totals
 
 
 @dataclass(frozen=True)
-class _CountCandidates:
+class CountCandidates:
     """Counts the candidates of a task's records.
 
-    One row for each figure, and one for each class of one record in whose region records lie.
+    One row for each figure, and one for each class of one candidate in whose region records lie, or
+    for ``every`` such class.
     """
 
-    search: RegionSearch
-    sizes: Integers
     k: int
+    search: RegionSearch
+    names: Integers
+    sizes: Integers
+    alike: bool = False
+    every: bool = False
 
     def __call__(self, batches: Batches) -> Batches:
+        """Yield the figures of a task."""
         classes = len(self.sizes)
-        of_one = np.flatnonzero(self.sizes == 1)
+        # Sums of whole numbers are exact in float64.
+        sizes = np.ones(classes) if self.alike else self.sizes.astype(np.float64)
+        of_one = np.flatnonzero(sizes == 1)
         inside = np.zeros(classes, np.int64)
         alone = np.zeros(classes, np.int64)
-        unreadable = np.zeros(len(self.search.axes), np.int64)
-        # Sums of whole numbers are exact in float64.
-        sizes = self.sizes.astype(np.float64)
-        records = matched = fewer = 0
+        totals = np.zeros(_UNREADABLE + len(self.search.axes), np.int64)
         smallest = np.iinfo(np.int64).max
         for batch in batches:
             codes, bad = self.search.points(batch)
-            unreadable += bad.sum(axis=0)
             candidates = self.search.sum_figures(codes, sizes)
             found = candidates > 0
-            records += len(candidates)
-            matched += int(found.sum())
-            fewer += int((found & (candidates < self.k)).sum())
+            fewer = found & (candidates < self.k)
+            totals[RECORDS:_UNREADABLE] += [len(candidates), found.sum(), fewer.sum()]
+            totals[_UNREADABLE:] += bad.sum(axis=0)
             if found.any():
                 smallest = min(smallest, int(candidates[found].min()))
             if len(of_one):
                 self.search.count(codes, inside)
                 self.search.count(codes[candidates == 1], alone)
-        named = of_one[inside[of_one] > 0]
-        figures = [_RECORDS, _MATCHED, _FEWER, *(_UNREADABLE - np.arange(len(unreadable)))]
-        count = len(figures) + len(named)
-        yield pa.RecordBatch.from_arrays(
-            [
-                pa.array(np.concatenate([np.array(figures, np.int64), named])),
-                pa.array(np.concatenate([[records, matched, fewer], unreadable, inside[named]])),
-                pa.array(np.concatenate([np.zeros(len(figures), np.int64), alone[named]])),
-                pa.array(np.full(count, smallest)),
-            ],
-            schema=_FIGURES,
-        )
+        shown = of_one if self.every else of_one[inside[of_one] > 0]
+        rows = np.zeros((len(shown) + len(totals) - 1, len(FIGURES)), np.int64)
+        of_classes = np.stack([self.names, self.sizes, inside, alone], axis=1)
+        rows[: len(shown), 1:5] = of_classes[shown]
+        rows[len(shown) :, 0] = np.arange(1, len(totals))
+        rows[len(shown) :, 3] = totals[1:]
+        rows[:, 5] = smallest
+        yield pa.record_batch([pa.array(column) for column in rows.T], schema=FIGURES)

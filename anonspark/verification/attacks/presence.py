@@ -12,20 +12,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.config.privacy import DeltaPresence
 from anonspark.core.arrays import Integers
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import WantedColumns
-from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
-from anonspark.labels.raw_records import PreparedTable, require_all_read
+from anonspark.labels.raw_records import PreparedTable
 from anonspark.labels.region_matching import LabelledTable, RegionSearch
 from anonspark.labels.regions import PublishedAttribute
 from anonspark.release.originals import open_named
+from anonspark.verification.attacks.linkage import (
+    CLASS,
+    FEWER,
+    FIGURES,
+    MATCHED,
+    RECORDS,
+    CountCandidates,
+    read_totals,
+)
 
 _SUBJECT = "population"
 
@@ -111,8 +121,9 @@ def measure_presence(
     ConfigurationError
         If the release publishes means.
     DataError
-        If the release has more than 1,000,000 classes, its labels cannot be read, or the
-        population lacks columns or has values that cannot be read.
+        If the release's labels cannot be read, or the population lacks columns or has values that
+        cannot be read. :class:`~anonspark.labels.region_matching.TooManyClassesError` if over
+        1,000,000 classes overlap too much.
 
     Notes
     -----
@@ -155,62 +166,52 @@ def count_regions(labels: LabelledTable, population: Table) -> RegionCounts:
 
 def _count(labels: LabelledTable, population: Table) -> tuple[int, int, RegionCounts]:
     """Return the records of a population, those in several regions, and those in each."""
-    prepared = labels.prepare(population, _SUBJECT)
-    counts = count_records(prepared, labels.search(prepared), labels.attributes)
-    sizes = labels.classes.column("records").to_numpy()
-    return int(counts[-2]), int(counts[-1]), RegionCounts(sizes, counts[:-2])
-
-
-_COUNTS = pa.schema([("class", pa.int64()), ("records", pa.int64())])
+    # To be the candidate of a record, every class counts one.
+    task = partial(CountCandidates, 2, alike=True, every=labels.has_sample)
+    counted = labels.map_records(labels.prepare(population, _SUBJECT), task, FIGURES)
+    counted = counted.aggregate(["figure", "class"], sums=["records"], most=["released"])
+    if labels.has_sample:
+        counted = counted.aggregate(["figure", "released", "records"], count="classes")
+    found = counted.collect()
+    totals = read_totals(found, _SUBJECT, labels.attributes)
+    if labels.has_sample:
+        classes = found.filter(pc.field("figure") == CLASS)
+        classes = classes.sort_by([("released", "ascending"), ("records", "ascending")])
+        released, inside = (
+            np.repeat(classes[name].to_numpy(), classes["classes"].to_numpy())
+            for name in ("released", "records")
+        )
+    else:
+        released = labels.classes["records"].to_numpy()
+        inside = _of_classes(found, len(released))
+    several = totals[MATCHED] - totals[FEWER]
+    return totals[RECORDS], several, RegionCounts(released, inside)
 
 
 def count_records(
     population: PreparedTable, search: RegionSearch, attributes: Sequence[PublishedAttribute]
 ) -> Integers:
-    """Count the records of a table in each region, then all of them, and those in several regions.
+    """Count the records of a table in each region.
 
     Raises
     ------
     DataError
         If values cannot be read.
     """
-    counting = population.records.map_batches(_CountRecords(search), _COUNTS)
-    counted = counting.aggregate(["class"], sums=["records"]).collect()
-    numbers: Integers = counted.column("class").to_numpy()
-    records: Integers = counted.column("records").to_numpy()
-    unreadable = np.zeros(len(attributes), np.int64)
-    unreadable[-1 - numbers[numbers < 0]] = records[numbers < 0]
-    require_all_read(_SUBJECT, attributes, unreadable.tolist())
-    counts = np.zeros(search.classes + 2, np.int64)
-    counts[numbers] = records
+    names = np.arange(search.classes)
+    counting = CountCandidates(2, search, names, names, alike=True)
+    counted = population.records.map_batches(counting, FIGURES)
+    found = counted.aggregate(["figure", "class"], sums=["records"]).collect()
+    read_totals(found, _SUBJECT, attributes)
+    return _of_classes(found, search.classes)
+
+
+def _of_classes(found: pa.Table, classes: int) -> Integers:
+    """Return the records of each class, which are named by their numbers."""
+    found = found.filter(pc.field("figure") == CLASS)
+    counts = np.zeros(classes, np.int64)
+    counts[found["class"].to_numpy()] = found["records"].to_numpy()
     return counts
-
-
-@dataclass(frozen=True)
-class _CountRecords:
-    """Counts a task's records in each region, then all of them, and those in several regions.
-
-    Unreadable values of attribute i are those of the region -1 - i.
-    """
-
-    search: RegionSearch
-
-    def __call__(self, batches: Batches) -> Batches:
-        counts = np.zeros(self.search.classes + 2, np.int64)
-        ones = np.ones(self.search.classes)
-        unreadable = np.zeros(len(self.search.axes), np.int64)
-        for batch in batches:
-            codes, bad = self.search.points(batch)
-            self.search.count(codes, counts[:-2])
-            counts[-2] += batch.num_rows
-            counts[-1] += int((self.search.sum_figures(codes, ones) > 1).sum())
-            unreadable += bad.sum(axis=0)
-        numbers = np.concatenate([-1 - np.arange(len(unreadable)), np.arange(len(counts))])
-        records = np.concatenate([unreadable, counts])
-        some = records > 0
-        yield pa.RecordBatch.from_arrays(
-            [pa.array(numbers[some]), pa.array(records[some])], names=["class", "records"]
-        )
 
 
 _SECTION = "privacy.delta_presence"

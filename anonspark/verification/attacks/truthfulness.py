@@ -30,8 +30,17 @@ from anonspark.engine.raw_columns import is_readable, type_name
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.grouping import find_groups
 from anonspark.errors import DataError
+from anonspark.kernels.region_search import match_groups
 from anonspark.labels.raw_records import require_all_read
-from anonspark.labels.region_matching import Codes, LabelledTable, RegionSearch, class_keys
+from anonspark.labels.region_axes import Codes
+from anonspark.labels.region_matching import (
+    Division,
+    LabelledTable,
+    RegionSearch,
+    class_keys,
+    published_columns,
+    taken,
+)
 from anonspark.labels.regions import PublishedAttribute
 
 _SUBJECT = "original"
@@ -178,9 +187,10 @@ def measure_truthfulness(
     ConfigurationError
         If the release publishes means.
     DataError
-        If the release has more than 1,000,000 classes, its labels cannot be read, or one of the
-        tables lacks columns, or they have types that cannot be compared, or the original has values
-        that cannot be read.
+        If the release's labels cannot be read, or one of the tables lacks columns, or they have
+        types that cannot be compared, or the original has values that cannot be read.
+        :class:`~anonspark.labels.region_matching.TooManyClassesError` if over 1,000,000 classes
+        overlap too much.
 
     Notes
     -----
@@ -204,12 +214,21 @@ def measure_truthfulness(
         drops_missing=drops_missing,
         carried=[_PAYLOAD],
     )
-    search = labels.search(prepared)
-    published = _published_counts(release, attributes, payload)
+    division = labels.divide(prepared.places)
+    is_divided = division.leaves is not None
+    published = _published_counts(release, attributes, payload, labelled=is_divided)
     originals, common = _count_payloads(prepared.records, attributes)
-    records = max(originals, pc.sum(labels.classes["records"], min_count=0).as_py())
     keys = labels.classes["key"].to_numpy()
-    figures = _match(prepared.records, published, search, keys, common, records)
+    search = None if is_divided else division.search(labels.classes)
+    records = max(originals, labels.records)
+    figures = _match(
+        prepared.records,
+        published,
+        division,
+        _MatchRecords(division, keys, search),
+        common,
+        records,
+    )
     return Truthfulness(originals=originals, left_out=left_out, **figures)
 
 
@@ -246,13 +265,18 @@ def _require_comparable(
 
 
 def _published_counts(
-    release: Table, attributes: Sequence[PublishedAttribute], payload: Sequence[str]
+    release: Table,
+    attributes: Sequence[PublishedAttribute],
+    payload: Sequence[str],
+    *,
+    labelled: bool,
 ) -> Table:
     """Return how many ``records`` of each class (``key``) have each ``payload``."""
-    names = [name for attribute in attributes for name in attribute.columns]
+    columns = published_columns(attributes)
     hashed = release.with_hashes({_PAYLOAD: payload}, like=release.schema)
-    keyed = class_keys(hashed, names).select({"payload": _PAYLOAD, "key": "key"})
-    return keyed.aggregate(["payload", "key"], count="records")
+    keyed = class_keys(hashed, list(columns.values()))
+    named = {_PAYLOAD: _PAYLOAD, "key": "key", **(columns if labelled else {})}
+    return keyed.select(named).aggregate(list(named), count="records")
 
 
 # How often each payload occurs.
@@ -341,34 +365,29 @@ _ROWS = _integers(["payload", "key", *_PARTS, *_SUMS])
 def _match(
     originals: Table,
     published: Table,
-    search: RegionSearch,
-    keys: Integers,
+    division: Division,
+    matching: _MatchRecords,
     common: Mapping[int, int],
     records: int,
 ) -> dict[str, int]:
     """Return the figures of :class:`Truthfulness`, of so many records or fewer on either side.
 
     Groups that one task can hold are part -1. The originals of all others are shared out by their
-    content, and every part gets the published counts.
+    leaves and their content, and every part gets the published counts of its leaf.
     """
-    parts = {payload: -(-number // _TASK_RECORDS) for payload, number in common.items()}
-    codes = [f"code_{index}" for index in range(len(search.axes))]
-    schema = pa.schema(
-        [
-            *_integers(["payload", "part", "key", "records"]),
-            *((name, pa.int32()) for name in codes),
-        ]
-    )
+    leaves = 1 if division.leaves is None else division.leaves.classes
+    parts = {payload: -(-number // (leaves * _TASK_RECORDS)) for payload, number in common.items()}
     if parts:
         values = [name for name in originals.schema.names if name.startswith("value_")]
         originals = originals.with_hashes({_CONTENT: values})
-    both = originals.map_batches(_EncodeOriginals(search, parts, schema), schema).union(
-        published.map_batches(_SpreadPublished(parts, schema), schema)
-    )
+    fields = {field.name: field for field in (*published.schema, *originals.schema)}
+    schema = pa.schema([*fields.values(), ("part", pa.int64())])
+    share = _ShareOut(division, parts, schema)
+    both = originals.map_batches(share, schema).union(published.map_batches(share, schema))
     tasks = max(1, -(-records // _TASK_RECORDS))
     found = (
-        both.group(["payload", "part"], tasks)
-        .map_batches(_MatchRecords(search, keys), _ROWS)
+        both.group([_PAYLOAD, "part"], tasks)
+        .map_batches(matching, _ROWS)
         .aggregate(["payload", "key"], sums=[*_PARTS[1:], *_SUMS], most=["records"])
         .map_batches(_AddMatching(), _WITH_MATCHING)
         .aggregate(["payload"], sums=[*_PARTS, "matching", *_SUMS])
@@ -414,53 +433,43 @@ class _AddMatching:
 
 
 @dataclass(frozen=True)
-class _EncodeOriginals:
-    """Brings originals into codes, and shares out those of common payloads."""
+class _ShareOut:
+    """Names the part of each original, and brings published counts into every part of their leaf.
 
-    search: RegionSearch
+    Parameters
+    ----------
+    division : Division
+    parts : mapping of int to int
+        Of each common payload, the parts of a leaf.
+    schema : pyarrow.Schema
+    """
+
+    division: Division
     parts: Mapping[int, int]
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            payload = batch.column(_PAYLOAD).to_numpy()
-            codes = self.search.points(batch)[0]
-            part = np.full(len(payload), -1, np.int64)
-            for common, number in self.parts.items():
-                own = payload == common
-                part[own] = batch.column(_CONTENT).to_numpy()[own] % number
-            nothing = pa.nulls(len(payload), pa.int64())
-            arrays = [pa.array(payload), pa.array(part), nothing, nothing]
-            arrays += [pa.array(np.ascontiguousarray(column)) for column in codes.T]
-            yield pa.record_batch(arrays, schema=self.schema)
-
-
-@dataclass(frozen=True)
-class _SpreadPublished:
-    """Brings published counts into every part of their group."""
-
-    parts: Mapping[int, int]
-    schema: pa.Schema
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            payloads = batch.column("payload").to_numpy()
-            parts = np.zeros(len(payloads), np.int64)
-            for common, number in self.parts.items():
-                parts[payloads == common] = number
-            times = np.maximum(parts, 1)
-            rows = np.repeat(np.arange(len(payloads)), times)
-            part = np.arange(len(rows)) - (np.cumsum(times) - times)[rows]
-            part[parts[rows] == 0] = -1
-            own = batch.take(pa.array(rows))
-            arrays = [
-                own.column("payload"),
-                pa.array(part),
-                own.column("key"),
-                own.column("records"),
-            ]
-            arrays += [pa.nulls(len(rows), pa.int32())] * (len(self.schema) - len(arrays))
-            yield pa.record_batch(arrays, schema=self.schema)
+            payloads = batch.column(_PAYLOAD).to_numpy()
+            numbers = np.zeros(len(payloads), np.int64)
+            for payload, number in self.parts.items():
+                numbers[payloads == payload] = number
+            rows = leaves = np.zeros(0, np.int64)
+            if numbers.any():
+                rows, leaves = self.division.leaves_of(batch)
+            times = numbers[rows]
+            if _CONTENT in batch.schema.names:
+                copies = np.flatnonzero(times)
+                within = batch.column(_CONTENT).to_numpy()[rows[copies]] % times[copies]
+            else:
+                copies = np.repeat(np.arange(len(rows)), times)
+                within = np.arange(len(copies)) - (np.cumsum(times) - times)[copies]
+            alone = np.flatnonzero(numbers == 0)
+            part = np.concatenate(
+                [np.full(len(alone), -1), leaves[copies] * times[copies] + within]
+            )
+            shared = np.concatenate([alone, rows[copies]])
+            yield taken(batch, shared, self.schema, "part", part)
 
 
 @dataclass(frozen=True)
@@ -470,35 +479,41 @@ class _MatchRecords:
     One row with the sums of all groups that the task holds alone, and rows of the others.
     """
 
-    search: RegionSearch
+    division: Division
     keys: Integers
+    search: RegionSearch | None
 
     def __call__(self, batches: Batches) -> Batches:
         received = [batch for batch in batches if batch.num_rows]
         if not received:
             return
         table = pa.Table.from_batches(received)
-        found = find_groups([table["payload"], table["part"]])
+        found = find_groups([table[_PAYLOAD], table["part"]])
         is_original = np.asarray(table["records"].is_null())
-        rows = np.flatnonzero(is_original)
-        rows = rows[np.argsort(found.numbers[rows], kind="stable")]
-        own, originals = found.numbers[rows], table.take(pa.array(rows))
-        codes = [originals[f"code_{index}"].to_numpy() for index in range(len(self.search.axes))]
         rows = np.flatnonzero(~is_original)
-        order = np.argsort(self.keys)
-        keys = table["key"].take(pa.array(rows)).to_numpy()
-        regions = order[np.searchsorted(self.keys, keys, sorter=order)]
+        published = table["key"].take(pa.array(rows)).to_numpy()
+        search, keys = self.search, self.keys
+        if search is None:
+            keys, first = np.unique(published, return_index=True)
+            search = self.division.search(table.take(pa.array(rows[first])))
+        order = np.argsort(keys)
+        regions = order[np.searchsorted(keys, published, sorter=order)]
+        own = np.flatnonzero(is_original)
+        own = own[np.argsort(found.numbers[own], kind="stable")]
+        codes, _ = search.points(table.take(pa.array(own)))
         sorted_places = np.lexsort((regions, found.numbers[rows]))
         rows, regions = rows[sorted_places], regions[sorted_places]
         others, published = found.numbers[rows], table.take(pa.array(rows))
         yield from self._matched(
-            table.select(["payload", "part"]).take(pa.array(found.first)),
-            (own, np.stack(codes, axis=1)),
+            search,
+            table.select([_PAYLOAD, "part"]).take(pa.array(found.first)),
+            (found.numbers[own], codes),
             (others, regions, published),
         )
 
     def _matched(
         self,
+        search: RegionSearch,
         groups: pa.Table,
         originals: tuple[Integers, Codes],
         places: tuple[Integers, Integers, pa.Table],
@@ -510,8 +525,8 @@ class _MatchRecords:
             np.searchsorted(one, np.arange(len(groups) + 1)) for one in (own, others)
         )
         records = published["records"].to_numpy().copy()  # the kernel takes what may be written to
-        held, holding, matched = self.search.match(
-            codes, first, (first_places, regions, records), _MOST_PAIRS
+        held, holding, matched = match_groups(
+            codes, first, first_places, regions, records, _MOST_PAIRS, *search.regions
         )
         without, choosing = (
             np.bincount(own[which], minlength=len(groups)) for which in (holding == 0, holding > 1)
@@ -537,13 +552,13 @@ class _MatchRecords:
                 not_proven=sizes[alone & ~exact].sum(),
             ),
             _batch(
-                payload=published["payload"].to_numpy()[shared_places],
+                payload=published[_PAYLOAD].to_numpy()[shared_places],
                 key=published["key"].to_numpy()[shared_places],
                 records=records[shared_places],
                 held=held[shared_places],
             ),
             _batch(
-                payload=groups["payload"].to_numpy()[~alone],
+                payload=groups[_PAYLOAD].to_numpy()[~alone],
                 originals=sizes[~alone],
                 choosing=choosing[~alone],
             ),
