@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -48,8 +49,8 @@ _MOST_CLASSES = 1_000_000
 # about so many of them.
 _LEAF_CLASSES, _LEAF_RECORDS, _SAMPLED = 200_000, 2_000_000, 100_000
 
-# Who cuts where boxes overlap hands most of them to both sides: a cut has to leave each less.
-_LARGEST_SIDE = 0.9
+# The tree cuts regions that overlap, up to so many copies of each class.
+_MOST_COPIES = 10
 
 _MOST_IN_LEAF = 1_000_000
 _BATCH_ROWS = 65_536
@@ -142,13 +143,16 @@ class RegionSearch:
         """Number of regions, in the order of the classes."""
         return len(self.regions[0])
 
-    def points(self, batch: pa.RecordBatch | pa.Table) -> tuple[Codes, Flags]:
-        """Return codes and whether a value is unreadable, both of shape (rows, d)."""
+    def points(self, batch: pa.RecordBatch | pa.Table, first: int = 0) -> tuple[Codes, Flags]:
+        """Return codes and whether a value is unreadable, both of shape (rows, d).
+
+        The values of the axes are those from ``value_<first>`` on.
+        """
         codes = np.empty((batch.num_rows, len(self.axes)), np.int32)
         unreadable = np.empty(codes.shape, bool)
         for index, axis in enumerate(self.axes):
-            column = plain(batch.column(f"value_{index}"))
-            missing = np.asarray(batch.column(f"missing_value_{index}"))
+            column = plain(batch.column(f"value_{first + index}"))
+            missing = np.asarray(batch.column(f"missing_value_{first + index}"))
             codes[:, index] = np.where(missing, axis.missing, axis.encode(column))
             unreadable[:, index] = np.asarray(column.is_null()) & ~missing
         return codes, unreadable
@@ -268,36 +272,44 @@ def code_regions(
     return low, high, gaps, np.array(offsets, np.int64), np.array(runs, np.int32).reshape(-1, 2)
 
 
-def cut_leaves(low: Codes, high: Codes, last: Sequence[int], most: float) -> tuple[Codes, Codes]:
-    """Cut all codes up to the last ones into boxes (leaves, d), each touched by few boxes (n, d).
+def cut_leaves(
+    low: Codes, high: Codes, ends: Sequence[int], most: float
+) -> list[tuple[Codes, Codes, int]]:
+    """Cut all codes from 0 to the ends into leaves, each touched by few of some boxes (n, d).
 
-    Every cut is at the median of the middles, in the dimension in which the larger side is touched
-    by the fewest boxes. A leaf is touched by more than ``most`` where no cut leaves its sides less
-    than 90% of them. O(n d) a level of the tree, of which there are about log(n / most).
+    Every cut is at the median of the boxes' middles, in the dimension in which the larger side is
+    touched by the fewest. A box that it cuts goes to both sides, so that cutting ends at 10 copies
+    of each box, or where every cut leaves a side all boxes. O(n d) a level of the tree.
+
+    Returns
+    -------
+    list of (int32 ndarray of shape (d,), int32 ndarray of shape (d,), int)
+        First and last codes of each leaf, and the boxes that touch it.
     """
-    first = np.zeros(len(last), np.int32)
-    pending = [(np.arange(len(low)), first, np.array(last, np.int32))]
+    axes = np.arange(len(ends))
+    pending = [(np.arange(len(low)), np.zeros(len(ends), np.int32), np.array(ends, np.int32))]
     leaves = []
-    while pending:
-        rows, lowest, highest = pending.pop()
+    copies = len(low)
+    # Level by level: the leaves are about equal when the copies are used up.
+    for rows, first, last in pending:
         cuts = []
-        for axis in range(len(last)) if len(rows) > most else ():
-            begins = np.maximum(low[rows, axis], lowest[axis])
-            ends = np.minimum(high[rows, axis], highest[axis])
-            middle = int(np.median((begins.astype(np.int64) + ends) // 2))
-            for code in (middle - 1, middle):
-                larger = max(int((begins <= code).sum()), int((ends > code).sum()))
-                cuts.append((larger, axis, code))
-        larger, axis, code = min(cuts, default=(len(rows), 0, 0))
-        if larger > _LARGEST_SIDE * len(rows):
-            leaves.append((lowest, highest))
+        if len(rows) > most and copies < _MOST_COPIES * len(low):
+            for axis in range(len(ends)):
+                starts = np.maximum(low[rows, axis], first[axis])
+                stops = np.minimum(high[rows, axis], last[axis])
+                middle = int(np.median((starts.astype(np.int64) + stops) // 2))
+                for code in (middle - 1, middle):
+                    sides = rows[starts <= code], rows[stops > code]
+                    cuts.append((max(map(len, sides)), axis, code, sides))
+        cuts = [cut for cut in cuts if cut[0] < len(rows)]
+        if not cuts:
+            leaves.append((first, last, len(rows)))
             continue
-        below, above = highest.copy(), lowest.copy()
-        below[axis], above[axis] = code, code + 1
-        pending.append((rows[low[rows, axis] <= code], lowest, below))
-        pending.append((rows[high[rows, axis] > code], above, highest))
-    lows, highs = zip(*leaves, strict=True)
-    return np.stack(lows), np.stack(highs)
+        _, axis, code, sides = min(cuts, key=itemgetter(0))
+        copies += sum(map(len, sides)) - len(rows)
+        pending.append((sides[0], first, np.where(axes == axis, code, last)))
+        pending.append((sides[1], np.where(axes == axis, code + 1, first), last))
+    return leaves
 
 
 @dataclass(frozen=True)
@@ -347,15 +359,11 @@ class Division:
             boxes[:, :, index] = boxes_of_codes(regions, axis)[numbers]
         low, high = self.leaves.regions[:2]
         touching = [
-            _touching(boxes[:, 0], boxes[:, 1], *leaf) for leaf in zip(low, high, strict=True)
+            np.flatnonzero(((boxes[:, 0] <= last) & (boxes[:, 1] >= first)).all(axis=1))
+            for first, last in zip(low, high, strict=True)
         ]
         owners = np.repeat(np.arange(len(touching)), [len(rows) for rows in touching])
         return np.concatenate(touching), owners
-
-
-def _touching(low: Codes, high: Codes, first: Codes, last: Codes) -> Integers:
-    """Return the boxes (n, d) that touch another one (d)."""
-    return np.flatnonzero(((low <= last) & (high >= first)).all(axis=1))
 
 
 @dataclass(frozen=True)
@@ -453,27 +461,25 @@ class LabelledTable:
         return self._collected[0]
 
     @property
+    def number(self) -> int:
+        """Number of all classes."""
+        return self._collected[1]
+
+    @property
     def has_sample(self) -> bool:
         """Return whether :attr:`classes` are a sample."""
-        return self._collected[1] > _MOST_CLASSES
+        return self.number > _MOST_CLASSES
 
     @property
     def records(self) -> int:
         """Published records, about so many of a sample of classes."""
-        classes, number = self._collected
-        return int(classes[_RECORDS].to_numpy().sum()) * number // max(len(classes), 1)
+        records = int(self.classes[_RECORDS].to_numpy().sum())
+        return records * self.number // max(len(self.classes), 1)
 
-    def prepare(
-        self,
-        table: Table,
-        subject: str,
-        *,
-        drops_missing: bool = False,
-        carried: Sequence[str] = (),
-    ) -> PreparedTable:
+    def prepare(self, table: Table, subject: str, **options: Any) -> PreparedTable:
         """Bring raw records into types that compare with the labels.
 
-        Parameters and errors: :func:`~anonspark.labels.raw_records.prepare_table`.
+        Options and errors: :func:`~anonspark.labels.raw_records.prepare_table`.
 
         Raises
         ------
@@ -481,19 +487,8 @@ class LabelledTable:
             If the release publishes means.
         """
         require_readable(self.attributes)
-        return prepare_table(
-            table,
-            self.attributes,
-            self.leaves,
-            missing_markers=self.missing_markers,
-            subject=subject,
-            drops_missing=drops_missing,
-            carried=carried,
-        )
-
-    def search(self, places: Sequence[Places | None]) -> RegionSearch:
-        """Return what finds those of :attr:`classes` whose regions hold raw records."""
-        return build_search(self.classes, self.attributes, places, self.leaves)
+        options = {"missing_markers": self.missing_markers, "subject": subject, **options}
+        return prepare_table(table, self.attributes, self.leaves, **options)
 
     def divide(self, places: Sequence[Places | None]) -> Division:
         """Share classes out over leaves: over one up to 1,000,000 classes.
@@ -503,22 +498,22 @@ class LabelledTable:
         TooManyClassesError
             If their regions overlap so much that more than 1,000,000 touch one leaf.
         """
-        leaves = None
-        if self.has_sample:
-            classes, number = self._collected
-            search = self.search(places)
-            low, high = search.regions[:2]
-            wanted = max(number / _LEAF_CLASSES, self.records / _LEAF_RECORDS)
-            last = [axis.missing for axis in search.axes]
-            boxes = cut_leaves(low, high, last, len(classes) / wanted)
-            largest = max(len(_touching(low, high, *leaf)) for leaf in zip(*boxes, strict=True))
-            if largest * number > _MOST_IN_LEAF * len(classes):
-                raise TooManyClassesError(
-                    f"{number:,} classes, whose regions overlap too much to be shared out"
-                )
-            whole = np.full_like(boxes[0], -1), np.zeros(1, np.int64), np.zeros((0, 2), np.int32)
-            leaves = RegionSearch(search.axes, (*boxes, *whole, *build_region_tree(*boxes)))
-        return Division(self.attributes, places, self.leaves, leaves)
+        division = Division(self.attributes, places, self.leaves, None)
+        if not self.has_sample:
+            return division
+        search = division.search(self.classes)
+        low, high = search.regions[:2]
+        number = max(self.number / _LEAF_CLASSES, self.records / _LEAF_RECORDS)
+        ends = [axis.missing for axis in search.axes]
+        first, last, touching = zip(*cut_leaves(low, high, ends, len(low) / number), strict=True)
+        if max(touching) * self.number > _MOST_IN_LEAF * len(low):
+            raise TooManyClassesError(
+                f"release: {self.number:,} classes, whose regions overlap too much to be cut"
+            )
+        boxes = np.stack(first), np.stack(last)
+        nothing = np.full_like(boxes[0], -1), np.zeros(1, np.int64), np.zeros((0, 2), np.int32)
+        leaves = RegionSearch(search.axes, (*boxes, *nothing, *build_region_tree(*boxes)))
+        return replace(division, leaves=leaves)
 
     def map_records(self, prepared: PreparedTable, make: TaskMaker, schema: pa.Schema) -> Table:
         """Apply to raw records what a function makes of the classes whose regions may hold them.
@@ -530,7 +525,7 @@ class LabelledTable:
         division = self.divide(prepared.places)
         if division.leaves is None:
             sizes = self.classes[_RECORDS].to_numpy()
-            task = make(self.search(prepared.places), np.arange(len(sizes)), sizes)
+            task = make(division.search(self.classes), np.arange(len(sizes)), sizes)
             return prepared.records.map_batches(task, schema)
         fields = [pa.field(TASK, pa.int32()), *self.grouped.schema, *prepared.records.schema]
         sent = pa.schema(fields)

@@ -18,7 +18,6 @@ from anonspark.errors import DataError
 from anonspark.kernels.region_pairs import sum_candidates
 from anonspark.labels.inference import infer_attributes
 from anonspark.labels.raw_records import prepare_table, require_all_read
-from anonspark.labels.region_axes import Codes
 from anonspark.labels.region_matching import RegionSearch, build_search
 from anonspark.labels.regions import (
     Leaves,
@@ -159,7 +158,7 @@ class _LookUp:
         sums = np.zeros(5 + d + others, np.int64)
         for batch in batches:
             points, unreadable = self.first.points(batch)
-            more_points, more_unreadable = self._second_points(batch, d, others)
+            more_points, more_unreadable = self.second.points(batch, d)
             candidates, only = sum_candidates(
                 points, *self.first.regions, more_points, *self.second.regions,
                 self.pairs, self.figures, self.values,
@@ -173,15 +172,6 @@ class _LookUp:
             sums[4] += one_left[:, self.required].any(axis=1).sum()
             sums[5:] += np.concatenate([unreadable.sum(axis=0), more_unreadable.sum(axis=0)])
         yield pa.record_batch([pa.array([total]) for total in sums], schema=self.schema)
-
-    def _second_points(self, batch: pa.RecordBatch, d: int, others: int) -> tuple[Codes, Flags]:
-        names = [f"{prefix}value_{index}" for index in range(others) for prefix in ("", "missing_")]
-        columns = [
-            batch.column(f"{prefix}value_{d + index}")
-            for index in range(others)
-            for prefix in ("", "missing_")
-        ]
-        return self.second.points(pa.RecordBatch.from_arrays(columns, names=names))
 
 
 _MOST_LABELS = 1_000_000

@@ -55,18 +55,22 @@ _WITHHELD = (
 )
 
 
+_NOT_MEASURED = "{}: not measured: {}"
+
+
 @dataclass(frozen=True)
 class ByOriginal:
     """The result of matching a release with its original."""
 
     rows: int
-    truthfulness: Truthfulness
+    truthfulness: Truthfulness | None
     loss: Loss
-    linkage: Linkage
+    linkage: Linkage | None
     with_values: dict[str, Linkage | None]
     warnings: list[str]
     left_out: dict[str, Counter[str | None]]
     ends: Ends
+    failures: list[str]
 
 
 def match_original(
@@ -98,27 +102,35 @@ def match_original(
     payload = [one for one in data.schema.names if one in as_they_came]
     left_out = claim.left_out.rows
     withheld, warnings = claim.recipient.get("rows_withheld", 0), []
-    truthfulness = measure_truthfulness(
-        labels, original, payload, drops_missing=drops, left_out=left_out + (withheld or 0)
-    )
-    if withheld is None:
-        # How many the recipient does not get is in the ledger alone, or fewer than k.
-        withheld = truthfulness.unpaired_originals
-        truthfulness = replace(truthfulness, left_out=left_out + withheld)
-        warnings = [_WITHHELD.format(withheld, truthfulness.originals)] if withheld else []
-    rows = truthfulness.originals - withheld
+    truthfulness, linkage, failures = None, None, []
+    try:
+        truthfulness = measure_truthfulness(
+            labels, original, payload, drops_missing=drops, left_out=left_out + (withheld or 0)
+        )
+        rows = truthfulness.originals
+        if withheld is None:
+            # How many the recipient does not get is in the ledger alone, or fewer than k.
+            withheld = truthfulness.unpaired_originals
+            truthfulness = replace(truthfulness, left_out=left_out + withheld)
+            warnings = [_WITHHELD.format(withheld, rows)] if withheld else []
+        linkage = measure_linkage(
+            labels, original, k=claim.privacy.k, drops_missing=drops, subject="original"
+        )
+    except TooManyClassesError as error:
+        rows = labels.prepare(original, "original", drops_missing=drops).records.count()
+        failures = [_NOT_MEASURED.format("truthfulness and linkage attack", error)]
+    rows -= withheld or 0
     loss = measure_loss(labels, published, original, rows, drops_missing=drops)
     return ByOriginal(
         original.count() if drops else loss.rows,
         truthfulness,
         loss,
-        measure_linkage(
-            labels, original, k=claim.privacy.k, drops_missing=drops, subject="original"
-        ),
+        linkage,
         _link_values(labels, claim, original),
         warnings,
         _count_left_out(labels, claim, original),
         measure_ends(labels, original, drops_missing=drops),
+        failures,
     )
 
 
@@ -165,8 +177,8 @@ def _link_values(labels: LabelledTable, claim: Claim, original: Table) -> dict[s
     Returns
     -------
     dict of str to (Linkage or None)
-        Of all insensitive attributes, and with the sensitive ones. None where the release has too
-        many different combinations.
+        Of all insensitive attributes, and with the sensitive ones. None where too many different
+        combinations overlap.
     """
     data = labels.data
     left = {*claim.columns, *claim.pseudonyms}
@@ -200,7 +212,7 @@ def linked_values_warnings(with_values: Mapping[str, Linkage | None]) -> list[st
     if INSENSITIVE in with_values and found is None:
         return [
             "linkage attack: for who also knows the insensitive attributes it was not measured, "
-            "because the release has more than 1,000,000 combinations of labels and values"
+            "because too many combinations of labels and values overlap"
         ]
     if found is None or not found.fewer_than_k:
         return []
@@ -219,6 +231,7 @@ class ByPopulation:
 
     linkage: Linkage
     counts: RegionCounts
+    warnings: list[str]
 
     @property
     def classes_not_covered(self) -> int:
@@ -245,10 +258,13 @@ def match_population(data: Table, claim: Claim, population: Table) -> ByPopulati
     labels = labelled(data, claim, population)
     linkage = measure_linkage(labels, population, k=claim.privacy.k)
     counts = count_regions(labels, population)
+    if labels.has_sample:
+        problem = f"{labels.number:,} classes, in which proven members are not looked for"
+        return ByPopulation(linkage, counts, [_NOT_MEASURED.format("risk by population", problem)])
     proven = classes_of_proven(labels, population)
     # A journalist knows that these people were sampled, as the prosecutor does.
     counts.population[proven] = np.minimum(counts.population, counts.released)[proven]
-    return ByPopulation(linkage, counts)
+    return ByPopulation(linkage, counts, [])
 
 
 def broken_attacks(truthfulness: Truthfulness | None, linkage: dict[str, Linkage]) -> list[str]:
@@ -308,7 +324,8 @@ def attack(
     if original is not None:
         tell("matching with the original")
         matched = match_original(data, claim, proof.published, original)
-        linkage["original"] = matched.linkage
+        failures += matched.failures
+        linkage |= {"original": matched.linkage} if matched.linkage else {}
         linked = linked_values_warnings(matched.with_values)
         proof = replace(
             proof,
@@ -320,9 +337,16 @@ def attack(
         )
     if population is not None:
         tell("attacking with the population")
-        found = match_population(data, claim, population)
-        linkage["population"], counts = found.linkage, found.counts
-        proof = replace(proof, classes_not_covered=found.classes_not_covered)
+        try:
+            found = match_population(data, claim, population)
+        except TooManyClassesError as error:
+            failures.append(_NOT_MEASURED.format("linkage attack with the population", error))
+        else:
+            linkage["population"] = found.linkage
+            counts = None if found.warnings else found.counts
+            warnings = [*proof.warnings, *found.warnings]
+            covered = found.classes_not_covered
+            proof = replace(proof, classes_not_covered=covered, warnings=warnings)
     # Of a population that does not cover the release, nothing.
     if counts is not None and bool((counts.population >= counts.released).all()):
         in_regions = counts.released, counts.population

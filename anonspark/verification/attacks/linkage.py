@@ -119,7 +119,7 @@ def measure_linkage(
     )
     totals = read_totals(figures, subject, labels.attributes)
     rows = figures.to_pylist()
-    single = [row for row in rows if (row["figure"], row["records"]) == (CLASS, 1)]
+    single = [row for row in rows if (row["figure"], row["records"]) == (OF_CLASS, 1)]
     smallest = [row["smallest"] for row in rows if row["figure"] == MATCHED]
     return Linkage(
         records=totals[RECORDS],
@@ -137,7 +137,7 @@ FIGURES = pa.schema(
 )
 """What a row counts: records of the region of a class, or one of the other figures."""
 
-CLASS, RECORDS, MATCHED, FEWER, _UNREADABLE = range(5)
+OF_CLASS, RECORDS, MATCHED, FEWER, _UNREADABLE = range(5)
 """The figures. From the last on, unreadable values of each attribute."""
 
 
@@ -151,7 +151,7 @@ def read_totals(
     DataError
         If values cannot be read.
     """
-    others = figures.filter(pc.field("figure") != CLASS)
+    others = figures.filter(pc.field("figure") != OF_CLASS)
     totals = Counter(
         dict(zip(others["figure"].to_pylist(), others["records"].to_pylist(), strict=True))
     )

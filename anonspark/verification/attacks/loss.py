@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_time, time_numbers
+from anonspark.engine.tasks import Batches
 from anonspark.labels.region_matching import LabelledTable, class_columns
-from anonspark.labels.regions import Number, OrderedRegion, read_regions
+from anonspark.labels.regions import Number, OrderedRegion, PublishedAttribute, read_regions
 from anonspark.verification.proof.classes import PublishedClasses
 
 
@@ -91,17 +94,53 @@ def measure_loss(
         return Loss(rows, left_out, discernibility, None, None)
     records = labels.prepare(original, "the original", drops_missing=drops_missing).records
     ends = _extremes(records, len(attributes))
-    total, records_of_classes = 0.0, labels.classes["records"].to_numpy()
+    ranges = []
+    for attribute, known in zip(attributes, ends, strict=True):
+        (low, _), (_, high) = map(attribute.strip, attribute.ends or known)
+        ranges.append((low, high))
+    covering = _SumCovered(attributes, ranges)
+    if labels.has_sample:
+        covered = labels.grouped.map_batches(covering, _COVERED).collect()
+    else:
+        batches = labels.classes.combine_chunks().to_batches()
+        covered = pa.Table.from_batches(covering(iter(batches)), _COVERED)
+    total = 0.0
     for index, attribute in enumerate(attributes):
-        (low, _), (_, high) = map(attribute.strip, attribute.ends or ends[index])
-        columns = class_columns(labels.classes, attributes, index)
-        regions, numbers = read_regions(columns, attribute)
-        shares = np.array([_share(cast("OrderedRegion", region), low, high) for region in regions])
         # Whatever the order of the classes, the sum is the same.
-        covered = math.fsum((shares[numbers] * records_of_classes).tolist())
-        total += attribute.weight * (covered + left_out)
+        parts = covered.filter(pc.field("attribute") == index)["records"].to_pylist()
+        total += attribute.weight * (math.fsum(parts) + left_out)
     weights = sum(one.weight for one in attributes)
     return Loss(rows, left_out, discernibility, total, total / (weights * max(rows, 1)))
+
+
+_COVERED = pa.schema([("attribute", pa.int64()), ("records", pa.float64())])
+
+
+@dataclass(frozen=True)
+class _SumCovered:
+    """Adds up, of each attribute, the records of classes times the shares that their labels cover.
+
+    Yields several numbers that are the exact sum together, however the classes are dealt out.
+    """
+
+    attributes: Sequence[PublishedAttribute]
+    ranges: Sequence[tuple[Number, Number]]
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            records = batch.column("records").to_numpy()
+            for index, (attribute, ends) in enumerate(
+                zip(self.attributes, self.ranges, strict=True)
+            ):
+                columns = class_columns(batch, self.attributes, index)
+                regions, numbers = read_regions(columns, attribute)
+                shares = np.array([_share(cast("OrderedRegion", one), *ends) for one in regions])
+                rest = (shares[numbers] * records).tolist()
+                parts: list[float] = []
+                while part := math.fsum([*rest, *(-known for known in parts)]):
+                    parts.append(part)
+                columns = [[index] * len(parts), parts]
+                yield pa.RecordBatch.from_arrays([*map(pa.array, columns)], schema=_COVERED)
 
 
 def _extremes(records: Table, attributes: int) -> list[tuple[Fraction, Fraction]]:

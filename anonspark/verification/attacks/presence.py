@@ -28,10 +28,10 @@ from anonspark.labels.region_matching import LabelledTable, RegionSearch
 from anonspark.labels.regions import PublishedAttribute
 from anonspark.release.originals import open_named
 from anonspark.verification.attacks.linkage import (
-    CLASS,
     FEWER,
     FIGURES,
     MATCHED,
+    OF_CLASS,
     RECORDS,
     CountCandidates,
     read_totals,
@@ -175,7 +175,7 @@ def _count(labels: LabelledTable, population: Table) -> tuple[int, int, RegionCo
     found = counted.collect()
     totals = read_totals(found, _SUBJECT, labels.attributes)
     if labels.has_sample:
-        classes = found.filter(pc.field("figure") == CLASS)
+        classes = found.filter(pc.field("figure") == OF_CLASS)
         classes = classes.sort_by([("released", "ascending"), ("records", "ascending")])
         released, inside = (
             np.repeat(classes[name].to_numpy(), classes["classes"].to_numpy())
@@ -208,7 +208,7 @@ def count_records(
 
 def _of_classes(found: pa.Table, classes: int) -> Integers:
     """Return the records of each class, which are named by their numbers."""
-    found = found.filter(pc.field("figure") == CLASS)
+    found = found.filter(pc.field("figure") == OF_CLASS)
     counts = np.zeros(classes, np.int64)
     counts[found["class"].to_numpy()] = found["records"].to_numpy()
     return counts
