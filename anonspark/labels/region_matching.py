@@ -379,6 +379,12 @@ class _SendToLeaves:
             yield taken(batch, rows, self.schema, TASK, leaves)
 
 
+def joint_schema(first: Table, second: Table, *more: pa.Field) -> pa.Schema:
+    """Return the columns of two tables and some more, which rows of either table leave null."""
+    fields = {field.name: field.with_nullable(True) for field in (*first.schema, *second.schema)}
+    return pa.schema([*fields.values(), *more])
+
+
 def taken(
     batch: pa.RecordBatch, rows: Integers, schema: pa.Schema, name: str, numbers: Integers
 ) -> pa.RecordBatch:
@@ -527,8 +533,7 @@ class LabelledTable:
             sizes = self.classes[_RECORDS].to_numpy()
             task = make(division.search(self.classes), np.arange(len(sizes)), sizes)
             return prepared.records.map_batches(task, schema)
-        fields = [pa.field(TASK, pa.int32()), *self.grouped.schema, *prepared.records.schema]
-        sent = pa.schema(fields)
+        sent = joint_schema(self.grouped, prepared.records, pa.field(TASK, pa.int32()))
         classes, records = (
             table.map_batches(_SendToLeaves(division, sent), sent)
             for table in (self.grouped, prepared.records)

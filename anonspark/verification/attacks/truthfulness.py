@@ -38,6 +38,7 @@ from anonspark.labels.region_matching import (
     LabelledTable,
     RegionSearch,
     class_keys,
+    joint_schema,
     published_columns,
     taken,
 )
@@ -380,8 +381,7 @@ def _match(
     if parts:
         values = [name for name in originals.schema.names if name.startswith("value_")]
         originals = originals.with_hashes({_CONTENT: values})
-    fields = {field.name: field for field in (*published.schema, *originals.schema)}
-    schema = pa.schema([*fields.values(), ("part", pa.int64())])
+    schema = joint_schema(published, originals, pa.field("part", pa.int64()))
     share = _ShareOut(division, parts, schema)
     both = originals.map_batches(share, schema).union(published.map_batches(share, schema))
     tasks = max(1, -(-records // _TASK_RECORDS))
