@@ -38,7 +38,6 @@ from anonspark.labels.region_axes import (
 from anonspark.labels.regions import (
     Leaves,
     PublishedAttribute,
-    Region,
     read_regions,
     require_readable,
 )
@@ -123,6 +122,20 @@ def class_keys(published: Table, columns: Sequence[str]) -> Table:
     return published.with_hashes({_KEY: columns}, like=published.schema)
 
 
+def count_payloads(
+    hashed: Table,
+    attributes: Sequence[PublishedAttribute],
+    payload: str,
+    *,
+    labelled: bool = False,
+) -> Table:
+    """Count the ``records`` of each class (``key``) and payload, a column of the release."""
+    columns = published_columns(attributes)
+    keyed = class_keys(hashed, list(columns.values()))
+    names = {_KEY: _KEY, payload: payload, **(columns if labelled else {})}
+    return keyed.select(names).aggregate(list(names), count=_RECORDS)
+
+
 @dataclass(frozen=True)
 class RegionSearch:
     """Finds the regions of records. Travels to the workers.
@@ -167,64 +180,6 @@ class RegionSearch:
         arguments = (points, *self.regions, figures)
         sums: Figures = sum_shares(*arguments)
         return sums
-
-
-def build_search(
-    classes: pa.Table,
-    attributes: Sequence[PublishedAttribute],
-    places: Sequence[Places | None],
-    hierarchies: Mapping[str, Leaves],
-    changed: Callable[..., tuple[Any, Integers]] = lambda _, *read: read,
-) -> RegionSearch:
-    """Read the regions of all classes and build their tree.
-
-    Parameters
-    ----------
-    classes : pyarrow.Table
-        See :func:`collect_classes`.
-    attributes : sequence of PublishedAttribute
-    places : sequence of (int, str or None)
-        Of :class:`~anonspark.labels.raw_records.PreparedTable`: how values are compared.
-    hierarchies : mapping of str to (mapping of str to collection of str)
-    changed : callable
-        Takes the place of an attribute, its different regions, and which of them each class has.
-        Returns the regions to be searched.
-
-    Raises
-    ------
-    DataError
-        If labels cannot be read.
-    ConfigurationError
-        If the release publishes means.
-    """
-    coded = []
-    axes = []
-    for index in range(len(attributes)):
-        *read, leaves = _read_column(classes, attributes, index, places, hierarchies)
-        regions, numbers = changed(index, *read)
-        axis, sets = sets_of_codes(regions, places[index], leaves)
-        axes.append(axis)
-        coded.append((sets, numbers))
-    regions_of_classes = code_regions(coded, classes.num_rows)
-    low, high = regions_of_classes[:2]
-    return RegionSearch(tuple(axes), (*regions_of_classes, *build_region_tree(low, high)))
-
-
-def _read_column(
-    classes: pa.Table | pa.RecordBatch,
-    attributes: Sequence[PublishedAttribute],
-    index: int,
-    places: Sequence[Places | None],
-    hierarchies: Mapping[str, Leaves],
-) -> tuple[Sequence[Region], Integers, Leaves | None]:
-    """Read the different regions of an attribute, which of them each class has, and its leaves."""
-    attribute = attributes[index]
-    # A rule tells of all values, its leaves of those that were released.
-    leaves = None if attribute.rule else hierarchies.get(attribute.name)
-    rounded = places[index] == "float" and attribute.rule is not None
-    # Ends are rounded as the values are.
-    read_as = replace(attribute, kind="float") if rounded else attribute
-    return *read_regions(class_columns(classes, attributes, index), read_as, leaves), leaves
 
 
 def class_columns(
@@ -313,16 +268,18 @@ def cut_leaves(
 
 
 @dataclass(frozen=True)
-class Division:
-    """Shares classes and records out over the leaves of a tree. Travels to the workers.
+class RegionReader:
+    """Reads the regions of classes, and shares classes and raw records out. Travels to the workers.
 
     Every point is in one leaf, and a class goes to each leaf that its region touches, so that a
     leaf has all classes whose regions hold a point of it.
 
     Parameters
     ----------
-    attributes, places, hierarchies
-        See :func:`build_search`.
+    attributes : sequence of PublishedAttribute
+    places : sequence of (int, str or None)
+        Of :class:`~anonspark.labels.raw_records.PreparedTable`: how values are compared.
+    hierarchies : mapping of str to (mapping of str to collection of str)
     leaves : RegionSearch or None
         The leaves, as regions. None for a single one.
     """
@@ -330,11 +287,53 @@ class Division:
     attributes: Sequence[PublishedAttribute]
     places: Sequence[Places | None]
     hierarchies: Mapping[str, Leaves]
-    leaves: RegionSearch | None
+    leaves: RegionSearch | None = None
 
-    def search(self, classes: pa.Table) -> RegionSearch:
-        """Return what finds those of some classes whose regions hold raw records."""
-        return build_search(classes, self.attributes, self.places, self.hierarchies)
+    def search(
+        self,
+        classes: pa.Table,
+        changed: Callable[..., tuple[Any, Integers]] = lambda _, *read: read,
+    ) -> RegionSearch:
+        """Read the regions of all classes and build their tree.
+
+        Parameters
+        ----------
+        classes : pyarrow.Table
+            See :func:`collect_classes`.
+        changed : callable
+            Takes the place of an attribute, its different regions, and which of them each class
+            has. Returns the regions to be searched.
+
+        Raises
+        ------
+        DataError
+            If labels cannot be read.
+        ConfigurationError
+            If the release publishes means.
+        """
+        coded, axes = [], []
+        for index, place in enumerate(self.places):
+            regions, numbers = changed(index, *self._read(classes, index))
+            axis, sets = sets_of_codes(regions, place, self._leaves_of_labels(index))
+            axes.append(axis)
+            coded.append((sets, numbers))
+        regions_of_classes = code_regions(coded, classes.num_rows)
+        low, high = regions_of_classes[:2]
+        return RegionSearch(tuple(axes), (*regions_of_classes, *build_region_tree(low, high)))
+
+    def _read(self, classes: pa.Table | pa.RecordBatch, index: int) -> tuple[Any, Integers]:
+        """Return the different regions of an attribute, and which of them each class has."""
+        attribute = self.attributes[index]
+        if self.places[index] == "float" and attribute.rule is not None:
+            # Ends are rounded as the values are.
+            attribute = replace(attribute, kind="float")
+        columns = class_columns(classes, self.attributes, index)
+        return read_regions(columns, attribute, self._leaves_of_labels(index))
+
+    def _leaves_of_labels(self, index: int) -> Leaves | None:
+        # A rule tells of all values, its leaves of those that were released.
+        attribute = self.attributes[index]
+        return None if attribute.rule else self.hierarchies.get(attribute.name)
 
     def leaves_of(self, batch: pa.RecordBatch) -> tuple[Integers, Integers]:
         """Return the leaf of each raw record, or those that classes touch, which have a key.
@@ -353,14 +352,11 @@ class Division:
             return rows, self.leaves.sum_figures(points, leaves).astype(np.int64)
         boxes = np.empty((len(rows), 2, len(self.places)), np.int32)
         for index, axis in enumerate(self.leaves.axes):
-            regions, numbers, _ = _read_column(
-                batch, self.attributes, index, self.places, self.hierarchies
-            )
+            regions, numbers = self._read(batch, index)
             boxes[:, :, index] = boxes_of_codes(regions, axis)[numbers]
-        low, high = self.leaves.regions[:2]
         touching = [
             np.flatnonzero(((boxes[:, 0] <= last) & (boxes[:, 1] >= first)).all(axis=1))
-            for first, last in zip(low, high, strict=True)
+            for first, last in zip(*self.leaves.regions[:2], strict=True)
         ]
         owners = np.repeat(np.arange(len(touching)), [len(rows) for rows in touching])
         return np.concatenate(touching), owners
@@ -370,12 +366,12 @@ class Division:
 class _SendToLeaves:
     """Names the leaves of classes or raw records."""
 
-    division: Division
+    reader: RegionReader
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            rows, leaves = self.division.leaves_of(batch)
+            rows, leaves = self.reader.leaves_of(batch)
             yield taken(batch, rows, self.schema, TASK, leaves)
 
 
@@ -407,7 +403,7 @@ TaskMaker = Callable[[RegionSearch, Integers, Integers], OnBatches]
 class _AtLeaf:
     """Applies to the records of a leaf what a function makes of its classes."""
 
-    division: Division
+    reader: RegionReader
     make: TaskMaker
 
     def __call__(self, batches: Batches) -> Batches:
@@ -418,7 +414,7 @@ class _AtLeaf:
         is_class = both[_KEY].is_valid()
         classes, records = both.filter(is_class), both.filter(pc.invert(is_class))
         names, sizes = (classes[name].to_numpy() for name in (_KEY, _RECORDS))
-        task = self.make(self.division.search(classes), names, sizes)
+        task = self.make(self.reader.search(classes), names, sizes)
         yield from task(iter(records.combine_chunks().to_batches(_BATCH_ROWS)))
 
 
@@ -496,18 +492,18 @@ class LabelledTable:
         options = {"missing_markers": self.missing_markers, "subject": subject, **options}
         return prepare_table(table, self.attributes, self.leaves, **options)
 
-    def divide(self, places: Sequence[Places | None]) -> Division:
-        """Share classes out over leaves: over one up to 1,000,000 classes.
+    def reader(self, places: Sequence[Places | None]) -> RegionReader:
+        """Return what reads the classes and, above 1,000,000, shares them out over leaves.
 
         Raises
         ------
         TooManyClassesError
             If their regions overlap so much that more than 1,000,000 touch one leaf.
         """
-        division = Division(self.attributes, places, self.leaves, None)
+        reader = RegionReader(self.attributes, places, self.leaves)
         if not self.has_sample:
-            return division
-        search = division.search(self.classes)
+            return reader
+        search = reader.search(self.classes)
         low, high = search.regions[:2]
         number = max(self.number / _LEAF_CLASSES, self.records / _LEAF_RECORDS)
         ends = [axis.missing for axis in search.axes]
@@ -519,7 +515,7 @@ class LabelledTable:
         boxes = np.stack(first), np.stack(last)
         nothing = np.full_like(boxes[0], -1), np.zeros(1, np.int64), np.zeros((0, 2), np.int32)
         leaves = RegionSearch(search.axes, (*boxes, *nothing, *build_region_tree(*boxes)))
-        return replace(division, leaves=leaves)
+        return replace(reader, leaves=leaves)
 
     def map_records(self, prepared: PreparedTable, make: TaskMaker, schema: pa.Schema) -> Table:
         """Apply to raw records what a function makes of the classes whose regions may hold them.
@@ -528,18 +524,18 @@ class LabelledTable:
         out, by their keys as names, with one shuffle of the records and of the classes: a task gets
         the records of a leaf and all classes that touch it.
         """
-        division = self.divide(prepared.places)
-        if division.leaves is None:
+        reader = self.reader(prepared.places)
+        if reader.leaves is None:
             sizes = self.classes[_RECORDS].to_numpy()
-            task = make(division.search(self.classes), np.arange(len(sizes)), sizes)
+            task = make(reader.search(self.classes), np.arange(len(sizes)), sizes)
             return prepared.records.map_batches(task, schema)
         sent = joint_schema(self.grouped, prepared.records, pa.field(TASK, pa.int32()))
         classes, records = (
-            table.map_batches(_SendToLeaves(division, sent), sent)
+            table.map_batches(_SendToLeaves(reader, sent), sent)
             for table in (self.grouped, prepared.records)
         )
-        together = classes.union(records).repartition(_as_sent, sent, division.leaves.classes)
-        return together.map_batches(_AtLeaf(division, make), schema)
+        together = classes.union(records).repartition(_as_sent, sent, reader.leaves.classes)
+        return together.map_batches(_AtLeaf(reader, make), schema)
 
 
 @dataclass(frozen=True)

@@ -87,12 +87,3 @@ def verify_both_ways(
     with divided_classes(**sizes):
         found.append(figures(engine, release, **tables))
     return found
-
-
-UNMEASURED = ("risk", "warnings")
-"""Figures that a population does not change where proven members are not looked for."""
-
-
-def without_risk(found: dict[str, Any]) -> dict[str, Any]:
-    """Return the figures that have to be the same."""
-    return {name: figure for name, figure in found.items() if name not in UNMEASURED}

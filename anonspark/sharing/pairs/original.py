@@ -18,7 +18,7 @@ from anonspark.errors import DataError
 from anonspark.kernels.region_pairs import sum_candidates
 from anonspark.labels.inference import infer_attributes
 from anonspark.labels.raw_records import prepare_table, require_all_read
-from anonspark.labels.region_matching import RegionSearch, build_search
+from anonspark.labels.region_matching import RegionReader, RegionSearch
 from anonspark.labels.regions import (
     Leaves,
     PublishedAttribute,
@@ -104,7 +104,7 @@ def count_pair_candidates(
     d = len(first.attributes)
     positions = prepared.places[:d], prepared.places[d:]
     searches = [
-        build_search(cell.classes, release.attributes, columns, leaves)
+        RegionReader(release.attributes, columns, leaves).search(cell.classes)
         for release, cell, columns, leaves in zip(
             releases, cells.cells, positions, hierarchies, strict=True
         )

@@ -18,7 +18,7 @@ from anonspark.labels.regions import PublishedAttribute, leaves_by_label
 from anonspark.progress import tell
 from anonspark.release.derived_figures import risk_rows
 from anonspark.release.originals import records_to_match
-from anonspark.verification.attacks.ends import Ends, classes_of_proven, measure_ends
+from anonspark.verification.attacks.ends import Ends, keys_of_proven, measure_ends
 from anonspark.verification.attacks.linkage import Linkage, measure_linkage
 from anonspark.verification.attacks.loss import Loss, measure_loss
 from anonspark.verification.attacks.presence import (
@@ -231,7 +231,6 @@ class ByPopulation:
 
     linkage: Linkage
     counts: RegionCounts
-    warnings: list[str]
 
     @property
     def classes_not_covered(self) -> int:
@@ -253,18 +252,15 @@ def match_population(data: Table, claim: Claim, population: Table) -> ByPopulati
     -----
     The jobs of :func:`~anonspark.verification.attacks.linkage.measure_linkage`,
     :func:`~anonspark.verification.attacks.presence.count_regions` and
-    :func:`~anonspark.verification.attacks.ends.classes_of_proven`.
+    :func:`~anonspark.verification.attacks.ends.keys_of_proven`.
     """
     labels = labelled(data, claim, population)
     linkage = measure_linkage(labels, population, k=claim.privacy.k)
     counts = count_regions(labels, population)
-    if labels.has_sample:
-        problem = f"{labels.number:,} classes, in which proven members are not looked for"
-        return ByPopulation(linkage, counts, [_NOT_MEASURED.format("risk by population", problem)])
-    proven = classes_of_proven(labels, population)
+    proven = np.isin(counts.keys, keys_of_proven(labels, population))
     # A journalist knows that these people were sampled, as the prosecutor does.
     counts.population[proven] = np.minimum(counts.population, counts.released)[proven]
-    return ByPopulation(linkage, counts, [])
+    return ByPopulation(linkage, counts)
 
 
 def broken_attacks(truthfulness: Truthfulness | None, linkage: dict[str, Linkage]) -> list[str]:
@@ -342,11 +338,8 @@ def attack(
         except TooManyClassesError as error:
             failures.append(_NOT_MEASURED.format("linkage attack with the population", error))
         else:
-            linkage["population"] = found.linkage
-            counts = None if found.warnings else found.counts
-            warnings = [*proof.warnings, *found.warnings]
-            covered = found.classes_not_covered
-            proof = replace(proof, classes_not_covered=covered, warnings=warnings)
+            linkage["population"], counts = found.linkage, found.counts
+            proof = replace(proof, classes_not_covered=found.classes_not_covered)
     # Of a population that does not cover the release, nothing.
     if counts is not None and bool((counts.population >= counts.released).all()):
         in_regions = counts.released, counts.population

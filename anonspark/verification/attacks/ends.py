@@ -13,7 +13,7 @@ from anonspark.core.arrays import Integers
 from anonspark.core.grids import gap
 from anonspark.engine.protocol import Table
 from anonspark.labels.raw_records import PreparedTable
-from anonspark.labels.region_matching import LabelledTable, build_search, class_columns
+from anonspark.labels.region_matching import LabelledTable, RegionReader, class_columns
 from anonspark.labels.regions import (
     Interval,
     Number,
@@ -67,8 +67,8 @@ def measure_ends(labels: LabelledTable, original: Table, *, drops_missing: bool)
     return Ends(len(rows), int((by_value == 1).sum()), int((by_strip == 1).sum()))
 
 
-def classes_of_proven(labels: LabelledTable, population: Table) -> Integers:
-    """Return the classes in which a person of a population is proven to be.
+def keys_of_proven(labels: LabelledTable, population: Table) -> Integers:
+    """Return the keys of classes in which a person of a population is proven to be.
 
     The range of a class ends at a value of the class, or within a step of the grid from one. So a
     person of the population who alone has the labels of a class and lies there is in it.
@@ -79,7 +79,7 @@ def classes_of_proven(labels: LabelledTable, population: Table) -> Integers:
     """
     prepared = labels.prepare(population, "population")
     rows, (by_strip,) = _count_at_ends(labels, prepared, (True,))
-    proven: Integers = rows[by_strip == 1]
+    proven: Integers = labels.classes["key"].to_numpy()[rows[by_strip == 1]]
     return proven
 
 
@@ -105,6 +105,7 @@ def _count_at_ends(
     if not len(rows):
         return rows, [rows for _ in strips]
     of_ends = classes.take(pa.array(rows))
+    reader = RegionReader(labels.attributes, prepared.places, labels.leaves)
     bounds = np.cumsum([0, *(len(own) for *_, own in wide)]).tolist()
     found = []
     for in_strip in strips:
@@ -124,7 +125,7 @@ def _count_at_ends(
                     ]
             return extended, numbers
 
-        search = build_search(of_ends, labels.attributes, prepared.places, labels.leaves, at_ends)
+        search = reader.search(of_ends, at_ends)
         found.append(count_records(prepared, search, labels.attributes))
     return rows, found
 

@@ -94,16 +94,13 @@ def measure_loss(
         return Loss(rows, left_out, discernibility, None, None)
     records = labels.prepare(original, "the original", drops_missing=drops_missing).records
     ends = _extremes(records, len(attributes))
-    ranges = []
-    for attribute, known in zip(attributes, ends, strict=True):
-        (low, _), (_, high) = map(attribute.strip, attribute.ends or known)
-        ranges.append((low, high))
-    covering = _SumCovered(attributes, ranges)
-    if labels.has_sample:
-        covered = labels.grouped.map_batches(covering, _COVERED).collect()
-    else:
-        batches = labels.classes.combine_chunks().to_batches()
-        covered = pa.Table.from_batches(covering(iter(batches)), _COVERED)
+    ranges = [
+        tuple(map(attribute.strip, attribute.ends or known))
+        for attribute, known in zip(attributes, ends, strict=True)
+    ]
+    classes = labels.data.engine.table(labels.classes)
+    table = labels.grouped if labels.has_sample else classes
+    covered = table.map_batches(_SumCovered(attributes, ranges), _COVERED).collect()
     total = 0.0
     for index, attribute in enumerate(attributes):
         # Whatever the order of the classes, the sum is the same.
@@ -124,23 +121,23 @@ class _SumCovered:
     """
 
     attributes: Sequence[PublishedAttribute]
-    ranges: Sequence[tuple[Number, Number]]
+    ranges: Sequence[tuple[tuple[Number, Number], ...]]
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             records = batch.column("records").to_numpy()
-            for index, (attribute, ends) in enumerate(
-                zip(self.attributes, self.ranges, strict=True)
-            ):
+            for index, ((low, _), (_, high)) in enumerate(self.ranges):
                 columns = class_columns(batch, self.attributes, index)
-                regions, numbers = read_regions(columns, attribute)
-                shares = np.array([_share(cast("OrderedRegion", one), *ends) for one in regions])
-                rest = (shares[numbers] * records).tolist()
+                regions, numbers = read_regions(columns, self.attributes[index])
+                shares = np.array(
+                    [_share(cast("OrderedRegion", one), low, high) for one in regions]
+                )
                 parts: list[float] = []
-                while part := math.fsum([*rest, *(-known for known in parts)]):
-                    parts.append(part)
-                columns = [[index] * len(parts), parts]
-                yield pa.RecordBatch.from_arrays([*map(pa.array, columns)], schema=_COVERED)
+                covered = (shares[numbers] * records).tolist()
+                while rest := math.fsum([*covered, *(-part for part in parts)]):
+                    parts.append(rest)
+                columns = [pa.array([index] * len(parts)), pa.array(parts)]
+                yield pa.RecordBatch.from_arrays(columns, schema=_COVERED)
 
 
 def _extremes(records: Table, attributes: int) -> list[tuple[Fraction, Fraction]]:

@@ -49,12 +49,15 @@ class RegionCounts:
 
     Parameters
     ----------
+    keys : int64 ndarray of shape (classes,)
+        Of :func:`~anonspark.labels.region_matching.collect_classes`.
     released : int64 ndarray of shape (classes,)
         Records of the class.
     population : int64 ndarray of shape (classes,)
         Records of the population in its region.
     """
 
+    keys: Integers
     released: Integers
     population: Integers
 
@@ -170,22 +173,16 @@ def _count(labels: LabelledTable, population: Table) -> tuple[int, int, RegionCo
     task = partial(CountCandidates, 2, alike=True, every=labels.has_sample)
     counted = labels.map_records(labels.prepare(population, _SUBJECT), task, FIGURES)
     counted = counted.aggregate(["figure", "class"], sums=["records"], most=["released"])
-    if labels.has_sample:
-        counted = counted.aggregate(["figure", "released", "records"], count="classes")
     found = counted.collect()
     totals = read_totals(found, _SUBJECT, labels.attributes)
     if labels.has_sample:
-        classes = found.filter(pc.field("figure") == OF_CLASS)
-        classes = classes.sort_by([("released", "ascending"), ("records", "ascending")])
-        released, inside = (
-            np.repeat(classes[name].to_numpy(), classes["classes"].to_numpy())
-            for name in ("released", "records")
-        )
+        # Of a class no more than these numbers is in this process.
+        classes = found.filter(pc.field("figure") == OF_CLASS).sort_by("class")
+        counts = RegionCounts(*(classes[n].to_numpy() for n in ("class", "released", "records")))
     else:
-        released = labels.classes["records"].to_numpy()
-        inside = _of_classes(found, len(released))
-    several = totals[MATCHED] - totals[FEWER]
-    return totals[RECORDS], several, RegionCounts(released, inside)
+        keys, released = (labels.classes[name].to_numpy() for name in ("key", "records"))
+        counts = RegionCounts(keys, released, _of_classes(found, len(keys)))
+    return totals[RECORDS], totals[MATCHED] - totals[FEWER], counts
 
 
 def count_records(

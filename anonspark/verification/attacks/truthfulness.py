@@ -34,12 +34,11 @@ from anonspark.kernels.region_search import match_groups
 from anonspark.labels.raw_records import require_all_read
 from anonspark.labels.region_axes import Codes
 from anonspark.labels.region_matching import (
-    Division,
     LabelledTable,
+    RegionReader,
     RegionSearch,
-    class_keys,
+    count_payloads,
     joint_schema,
-    published_columns,
     taken,
 )
 from anonspark.labels.regions import PublishedAttribute
@@ -215,21 +214,18 @@ def measure_truthfulness(
         drops_missing=drops_missing,
         carried=[_PAYLOAD],
     )
-    division = labels.divide(prepared.places)
-    is_divided = division.leaves is not None
-    published = _published_counts(release, attributes, payload, labelled=is_divided)
-    originals, common = _count_payloads(prepared.records, attributes)
-    keys = labels.classes["key"].to_numpy()
-    search = None if is_divided else division.search(labels.classes)
-    records = max(originals, labels.records)
-    figures = _match(
-        prepared.records,
-        published,
-        division,
-        _MatchRecords(division, keys, search),
-        common,
-        records,
+    reader = labels.reader(prepared.places)
+    published = count_payloads(
+        release.with_hashes({_PAYLOAD: payload}, like=release.schema),
+        attributes,
+        _PAYLOAD,
+        labelled=reader.leaves is not None,
     )
+    originals, common = _count_payloads(prepared.records, attributes)
+    search = None if reader.leaves else reader.search(labels.classes)
+    matching = _MatchRecords(reader, labels.classes["key"].to_numpy(), search)
+    records = max(originals, labels.records)
+    figures = _match(prepared.records, published, matching, common, records)
     return Truthfulness(originals=originals, left_out=left_out, **figures)
 
 
@@ -265,21 +261,6 @@ def _require_comparable(
         raise DataError(*problems)
 
 
-def _published_counts(
-    release: Table,
-    attributes: Sequence[PublishedAttribute],
-    payload: Sequence[str],
-    *,
-    labelled: bool,
-) -> Table:
-    """Return how many ``records`` of each class (``key``) have each ``payload``."""
-    columns = published_columns(attributes)
-    hashed = release.with_hashes({_PAYLOAD: payload}, like=release.schema)
-    keyed = class_keys(hashed, list(columns.values()))
-    named = {_PAYLOAD: _PAYLOAD, "key": "key", **(columns if labelled else {})}
-    return keyed.select(named).aggregate(list(named), count="records")
-
-
 # How often each payload occurs.
 
 
@@ -292,7 +273,8 @@ def _count_payloads(
     found = (
         records.map_batches(_CountOriginals(schema), schema)
         .aggregate(["payload"], sums=names[1:])
-        .map_batches(_PickCommon(schema, _MOST_MATCHED), schema)
+        .map_batches(_HideRare(_MOST_MATCHED), schema)
+        .aggregate(["payload"], sums=names[1:])
         .collect()
     )
     originals, *unreadable = (pc.sum(found[name], min_count=0).as_py() for name in names[1:])
@@ -325,20 +307,16 @@ class _CountOriginals:
 
 
 @dataclass(frozen=True)
-class _PickCommon:
-    """Yields the payloads of a task that have many originals, and the sums of the others."""
+class _HideRare:
+    """Yields payloads that have many originals, and null for each other one."""
 
-    schema: pa.Schema
     most: int
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             is_common = pc.greater(batch.column("originals"), self.most)
-            yield batch.filter(is_common)
-            others = batch.filter(pc.invert(is_common))
-            names = self.schema.names[1:]
-            sums = {name: pc.sum(others.column(name), min_count=0).as_py() for name in names}
-            yield pa.RecordBatch.from_pylist([sums], schema=self.schema)
+            payloads = pc.if_else(is_common, batch.column("payload"), None)
+            yield batch.set_column(0, "payload", payloads)
 
 
 # Who lies where, payload by payload.
@@ -366,7 +344,6 @@ _ROWS = _integers(["payload", "key", *_PARTS, *_SUMS])
 def _match(
     originals: Table,
     published: Table,
-    division: Division,
     matching: _MatchRecords,
     common: Mapping[int, int],
     records: int,
@@ -376,13 +353,14 @@ def _match(
     Groups that one task can hold are part -1. The originals of all others are shared out by their
     leaves and their content, and every part gets the published counts of its leaf.
     """
-    leaves = 1 if division.leaves is None else division.leaves.classes
+    reader = matching.reader
+    leaves = 1 if reader.leaves is None else reader.leaves.classes
     parts = {payload: -(-number // (leaves * _TASK_RECORDS)) for payload, number in common.items()}
     if parts:
         values = [name for name in originals.schema.names if name.startswith("value_")]
         originals = originals.with_hashes({_CONTENT: values})
     schema = joint_schema(published, originals, pa.field("part", pa.int64()))
-    share = _ShareOut(division, parts, schema)
+    share = _ShareOut(reader, parts, schema)
     both = originals.map_batches(share, schema).union(published.map_batches(share, schema))
     tasks = max(1, -(-records // _TASK_RECORDS))
     found = (
@@ -438,13 +416,13 @@ class _ShareOut:
 
     Parameters
     ----------
-    division : Division
+    reader : RegionReader
     parts : mapping of int to int
         Of each common payload, the parts of a leaf.
     schema : pyarrow.Schema
     """
 
-    division: Division
+    reader: RegionReader
     parts: Mapping[int, int]
     schema: pa.Schema
 
@@ -456,7 +434,7 @@ class _ShareOut:
                 numbers[payloads == payload] = number
             rows = leaves = np.zeros(0, np.int64)
             if numbers.any():
-                rows, leaves = self.division.leaves_of(batch)
+                rows, leaves = self.reader.leaves_of(batch)
             times = numbers[rows]
             if _CONTENT in batch.schema.names:
                 copies = np.flatnonzero(times)
@@ -479,7 +457,7 @@ class _MatchRecords:
     One row with the sums of all groups that the task holds alone, and rows of the others.
     """
 
-    division: Division
+    reader: RegionReader
     keys: Integers
     search: RegionSearch | None
 
@@ -495,7 +473,7 @@ class _MatchRecords:
         search, keys = self.search, self.keys
         if search is None:
             keys, first = np.unique(published, return_index=True)
-            search = self.division.search(table.take(pa.array(rows[first])))
+            search = self.reader.search(table.take(pa.array(rows[first])))
         order = np.argsort(keys)
         regions = order[np.searchsorted(keys, published, sorter=order)]
         own = np.flatnonzero(is_original)

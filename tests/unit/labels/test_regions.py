@@ -29,7 +29,7 @@ from anonspark.core.labels import (
     value_labels,
 )
 from anonspark.errors import AnonsparkError, ConfigurationError, DataError
-from anonspark.labels.region_matching import build_search
+from anonspark.labels.region_matching import RegionReader
 from anonspark.labels.regions import (
     CategoryRegion,
     Interval,
@@ -196,7 +196,7 @@ def test_regions_hold_the_values_of_their_labels_and_no_others(
     names = ("x",) if style == "interval" else ("x_min", "x_max")
     own = attribute(kind, style=style, columns=names, type=own_type)
     classes = pa.table({f"published_0_{place}": one for place, one in enumerate(published)})
-    search = build_search(classes, [own], (places,), {})
+    search = RegionReader([own], (places,), {}).search(classes)
     columns = [raw.cast(compared), pa.array([False] * 3)]
     asked = pa.RecordBatch.from_arrays(columns, names=["value_0", "missing_value_0"])
     codes, unreadable = search.points(asked)
