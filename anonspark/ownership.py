@@ -33,7 +33,13 @@ def fault_of(
     access: Access,
     administrator: str = "root",
 ) -> str | None:
-    """Return why what has an owner, a group and a mode cannot be used. None where it can."""
+    """Explain why a file with an owner, a group and a mode cannot be used, or None if it can.
+
+    >>> fault_of(("ada", "staff", 0o644), "ada", ["staff"], "private")[:15]
+    'has permissions'
+    >>> fault_of(("ada", "staff", 0o644), "ada", ["staff"], "shared") is None
+    True
+    """
     owner, group, mode = status
     common = group in groups and mode & stat.S_IWGRP
     if owner != user and not (access == "shared" and (owner == administrator or common)):
@@ -58,14 +64,9 @@ LINK = (
 
 
 def fault_at(path: str | Path, access: Access = "shared") -> str | None:
-    """Return why what is at a local path cannot be used. None where it can, or nothing is there.
+    """Explain why what is at a local path cannot be used, or None if it can or nothing is there.
 
-    Parameters
-    ----------
-    path : str or Path
-        Links above it are followed.
-    access : str
-        Who may use it.
+    A link at the path is a fault. Links above it are followed.
     """
     try:
         status = os.lstat(path)
@@ -89,15 +90,16 @@ def _name_of(user: int) -> str:
 
 
 def write_aside(path: Path, content: bytes, mode: int = 0o666) -> None:
-    """Write a file that takes a known name. Links of another user are not followed."""
+    """Write a file under a name that others may know. Links of another user are not followed."""
     path.unlink(missing_ok=True)
     _write_exclusively(path, content, mode)
 
 
 def write_new(path: str | Path, content: bytes, mode: int) -> None:
-    """Write a file to the disk that is there as a whole or not at all, and replaces none.
+    """Write a file as a whole or not at all, flushed to the disk. Raises if the path exists.
 
-    Its permissions are ``mode`` less the umask.
+    Its permissions are ``mode`` less the umask. A hard link publishes the file in one step. File
+    systems without hard links get an exclusive open, which a crash may leave incomplete.
     """
     target = Path(path)
     hidden = target.with_name(f".{target.name}.{secrets.token_hex(4)}.writing")
@@ -121,13 +123,9 @@ def _write_exclusively(path: Path, content: bytes, mode: int) -> None:
 
 
 def make_private(path: Path) -> None:
-    """Create a directory for its owner alone. Its parent exists.
+    """Create a directory for its owner alone, below a parent that exists.
 
-    Raises
-    ------
-    PermissionError
-        If it is there and was made, or may have been changed, by others.
-    OSError
+    Raises PermissionError if it exists and others made it, or may have changed it.
     """
     try:
         path.mkdir(mode=0o700)

@@ -30,31 +30,22 @@ _ROUND = re.compile(r"round (\d+) of \d+")
 _CURRENT: ContextVar[Progress | None] = ContextVar("progress", default=None)
 
 
-def tell(detail: str) -> None:
-    """Report the current step of the work, if it is a stage with progress.
+def report_step(detail: str) -> None:
+    """Report the current step, a few words without a value of the data, to the stage around it.
 
-    For work that is handed no progress, however deep it lies below the stage.
-
-    Parameters
-    ----------
-    detail : str
-        A few words, without a value of the data.
+    For work that is handed no progress, however deep it lies below the stage. Outside of stages
+    nothing happens.
     """
     progress = _CURRENT.get()
     if progress is not None:
-        progress.tell(detail)
+        progress.report_step(detail)
 
 
 class Heartbeat:
-    """Logs a stage that takes two seconds, and every 30 what it is at, from a thread of its own.
+    """Logs a stage after two seconds, and its current step every 30, from a thread of its own.
 
-    Parameters
-    ----------
-    stage : str
-        What is done.
-    wait : callable or None
-        Waits for so many seconds, and returns whether the stage has ended. None waits for
-        :meth:`stop`.
+    ``wait`` waits for some seconds and returns whether the stage has ended, so that tests need no
+    clock. None waits for :meth:`stop`.
     """
 
     def __init__(self, stage: str, wait: Callable[[float], bool] | None = None) -> None:
@@ -68,7 +59,7 @@ class Heartbeat:
         """Begin to log."""
         self._thread.start()
 
-    def tell(self, detail: str) -> None:
+    def report_step(self, detail: str) -> None:
         """Set the current step of the stage. The next line shows it."""
         self._detail = f": {detail}"
 
@@ -89,13 +80,17 @@ class Heartbeat:
 
 @dataclass
 class Progress:
-    """Reports what a run is doing, and records how long it took.
+    """Reports what a run is doing, and records how long each stage took.
 
-    Parameters
-    ----------
-    console : Console or None
-        A terminal gets a live line with the elapsed seconds. None or a log gets one plain line
-        when a stage ends. One that is long also has a line after 2 seconds and every 30.
+    A terminal gets a live line with the elapsed seconds. Without a console, or in a log, each stage
+    gets a plain line when it ends, and a long one also after 2 seconds and every 30.
+
+    >>> progress = Progress()
+    >>> with progress.stage("stage records", 1000):
+    ...     progress.current
+    'stage records'
+    >>> list(progress.seconds), progress.current
+    (['stage records'], None)
     """
 
     console: Console | None = None
@@ -121,20 +116,14 @@ class Progress:
 
     @contextmanager
     def followed_by(self, follower: Callable[[str], None]) -> Iterator[None]:
-        """Call a function with the current step, whenever it changes, until the block ends.
-
-        Parameters
-        ----------
-        follower : callable
-            Takes the stage, and behind a comma what it is at. Called in the thread that works.
-        """
+        """Call a function in this thread with each step of the block, as "stage, detail"."""
         self._followers.append(follower)
         try:
             yield
         finally:
             self._followers.remove(follower)
 
-    def tell(self, detail: str) -> None:
+    def report_step(self, detail: str) -> None:
         """Report the current step of the stage: live on a terminal, in a log with the next line."""
         if self._notify is not None:
             self._notify(detail)
@@ -145,7 +134,7 @@ class Progress:
             follower(moment)
 
     def skip(self, name: str, rows: int) -> None:
-        """Report that a stage was finished before, by a process that was killed since."""
+        """Report that a stage was finished by an earlier process, which was killed."""
         self._say(f"{name}: {rows:,} rows: finished before")
 
     def _say(self, done: str) -> None:
@@ -171,7 +160,7 @@ class Progress:
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
-        """Run a stage without a word in the log: its seconds count, and followers hear of it."""
+        """Run a stage without a line in the log: its seconds count, and followers hear of it."""
         start = time.monotonic()
         outer = _CURRENT.set(self)
         self.current = name
@@ -185,40 +174,20 @@ class Progress:
 
     @contextmanager
     def stage(self, name: str, rows: int | None = None) -> Iterator[None]:
-        """Run a stage.
-
-        Parameters
-        ----------
-        name : str
-            What is done, in a few words.
-        rows : int or None
-            Records that it works on.
-        """
+        """Run a stage, whose name is a few words, over so many records if that is known."""
         self.begun()
         title = name if rows is None else f"{name}: {rows:,} rows"
         with self.timed(name), self._shown(title):
             yield
 
     def begin(self, name: str) -> None:
-        """Show what is done until the first stage begins. Its seconds do not count.
-
-        Parameters
-        ----------
-        name : str
-            What is done, in a few words.
-        """
+        """Show what is done until the first stage begins. Its seconds do not count."""
         self.begun()
         self.current = name
         self._beginning.enter_context(self._shown(name))
 
     def begun(self, *, failed: bool = False) -> None:
-        """Show no longer what :meth:`begin` began.
-
-        Parameters
-        ----------
-        failed : bool
-            Whether it ended without being done.
-        """
+        """End what :meth:`begin` shows, in silence if it failed."""
         self._silent = failed
         if not failed:
             self.current = None
@@ -226,7 +195,7 @@ class Progress:
 
     @contextmanager
     def _shown(self, title: str) -> Iterator[None]:
-        """Show something as long as it is done: live on a terminal, with a heartbeat in a log."""
+        """Show a title as long as the block runs: live on a terminal, with a heartbeat in a log."""
         start = time.monotonic()
         terminal = self.console if self.console is not None and self.console.is_terminal else None
         try:
@@ -251,7 +220,7 @@ class Progress:
             yield
             return
         beats = Heartbeat(title)
-        self._notify = beats.tell
+        self._notify = beats.report_step
         beats.start()
         try:
             yield
@@ -261,18 +230,18 @@ class Progress:
 
 @dataclass
 class InnerProgress(Progress):
-    """Progress of a run that is one of several: its stages are what the outer stage is at."""
+    """Progress of a run that is one of several: its stages are the steps of the outer stage."""
 
     outer: Progress = field(default_factory=Progress)
 
-    def tell(self, detail: str) -> None:
+    def report_step(self, detail: str) -> None:
         """Report the current step of the run."""
-        self.outer.tell(detail)
-        super().tell(detail)
+        self.outer.report_step(detail)
+        super().report_step(detail)
 
     @contextmanager
     def stage(self, name: str, rows: int | None = None) -> Iterator[None]:  # noqa: ARG002
-        """Run a stage of the run. Parameters as :meth:`Progress.stage`."""
-        self.outer.tell(name)
+        """Run a stage of the run, which the outer stage shows as its current step."""
+        self.outer.report_step(name)
         with self.timed(name):
             yield

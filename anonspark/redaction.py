@@ -63,38 +63,32 @@ _hidden: dict[str, str] = {}
 
 
 def hide(secret: str, shown: str) -> None:
-    """Let nothing show a secret that is known to be one, wherever it stands.
+    """Replace a known secret in all messages from now on, wherever it stands.
 
-    Parameters
-    ----------
-    secret : str
-        Such as the value of a variable whose name says so. One of less than four signs, or a number
-        of less than nine digits, would take letters and figures out of messages, and is left.
-    shown : str
-        What stands in its place.
+    A secret of fewer than four characters, or a number of fewer than nine digits, is not replaced:
+    that would take letters and figures out of messages.
     """
     if len(secret) >= (_SHORTEST_NUMBER if secret.lstrip("+-").isdigit() else _SHORTEST_HIDDEN):
         _hidden[secret] = shown
 
 
 def is_secret_option(name: str) -> bool:
-    """Return whether an option of a data source holds a secret, by its name."""
+    """Return whether an option of a data source holds a secret, by its name.
+
+    >>> [is_secret_option(name) for name in ("fs.s3a.secret.key", "header")]
+    [True, False]
+    """
     return _SECRET_OPTION.search(name) is not None
 
 
 def redact(text: str) -> str:
-    """Return a text with ``(redacted)`` where credentials stood.
+    """Replace credentials in a path, a message or a stack trace by ``(redacted)``.
 
-    Parameters
-    ----------
-    text : str
-        Of any length: a path, a message with paths, a stack trace.
+    These are user and password of addresses (a user alone is no secret), and the values of
+    parameters such as ``password``, ``sig`` and ``fs.s3a.secret.key``.
 
-    Returns
-    -------
-    str
-        Without user and password of addresses (a user alone is no secret), and without the values
-        of parameters such as ``password``, ``sig`` and ``fs.s3a.secret.key``.
+    >>> redact("jdbc:postgresql://db:5432/people?user=ada&password=abc")
+    'jdbc:postgresql://db:5432/people?user=ada&password=(redacted)'
     """
     # The longest first: another one may be a part of it.
     for secret in sorted(_hidden, key=len, reverse=True):
@@ -116,7 +110,7 @@ def _without_value(match: re.Match[str]) -> str:
 
 
 def _without_user_information(text: str) -> str:
-    """Redact what stands before the sign @ in each address of a text."""
+    """Redact the part of each address of a text before its sign @."""
     parts = []
     done = 0
     beginnings = list(_BEGINNING.finditer(text))
@@ -152,7 +146,7 @@ def _without_user_information(text: str) -> str:
 
 
 def _is_in_secret(text: str, previous: re.Match[str] | None, beginning: re.Match[str]) -> bool:
-    """Return whether two slashes may be the first signs of a secret, and begin no address."""
+    """Return whether two slashes may be the first characters of a secret, and begin no address."""
     if previous is None or _GAP.search(text, previous.end(), beginning.start()):
         return False
     start = max(previous.end(), beginning.start() - _LONGEST_SCHEME)
@@ -168,9 +162,9 @@ def _slashes(beginning: re.Match[str]) -> int:
 
 
 def _secret_part(address: str, rest: str, *, slashes: int, has_ports: bool) -> int:
-    """Return how many signs of an address, which begins behind its slashes, are credentials.
+    """Return how many characters of an address, which begins behind its slashes, are credentials.
 
-    The rest is the text up to the next address, for a secret with a blank in it.
+    ``rest`` is the text up to the next address, for a secret with a blank in it.
     """
     slash = _SLASH.search(address)
     authority = address[: slash.start()] if slash else address
@@ -191,7 +185,11 @@ def _secret_part(address: str, rest: str, *, slashes: int, has_ports: bool) -> i
 
 
 def redact_values(value: Any) -> Any:
-    """Return plain values, as those of JSON, with all their texts redacted. Keys stay."""
+    """Redact all texts of a JSON value. Keys stay.
+
+    >>> redact_values({"path": "s3a://K:S@bucket/x", "rows": [3]})
+    {'path': 's3a://(redacted)@bucket/x', 'rows': [3]}
+    """
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, Mapping):
@@ -202,7 +200,11 @@ def redact_values(value: Any) -> Any:
 
 
 def redact_options(options: Mapping[str, str]) -> dict[str, str]:
-    """Return options of a data source without secrets, by their names and by their values."""
+    """Redact options of a data source, by their names and by their values.
+
+    >>> redact_options({"header": "true", "password": "abc"})
+    {'header': 'true', 'password': '(redacted)'}
+    """
     return {
         name: REDACTED if is_secret_option(name) else redact(value)
         for name, value in options.items()
@@ -213,7 +215,7 @@ class Redacted:
     """Base of dataclasses that hold paths: their text form has no credentials."""
 
     def __repr__(self) -> str:
-        """Return the form that dataclasses have, redacted."""
+        """Return the text form of dataclasses, redacted."""
         shown = ", ".join(
             f"{field.name}={getattr(self, field.name)!r}"
             for field in dataclasses.fields(self)  # type: ignore[arg-type]
@@ -223,7 +225,7 @@ class Redacted:
 
 
 class _RedactingFilter(logging.Filter):
-    """Redacts what is logged, for every handler. A message stays one line."""
+    """Redacts log records before any handler sees them, and keeps each message on one line."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()

@@ -167,12 +167,13 @@ def copy_machine_code(folder: Path) -> None:
         The environment.
     """
     try:
-        file = build(folder_of_package())
+        files = build(folder_of_package())
     except OSError as error:
         sys.exit(str(error))
-    target = folder / "share" / "anonspark" / file.name
-    target.parent.mkdir(parents=True)
-    shutil.copy2(file, target)
+    target = folder / "share" / "anonspark"
+    target.mkdir(parents=True)
+    for file in files:
+        shutil.copy2(file, target)
 
 
 def use_interpreter(folder: Path, interpreter: str | None) -> None:

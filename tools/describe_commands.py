@@ -44,7 +44,7 @@ PAGES = {
 
 COMMON = (
     *("--set", "--master", "--engine", "--run-id", "--resume", "--json", "--quiet"),
-    *("--sign", "--format", "--option"),
+    *("--no-progress", "--sign", "--format", "--option"),
 )
 """Options of several commands, which the page describes once."""
 

@@ -56,7 +56,7 @@ def make(page: Path) -> None:
             ["run", f"{REPOSITORY}/conf/people.yaml", "--run-id", "gallery", *options],
             ["report", release, "--original", people, "--out", str(page)],
         ):
-            if run_command([*command, "--quiet"]):
+            if run_command([*command, "--no-progress"]):
                 raise RuntimeError(f"anonspark {command[0]} failed")
 
 

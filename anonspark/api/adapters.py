@@ -35,7 +35,7 @@ class Adapter(Protocol):
 
     @property
     def is_lazy(self) -> bool:
-        """Whether tables that were read are of no use when the files are gone."""
+        """Whether tables that were read are useless when the files are gone."""
 
     def require_usable(self) -> None:
         """Raise an error if the engine has ended."""
@@ -44,12 +44,12 @@ class Adapter(Protocol):
         """Return a temporary directory, as an address and as a path of this machine."""
 
     def tables(self, *frames: Any) -> AbstractContextManager[list[Any]]:
-        """Yield tables as the engine has them, None as None."""
+        """Yield tables in the form of the engine, None as None."""
 
     def input(
         self, frame: Any, configuration: Configuration, path: str
     ) -> AbstractContextManager[Table]:
-        """Yield a table that is anonymized. What has to be written is below the path."""
+        """Yield a table that is anonymized. Records that have to be written go below the path."""
 
     def source(
         self, frame: Any, configuration: Configuration | None, names: Collection[str | None]
@@ -57,29 +57,20 @@ class Adapter(Protocol):
         """Yield a table of which at least the named columns are used."""
 
     def collect(self, path: str, data_format: str) -> pa.Table:
-        """Return the table of a release as one of Arrow."""
+        """Return the table of a release in the form of Arrow."""
 
     def read(self, path: str, data_format: str) -> Any:
-        """Return the table of a release, of the kind that was passed."""
+        """Return the table of a release in the form of the caller's table."""
 
     def convert(self, rows: pa.Table) -> Any:
-        """Return a table of Arrow as one of the kind that was passed."""
+        """Return a table of Arrow in the form of the caller's table."""
 
 
 def adapter_for(*inputs: object, written: tuple[str, ...] = ()) -> AbstractContextManager[Adapter]:
-    """Open the adapter for what is given. Spark is imported only if it is used.
+    """Open the adapter for tables, or for paths to be read or written. None counts as absent.
 
-    Parameters
-    ----------
-    *given : object
-        Tables, or paths of tables. None is nothing.
-    written : tuple of str
-        Paths that are written to.
-
-    Raises
-    ------
-    ConfigurationError
-        If tables of Spark and others are given together.
+    Spark is imported only if it is used. Raises ConfigurationError if tables of Spark and others
+    are mixed.
     """
     tables = [table for table in inputs if table is not None and not isinstance(table, str)]
     of_spark = [is_of_spark(table) for table in tables]
@@ -99,13 +90,7 @@ def adapter_for(*inputs: object, written: tuple[str, ...] = ()) -> AbstractConte
 
 
 def adapter_for_table(table: object) -> AbstractContextManager[Adapter]:
-    """Open the adapter for a table, which has to be one in memory.
-
-    Raises
-    ------
-    ConfigurationError
-        If it is nothing, a path or a column.
-    """
+    """Open the adapter for a table in memory, or refuse None, paths and columns."""
     if table is None or isinstance(table, str | os.PathLike) or is_into_series(table):
         raise no_table(table)
     return adapter_for(table)
@@ -113,14 +98,7 @@ def adapter_for_table(table: object) -> AbstractContextManager[Adapter]:
 
 @contextmanager
 def opened(*inputs: object, written: tuple[str, ...] = ()) -> Iterator[tuple[Engine, list[Any]]]:
-    """Open the engine for what is given. See :func:`adapter_for`.
-
-    Yields
-    ------
-    engine : Engine
-    opened : list of (Table, str or None)
-        Tables as the engine has them, and paths as texts.
-    """
+    """Yield the engine for tables and paths, and these in its form. See :func:`adapter_for`."""
     texts = [as_text(value) for value in inputs]
     frames = [None if isinstance(text, str) else text for text in texts]
     with (
@@ -149,15 +127,10 @@ def remove_files(adapter: Adapter, path: str, temporary: str | None = None) -> N
 def staged(
     adapter: Adapter, staging: str | None, name: str
 ) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield a new path in the staging directory, and what removes it, as an error does.
+    """Yield a new path in the staging directory, and the function that removes it. Errors do so.
 
-    Parameters
-    ----------
-    adapter : Adapter
-    staging : str or None
-        None makes a temporary directory, which is removed with the path.
-    name : str
-        What the path's name begins with.
+    Without a staging directory a temporary one is made, which is removed with the path, whose last
+    part begins with ``name``.
     """
     temporary = None
     if staging is None:
@@ -175,7 +148,7 @@ def staged(
 
 
 def as_text(value: Any) -> Any:
-    """Return a path as a text, and everything else as it is."""
+    """Return a path as a text, and everything else unchanged."""
     return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
@@ -190,29 +163,10 @@ def with_diversity(
     table: Any,
     adapter: Adapter,
 ) -> dict[str, object]:
-    """Return what keywords ask for, with l-diversity of the sensitive attributes.
+    """Add l-diversity of every sensitive attribute to a configuration made of keywords.
 
-    Parameters
-    ----------
-    document : mapping
-        Of :func:`anonspark.api.arguments.wanted_configuration`, made of keywords.
-    roles : mapping of str to str
-        Of :func:`anonspark.api.arguments.roles_of`.
-    l : int, str or None
-        For every sensitive attribute. None asks for none.
-    table : DataFrame
-        Whose values are counted where l is to be proposed.
-    adapter : Adapter
-        Takes the table.
-
-    Raises
-    ------
-    ConfigurationError
-        If it is no number of values, or nothing is sensitive.
-
-    Notes
-    -----
-    Where l is proposed, one job for each sensitive column.
+    None adds nothing. A proposed l costs one job over ``table`` for each sensitive column. Raises
+    ConfigurationError if l is no number of values, or nothing is sensitive.
     """
     if l is None or (l == PROPOSED and "sensitive" not in roles.values()):
         return dict(document)
@@ -227,7 +181,7 @@ def with_diversity(
 
 
 def _proposed(table: Table, names: list[str]) -> dict[str, int]:
-    """Return the l that is proposed for each column, without those that none can be asked of."""
+    """Return the l that is proposed for each column, without columns that cannot have one."""
     schema = table.schema
     # What cannot be anonymized is refused where all other mistakes are.
     sound = [

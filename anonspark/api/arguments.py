@@ -34,12 +34,12 @@ _OTHER_NAMES = {
 
 
 def suggesting(function: _Function) -> _Function:
-    """Let a function refuse keywords that it does not have with the nearest that it has.
+    """Let a function refuse unknown keywords, with UnknownKeywordError and the nearest known one.
 
-    Raises
-    ------
-    UnknownKeywordError
-        When it is called.
+    >>> suggesting(lambda original=None: original)(orginal=3)
+    Traceback (most recent call last):
+    ...
+    anonspark.errors.UnknownKeywordError: ... Did you mean 'original'?
     """
     names = list(inspect.signature(function).parameters)
 
@@ -59,41 +59,40 @@ def suggesting(function: _Function) -> _Function:
     return checked  # type: ignore[return-value]
 
 
-def given_input(config: Mapping[str, Any]) -> dict[str, object]:
-    """Return a document that reads what it is given."""
+def reading_table(config: Mapping[str, Any]) -> dict[str, object]:
+    """Return a configuration that reads the caller's DataFrame.
+
+    >>> reading_table({"privacy": {"k": 5}})
+    {'privacy': {'k': 5}, 'input': {'path': 'the given DataFrame'}}
+    """
     return {**config, "input": {"path": GIVEN, **config.get("input", {})}}
 
 
-def given_configuration(
+def configuration_for_table(
     config: Mapping[str, Any] | Configuration,
     path: str,
     read: TextReader,
     *,
     needs_seed: bool = True,
 ) -> Configuration:
-    """Return a configuration that writes to a drawn path and reads what it is given."""
+    """Check a configuration that reads the caller's DataFrame and writes to a drawn path."""
     if isinstance(config, Configuration):
         output = config.output.model_copy(update={"path": path, "mode": "error"})
         return config.model_copy(update={"output": output}).with_drawn_output()
     return parse_configuration(
-        given_input(config) | {"output": {**config.get("output", {}), "path": path}},
+        reading_table(config) | {"output": {**config.get("output", {}), "path": path}},
         read=read,
         needs_seed=needs_seed,
     ).with_drawn_output()
 
 
 def roles_of(**columns: Names) -> dict[str, str]:
-    """Return the section ``attributes`` of a configuration.
+    """Return the section ``attributes``, from columns by the argument of their role.
 
-    Parameters
-    ----------
-    **columns : sequence of str
-        Names of columns by the argument that lists them.
+    Raises ConfigurationError if an argument is no list of names, or a column is named twice.
 
-    Raises
-    ------
-    ConfigurationError
-        If something else than a list of names is given, or a column twice.
+    >>> roles_of(quasi_identifiers=["age"], sensitive=["income"])
+    {'age': 'quasi_identifier', 'income': 'sensitive'}
     """
     problems: list[str] = []
     roles: dict[str, str] = {}
@@ -113,18 +112,12 @@ def roles_of(**columns: Names) -> dict[str, str]:
 
 
 def names_of(argument: str, value: object) -> tuple[str, ...]:
-    """Return names of columns, which whatever hands them out is asked for once.
+    """Return names of columns as a tuple, after one pass over the iterable.
 
-    Parameters
-    ----------
-    argument : str
-        What it is called.
-    value : iterable of str
+    Raises ConfigurationError for a text, a set, and values that are no texts.
 
-    Raises
-    ------
-    ConfigurationError
-        If it is a text, a set, or holds something else than texts.
+    >>> names_of("sensitive", (name for name in ["income"]))
+    ('income',)
     """
     if isinstance(value, set | frozenset):
         # Releases depend on the order of the attributes.
@@ -145,27 +138,20 @@ def names_of(argument: str, value: object) -> tuple[str, ...]:
 
 
 def as_integer(value: Any) -> Any:
-    """Return a whole number, of numpy as well, as one of Python, and everything else as it is."""
+    """Return a whole number, also one of numpy, as int, and everything else unchanged."""
     is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     return int(value) if is_integer else value
 
 
 def whole_number(argument: str, value: object, least: int, most: int | None = None) -> int:
-    """Return a whole number.
+    """Return a whole number as int. Raises ConfigurationError if it is none, or beyond a bound.
 
-    Parameters
-    ----------
-    argument : str
-        What it is called.
-    value : object
-    least : int
-    most : int or None
-        None where any larger one will do.
-
-    Raises
-    ------
-    ConfigurationError
-        If it is something else, less or more.
+    >>> whole_number("k", 5, least=2)
+    5
+    >>> whole_number("k", 1, least=2)
+    Traceback (most recent call last):
+    ...
+    anonspark.errors.ConfigurationError: k: found 1. Expected a whole number of at least 2
     """
     number = as_integer(value)
     if type(number) is int and least <= number and (most is None or number <= most):
@@ -176,12 +162,10 @@ def whole_number(argument: str, value: object, least: int, most: int | None = No
 
 
 def real_number(argument: str, value: object) -> float:
-    """Return a number as one of Python.
+    """Return a number as float. Raises ConfigurationError if it is none.
 
-    Raises
-    ------
-    ConfigurationError
-        If it is something else.
+    >>> real_number("t", 1)
+    1.0
     """
     if isinstance(value, numbers.Real):
         return float(value)
@@ -189,26 +173,14 @@ def real_number(argument: str, value: object) -> float:
 
 
 def text_of(argument: str, value: object) -> str:
-    """Return a text.
-
-    Raises
-    ------
-    ConfigurationError
-        If it is something else.
-    """
+    """Return a text. Raises ConfigurationError if it is none."""
     if isinstance(value, str):
         return value
     raise ConfigurationError(f"{argument}: found {type(value).__name__}. Expected a text")
 
 
 def as_path(argument: str, value: object) -> str | None:
-    """Return a path as a text, and None as None.
-
-    Raises
-    ------
-    ConfigurationError
-        If it is something else.
-    """
+    """Return a path as a text, and None as None. Raises ConfigurationError for anything else."""
     if value is None:
         return None
     if isinstance(value, str | os.PathLike):
@@ -219,13 +191,7 @@ def as_path(argument: str, value: object) -> str | None:
 
 
 def require_mapping(argument: str, value: object) -> None:
-    """Check that a document is what the YAML file holds, not where that is.
-
-    Raises
-    ------
-    ConfigurationError
-        If it is something else than a mapping.
-    """
+    """Raise ConfigurationError if a document is no mapping, such as the path of a file."""
     if isinstance(value, Mapping):
         return
     hint = "Expected a mapping, as the YAML file holds it"
@@ -235,13 +201,7 @@ def require_mapping(argument: str, value: object) -> None:
 
 
 def require_configuration(value: object) -> None:
-    """Check that a configuration is one, not where one is.
-
-    Raises
-    ------
-    ConfigurationError
-        If it is something else than a mapping or a Configuration.
-    """
+    """Raise ConfigurationError if a value is neither a mapping nor a Configuration."""
     if isinstance(value, str | os.PathLike):
         raise ConfigurationError(
             f"config: found {type(value).__name__}. Expected a mapping or a Configuration. Load a "
@@ -251,7 +211,7 @@ def require_configuration(value: object) -> None:
         require_mapping("config", value)
 
 
-def wanted_configuration(
+def configuration_of_keywords(
     config: Mapping[str, Any] | Configuration | None,
     roles: Mapping[str, str],
     k: int | None,
@@ -259,27 +219,16 @@ def wanted_configuration(
     seed: int | None = None,
     **others: Any,
 ) -> Mapping[str, Any] | Configuration:
-    """Return what keywords ask for, or the configuration that is given instead of them.
+    """Make a configuration of keywords, or return the one that is given instead of them.
 
-    Parameters
-    ----------
-    config : mapping, Configuration or None
-    roles : mapping of str to str
-        Of :func:`roles_of`.
-    k : int or None
-    model : str, mapping or None
-        Name, or the section ``model``.
-    seed : int or None
-        Key of all random choices, a secret. None draws one.
-    **others : object
-        Other keywords that a configuration has, too: ``t`` for every sensitive column,
-        ``suppression_limit``, and ``hierarchies``, a path or a rule by column. None counts as
-        absent.
+    Without a seed one is drawn, because everybody knows the default. ``others`` may be ``t`` for
+    every sensitive column, ``suppression_limit``, and ``hierarchies``, a path or a rule by column.
+    None counts as absent. Raises ConfigurationError if both are given, or neither, without k, and
+    for values of another type or about no column.
 
-    Raises
-    ------
-    ConfigurationError
-        If both are given, or neither, k is not said, or one is of another type or about no column.
+    >>> roles = roles_of(quasi_identifiers=["age"])
+    >>> configuration_of_keywords(None, roles, k=5, model="canon", seed=1)["model"]
+    {'name': 'canon'}
     """
     if config is not None:
         require_configuration(config)
@@ -333,13 +282,7 @@ def wanted_configuration(
 
 
 def sensitive_of(roles: Mapping[str, str], argument: str) -> list[str]:
-    """Return the sensitive columns, which an argument is about.
-
-    Raises
-    ------
-    ConfigurationError
-        If there are none.
-    """
+    """Return the sensitive columns, or refuse an argument about them if there are none."""
     names = [name for name, role in roles.items() if role == "sensitive"]
     if not names:
         raise ConfigurationError(
@@ -350,21 +293,9 @@ def sensitive_of(roles: Mapping[str, str], argument: str) -> list[str]:
 
 
 def require_alone(roles: Mapping[str, str], document: str, **others: object) -> None:
-    """Check that no keyword is given beside a document that says the same.
+    """Raise ConfigurationError if keywords are given together with a document that replaces them.
 
-    Parameters
-    ----------
-    roles : mapping of str to str
-        Of :func:`roles_of`.
-    document : str
-        What messages call it.
-    **others : object
-        Other keywords. None counts as absent.
-
-    Raises
-    ------
-    ConfigurationError
-        Naming those that are given.
+    ``document`` names it in the message. A keyword that is None counts as absent.
     """
     names = [name for name, value in others.items() if value is not None]
     names += [name for name, role in ROLE_LISTS.items() if role in roles.values()]
@@ -377,12 +308,9 @@ def require_alone(roles: Mapping[str, str], document: str, **others: object) -> 
 
 @contextmanager
 def named_as_arguments(names: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Let messages name arguments of Python where they name options of the command line.
+    """Let errors name arguments of Python instead of options of the command line.
 
-    Parameters
-    ----------
-    names : mapping of str to str or None
-        Arguments that are not called like their options, by option.
+    ``names`` are the arguments that are not called like their options, by option.
     """
     try:
         yield
@@ -394,13 +322,10 @@ def named_as_arguments(names: Mapping[str, str] | None = None) -> Iterator[None]
 
 
 def with_arguments(text: str, names: Mapping[str, str] | None = None) -> str:
-    """Return a sentence that names arguments where it names options of the command line.
+    """Replace options of the command line in a sentence as :func:`named_as_arguments` does.
 
-    Parameters
-    ----------
-    text : str
-    names : mapping of str to str or None
-        See :func:`named_as_arguments`.
+    >>> with_arguments("--joint-k: found 1", {})
+    'joint_k: found 1'
     """
     arguments = names or {}
 

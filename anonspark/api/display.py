@@ -28,13 +28,7 @@ _ROOM = 0.85
 
 
 def loss_chart(attributes: Sequence[Row]) -> Chart | None:
-    """Draw the loss of each quasi-identifier. None if it was not measured.
-
-    Parameters
-    ----------
-    attributes : sequence of mapping
-        The rows of the table ``attributes``.
-    """
+    """Draw the loss of each quasi-identifier, or return None if it was not measured."""
     rows = [row for row in attributes if row.get("ncp") is not None]
     return _bars(
         "Loss of each attribute",
@@ -47,14 +41,7 @@ def loss_chart(attributes: Sequence[Row]) -> Chart | None:
 
 
 def sizes_chart(sizes: Mapping[int, int], k: int) -> Chart | None:
-    """Draw how large classes are. None without classes.
-
-    Parameters
-    ----------
-    sizes : mapping of int to int
-        Classes of each size.
-    k : int
-    """
+    """Draw how many classes have each size, or return None without classes."""
     bins = size_bins(sizes, k) if sizes else []
     return _bars(
         "Classes by size",
@@ -67,12 +54,9 @@ def sizes_chart(sizes: Mapping[int, int], k: int) -> Chart | None:
 
 
 def risk_chart(risk: Sequence[Row]) -> Chart | None:
-    """Draw the risk of re-identification. None if it was not measured.
+    """Draw the risk of re-identification, or return None if it was not measured.
 
-    Parameters
-    ----------
-    risk : sequence of mapping
-        Rows of the table ``risk``, of the whole release.
+    The rows are those of the table ``risk`` about the whole release.
     """
     shown = {
         f"{row['attacker']}, {name}": float(row[name])
@@ -98,15 +82,15 @@ def risk_chart(risk: Sequence[Row]) -> Chart | None:
 def figures_chart(
     title: str, figures: Mapping[str, float], *, axis: str, rows: str
 ) -> Chart | None:
-    """Draw a bar for each figure. None without figures.
+    """Draw a bar for each figure, none for NaN, or return None without figures.
 
-    Parameters
-    ----------
-    title : str
-    figures : mapping of str to float
-        NaN draws no bar.
-    axis, rows : str
-        What the figure and the things are.
+    ``axis`` and ``rows`` name the figure and the rows.
+
+    >>> chart = figures_chart("Loss", {"north": 0.25}, axis="loss", rows="recipient")
+    >>> Picture(chart)
+    Loss
+    recipient  loss
+    north      0.25
     """
     return _bars(
         title,
@@ -157,7 +141,7 @@ class Showing:
     """Base of results that a cell of a notebook or a program shows."""
 
     def show(self) -> None:
-        """Show it: below the cell of a notebook, else as text on standard output."""
+        """Show the result below the cell of a notebook, else as text on standard output."""
         if in_notebook():
             ipython_display().display(self)
         else:
@@ -169,7 +153,7 @@ class Shown(Showing, ABC):
 
     @abstractmethod
     def _card(self) -> Card:
-        """Return what is shown."""
+        """Return the card of the result."""
 
     def __repr__(self) -> str:
         """Return verdict and figures in at most 25 lines, without credentials."""
@@ -181,7 +165,7 @@ class Shown(Showing, ABC):
 
 
 class Closing(ABC):
-    """Base of what removes its files at the end of a block."""
+    """Base of results that remove their files at the end of a ``with`` block."""
 
     @abstractmethod
     def close(self) -> None:
@@ -226,20 +210,25 @@ def picture(chart: Chart | None) -> Picture | None:
 
 @dataclass(frozen=True, repr=False)
 class Page(Showing):
-    """A page of HTML that needs nothing else.
+    """A page of HTML that needs no other file.
 
     Parameters
     ----------
     html : str
     path : str or None
-        Where it was written to. None if it was not.
+        Path of the written file, or None if the page was not written.
+
+    Examples
+    --------
+    >>> Page("<p>Ages</p>" * 1000)
+    Page: 11 kB of HTML, not written yet: .save(path) writes it
     """
 
     html: str
     path: str | None = None
 
     def __repr__(self) -> str:
-        """Return where it is."""
+        """Return size and path."""
         size = f"{len(self.html.encode()) / 1000:,.0f} kB of HTML"
         where = "not written yet: .save(path) writes it" if self.path is None else f"at {self.path}"
         return f"Page: {size}, {where}"
@@ -250,12 +239,7 @@ class Page(Showing):
         return f'<iframe sandbox srcdoc="{inside}" title="report" style="{style}"></iframe>'
 
     def save(self, path: str) -> Page:
-        """Write it to a local file, which is replaced.
-
-        Parameters
-        ----------
-        path : str
-        """
+        """Write the page to a local file, which is replaced."""
         fault = fault_at(path)
         if fault is not None:
             raise ConfigurationError(f"path: {path} {fault}")

@@ -67,7 +67,7 @@ class Distribution(Shown, Closing, Generic[Frame]):
             for name, release in self.releases.items()
             for note in notes_of(release.manifest)
         ]
-        others = {"gcp the other way": self.other_strategy}
+        others = {"certainty penalty (gcp) the other way": self.other_strategy}
         rows = self._coalition_table.to_pylist()
         return distribution_card(summaries, rows, others, notes, self._charts)
 
@@ -83,7 +83,9 @@ class Distribution(Shown, Closing, Generic[Frame]):
             if row["smallest"] is not None
         }
         drawn = [
-            figures_chart("Loss of each release", losses, axis="gcp", rows="recipient"),
+            figures_chart(
+                "Loss of each release", losses, axis="certainty penalty (gcp)", rows="recipient"
+            ),
             figures_chart(
                 "Smallest joint class", smallest, axis="people", rows="recipients together"
             ),
@@ -95,15 +97,11 @@ class Distribution(Shown, Closing, Generic[Frame]):
         self._close()
 
 
-def given_plan(plan: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """Return a plan that writes to a directory and reads what it is given.
+def plan_for_table(plan: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Return a copy of a plan that reads the caller's DataFrame and writes to a directory.
 
-    Parameters
-    ----------
-    plan : mapping
-        As in the YAML file. Input and output need not be there.
-    path : str
-        The directory.
+    >>> plan_for_table({"set": {"privacy.k": 5}}, "releases")
+    {'set': {'privacy.k': 5, 'input.path': 'the given DataFrame'}, 'output': 'releases'}
     """
     settings = plan.get("set", {})
     return {**plan, "output": path, "set": {**settings, "input.path": GIVEN}}

@@ -24,24 +24,24 @@ from anonspark.api.adapters import (
 from anonspark.api.arguments import (
     as_integer,
     as_path,
-    given_configuration,
-    given_input,
+    configuration_for_table,
+    configuration_of_keywords,
     named_as_arguments,
     names_of,
+    reading_table,
     real_number,
     require_alone,
     require_configuration,
     require_mapping,
     roles_of,
     text_of,
-    wanted_configuration,
     whole_number,
     with_arguments,
 )
 from anonspark.api.display import Page
-from anonspark.api.distribution import COALITIONS, Distribution, given_plan
+from anonspark.api.distribution import COALITIONS, Distribution, plan_for_table
 from anonspark.api.progress import progress_for
-from anonspark.api.release import Release, claim_of, made_report, place_of
+from anonspark.api.release import Release, claim_of, directory_of, report_page
 from anonspark.api.results import (
     Comparison,
     Conversion,
@@ -58,8 +58,8 @@ from anonspark.comparison.grid import BESIDE, load_comparison
 from anonspark.comparison.runner import compare as run_cells
 from anonspark.config import Configuration
 from anonspark.config.variables import configuration_yaml
-from anonspark.conversion.convert import Options
 from anonspark.conversion.convert import convert as convert_files
+from anonspark.conversion.reading import Options
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError
 from anonspark.pipeline.run import run
@@ -211,14 +211,14 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
     )
     bound = None if l == PROPOSED else l
     options = {"t": t, "suppression_limit": suppression_limit, "hierarchies": hierarchies}
-    document = wanted_configuration(config, roles, k, model, seed, l=bound, **options)
+    document = configuration_of_keywords(config, roles, k, model, seed, l=bound, **options)
     staging, shown = as_path("staging", staging), progress_for(progress)
     with adapter_for_table(table) as adapter:
         if config is None and not isinstance(document, Configuration):
             document = with_diversity(document, roles, l, table, adapter)
         with staged(adapter, staging, "release") as (path, remove):
             read = adapter.engine.files.read_document
-            configuration = given_configuration(document, path, read)
+            configuration = configuration_for_table(document, path, read)
             with adapter.input(table, configuration, f"{path}-given") as source:
                 result = run(adapter.engine, configuration, progress=shown, table=source)
                 return Release(result, adapter, remove)
@@ -287,15 +287,15 @@ def distribute(
     ...         "press": {"approved": "yes", "columns": ["age"], "where": {"size": {"min": 10}}},
     ...     },
     ... }
-    >>> with anonspark.distribute(people, plan) as given:
-    ...     sorted(given.releases), min(given.coalitions["smallest"]) >= 5
+    >>> with anonspark.distribute(people, plan) as releases:
+    ...     sorted(releases.releases), min(releases.coalitions["smallest"]) >= 5
     (['office', 'press'], True)
     """
     opening = adapter_for_table(table)
     require_mapping("plan", plan)
     staging, shown = as_path("staging", staging), progress_for(progress)
     with opening as adapter, staged(adapter, staging, "releases") as (path, remove):
-        parsed = parse_plan(given_plan(plan, path), adapter.engine.files.read_document)
+        parsed = parse_plan(plan_for_table(plan, path), adapter.engine.files.read_document)
         conditions = [
             condition.column
             for recipient in parsed.recipients
@@ -348,7 +348,7 @@ def select(table: Frame, config: Mapping[str, Any], *, run_id: str | None = None
     opening = adapter_for_table(table)
     require_mapping("config", config)
     with opening as adapter:
-        settings = parse_selection(given_input(config), read=adapter.engine.files.read_document)
+        settings = parse_selection(reading_table(config), read=adapter.engine.files.read_document)
         names = {*settings.candidates, settings.selection.target, settings.selection.person}
         with adapter.source(with_texts(table), None, names) as source:
             result = choose_attributes(adapter.engine, settings, run_id=run_id, table=source)
@@ -396,7 +396,7 @@ def union(
     -----
     The work is that of ``anonspark union``.
     """
-    paths = list(map(place_of, releases))
+    paths = list(map(directory_of, releases))
     with opened(*paths, written=(out,)) as (engine, _):
         return as_result(Union, unite(engine, paths, out, holder_column=holder_column, seed=seed))
 
@@ -449,7 +449,7 @@ def evaluate(
     ...     anonspark.evaluate(release, people).workload.median
     0.0
     """
-    path = place_of(release)
+    path = directory_of(release)
     if original is None:
         raise ConfigurationError(
             "original: found NoneType. Expected the table that the release was made of, or its path"
@@ -524,8 +524,8 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
     --------
     >>> import anonspark, pandas
     >>> people = pandas.DataFrame({"age": range(40), "size": [7 * n % 40 for n in range(40)]})
-    >>> found = anonspark.compare(people, k=[2, 5], quasi_identifiers=["age", "size"])
-    >>> [(row["k"], row["published_min_class_size"] >= row["k"]) for row in found.rows]
+    >>> comparison = anonspark.compare(people, k=[2, 5], quasi_identifiers=["age", "size"])
+    >>> [(row["k"], row["published_min_class_size"] >= row["k"]) for row in comparison.rows]
     [(2, True), (5, True)]
     """
     roles = roles_of(
@@ -568,29 +568,26 @@ def _document(
     rank_by: str,
     **others: object,
 ) -> dict[str, Any]:
-    """Return the grid that keywords ask for, or what is given instead of them.
+    """Make the grid of keywords, or return the grid or configuration that is given instead of them.
 
-    Raises
-    ------
-    ConfigurationError
-        If both are given, or neither.
+    Raises ConfigurationError if both are given, or neither.
     """
     if config is not None:
         require_mapping("config", config)
         require_alone(roles, "a grid or a configuration", k=k, model=model, **others)
         if not {"base", "axes"} & set(config):
-            return given_input(config)
+            return reading_table(config)
         base = config.get("base", {})
-        return {**config, "base": given_input(base) if isinstance(base, Mapping) else base}
+        return {**config, "base": reading_table(base) if isinstance(base, Mapping) else base}
     listed: Any = () if k is None else k
     if isinstance(listed, str) or not isinstance(listed, Iterable):
         listed = [listed]
     values = list(map(as_integer, listed))
-    base = wanted_configuration(None, roles, values[0] if values else None, None)
+    base = configuration_of_keywords(None, roles, values[0] if values else None, None)
     axes: dict[str, list[Any]] = {"privacy.k": values}
     if model is not None:
         axes["model.name"] = [model] if isinstance(model, str) else list(model)
-    return {"base": given_input(dict(base)), "axes": [axes], "rank_by": rank_by}
+    return {"base": reading_table(dict(base)), "axes": [axes], "rank_by": rank_by}
 
 
 def report(
@@ -649,18 +646,18 @@ def report(
     ...     "Class sizes" in anonspark.report(release, original=people).html
     True
     """
-    directory = place_of(release)
+    directory = directory_of(release)
     shown = progress_for(progress)
     with (
         opened(directory, original, holdout) as (engine, (_, source, tested)),
         shown.stage("report"),
     ):
-        return made_report(engine, directory, source, path, target=target, holdout=tested)
+        return report_page(engine, directory, source, path, target=target, holdout=tested)
 
 
 @dataclass(frozen=True)
 class _TableInMemory(Source):
-    """A table that is there already."""
+    """A table that needs no file."""
 
     table: Table | None = None
 
@@ -715,7 +712,7 @@ def profile(
     --------
     >>> import anonspark, pandas
     >>> people = pandas.DataFrame({"email": [f"p{n}@example.org" for n in range(40)]})
-    >>> [(one.name, one.role) for one in anonspark.profile(people).columns]
+    >>> [(column.name, column.role) for column in anonspark.profile(people).columns]
     [('email', 'identifier')]
     """
     k, sample = whole_number("k", k, 2), whole_number("sample", sample, 1)
@@ -892,7 +889,7 @@ def verify(  # noqa: PLR0913 - each keyword says something else
     if isinstance(table, Release) and config is None and roles is None and not beside_files:
         return table.verify(original=original, population=population)
     if isinstance(table, Release | str | os.PathLike):
-        return _verify_files(place_of(table), config, roles, original, population)
+        return _verify_files(directory_of(table), config, roles, original, population)
     if beside_files:
         raise ConfigurationError(
             "original, population: found a path together with a table in memory. Expected tables "
@@ -919,10 +916,7 @@ def _verify_files(
 ) -> Verification:
     """Verify the directory of a release, or a table of another tool.
 
-    Raises
-    ------
-    ConfigurationError
-        If tables in memory are given beside it.
+    Raises ConfigurationError for an original or population in memory.
     """
     tables = [table for table in (original, population) if table is not None]
     if not all(isinstance(table, str) for table in tables):
@@ -933,7 +927,7 @@ def _verify_files(
     with named_as_arguments(_NAMES), opened(path, *tables) as (engine, _):
         configuration = None
         if config is not None:
-            configuration = given_configuration(
+            configuration = configuration_for_table(
                 config, GIVEN, engine.files.read_document, needs_seed=False
             )
         result = audit_release(
@@ -988,9 +982,9 @@ def verify_together(
     --------
     >>> import anonspark, pandas
     >>> people = pandas.DataFrame({"age": range(40), "size": [7 * n % 40 for n in range(40)]})
-    >>> def made(name):
+    >>> def release_of(name):
     ...     return anonspark.anonymize(people, k=5, quasi_identifiers=[name])
-    >>> with made("age") as first, made("size") as second:
+    >>> with release_of("age") as first, release_of("size") as second:
     ...     proof = anonspark.verify_together([first, second], same_people=True)
     ...     proof.holds, proof.pairs[0].figures.proven
     (True, 0)
@@ -999,7 +993,7 @@ def verify_together(
         statement = statement_of(same_people=same_people, inside=inside)
     if joint_k is not None:
         joint_k = whole_number("joint_k", joint_k, 2)
-    paths = list(map(place_of, releases))
+    paths = list(map(directory_of, releases))
     # Of the table's kind where it is one in memory.
     with (
         named_as_arguments(_NAMES),
@@ -1055,14 +1049,14 @@ def read(
     ...     "attributes": {"age": "quasi_identifier", "visits": "insensitive"},
     ...     "privacy": {"k": 10},
     ... }
-    >>> with anonspark.anonymize(people, config) as made:
-    ...     release = anonspark.read(made.path)
+    >>> with anonspark.anonymize(people, config) as published:
+    ...     release = anonspark.read(published.path)
     ...     print(release.count("age between 20 and 22 and visits = 1"))
     ...     list(release.to_pandas().columns)
     7.5 (certain: 5 to 10)
     ['age', 'age_min', 'age_max', 'age_mid', 'visits']
     """
-    directory = place_of(path)
+    directory = directory_of(path)
 
     @contextmanager
     def open_engine() -> Iterator[Engine]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from anonspark.api.tables import as_arrow, as_given
+from anonspark.api.tables import as_arrow, as_kind_of
 from anonspark.config import Configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.local.identifiers import with_texts_of_identifiers
@@ -28,7 +28,7 @@ class LocalAdapter:
     is_lazy = False
 
     def require_usable(self) -> None:
-        """Do nothing: this process is there."""
+        """Do nothing: this process runs."""
 
     def make_staging(self) -> tuple[str, str]:
         """Return a temporary directory, as an address and as a path."""
@@ -37,7 +37,7 @@ class LocalAdapter:
 
     @contextmanager
     def tables(self, *frames: Any) -> Iterator[list[Any]]:
-        """Yield tables as the engine has them."""
+        """Yield tables in the form of the engine."""
         yield [
             None if frame is None else self.engine.wrap(with_days(as_arrow(frame)))
             for frame in frames
@@ -55,7 +55,7 @@ class LocalAdapter:
     ) -> Iterator[Table]:
         """Yield a table, whose identifiers may be of types that no file has.
 
-        Of a plan and of select: no value decides a type, for its record may not show.
+        For a plan and for select. No value decides a type, because its record may not show.
         """
         table: Table = self.engine.wrap(as_arrow(frame))
         if configuration is not None:
@@ -68,12 +68,12 @@ class LocalAdapter:
         return self.engine.published(path, data_format).collect()
 
     def read(self, path: str, data_format: str) -> Any:
-        """Return the table of a release, of the kind that was passed."""
+        """Return the table of a release in the form of the caller's table."""
         return self.convert(self.collect(path, data_format))
 
     def convert(self, rows: pa.Table) -> Any:
-        """Return a table of Arrow as one of the kind that was passed."""
-        return as_given(rows, self.like)
+        """Return a table of Arrow in the form of the caller's table."""
+        return as_kind_of(rows, self.like)
 
 
 def _require_engine(configuration: Configuration) -> None:
@@ -86,5 +86,5 @@ def _require_engine(configuration: Configuration) -> None:
 
 @contextmanager
 def adapted(frame: Any, **_: bool) -> Iterator[LocalAdapter]:
-    """Yield the adapter for tables such as one."""
+    """Yield the adapter for the library of a table."""
     yield LocalAdapter(frame)

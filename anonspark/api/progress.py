@@ -20,18 +20,9 @@ _SECONDS_BETWEEN_UPDATES = 0.5
 
 
 def progress_for(shows: bool) -> Progress:
-    """Return the progress that work reports to.
+    """Return a live line in a notebook, or the display of the command line on a terminal.
 
-    Parameters
-    ----------
-    shows : bool
-        False keeps it to itself.
-
-    Returns
-    -------
-    Progress
-        A live line in a notebook, the display of the command line on a terminal, otherwise lines of
-        the logger ``anonspark``, of the level INFO.
+    Elsewhere, or if it is not wanted, the logger ``anonspark`` gets lines of the level INFO.
     """
     if shows and in_notebook():
         return NotebookProgress()
@@ -50,13 +41,13 @@ def in_notebook() -> bool:
 
 
 def ipython_display() -> Any:
-    """Return what a notebook shows things with."""
+    """Return the module with which a notebook displays objects."""
     return importlib.import_module("IPython.display")
 
 
 @dataclass
 class NotebookProgress(Progress):
-    """One line below the cell, which says what is done and since when, and goes at the end."""
+    """Shows the current step and its seconds below the cell, and removes the line at the end."""
 
     _line: Any = field(default=None, repr=False)
     _text: str = field(default="", repr=False)
@@ -66,7 +57,7 @@ class NotebookProgress(Progress):
     def _shown(self, title: str) -> Iterator[None]:
         self._text = title
         self._since = time.monotonic()
-        self._notify = self._tell_of(title)
+        self._notify = self._reporter(title)
         ended = threading.Event()
         self._show()
         showing = threading.Thread(target=self._keep_showing, args=(ended,), daemon=True)
@@ -79,14 +70,14 @@ class NotebookProgress(Progress):
             showing.join()
             self._write("")
 
-    def _tell_of(self, title: str) -> Callable[[str], None]:
+    def _reporter(self, title: str) -> Callable[[str], None]:
         def report(detail: str) -> None:
             self._text = f"{title}: {detail}"
 
         return report
 
     def _say(self, done: str) -> None:
-        """Say nothing: what was done is not left below the cell."""
+        """Leave nothing below the cell about finished steps."""
 
     def _keep_showing(self, ended: threading.Event) -> None:
         while not ended.wait(_SECONDS_BETWEEN_UPDATES):

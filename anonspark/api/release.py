@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonspark.api.adapters import Adapter
-from anonspark.api.arguments import given_configuration, named_as_arguments, suggesting
+from anonspark.api.arguments import configuration_for_table, named_as_arguments, suggesting
 from anonspark.api.display import (
     Closing,
     Page,
@@ -24,6 +24,7 @@ from anonspark.api.display import (
 from anonspark.api.results import Verification, as_result
 from anonspark.api.tables import GIVEN, Frame, as_arrow, as_polars
 from anonspark.config import Configuration
+from anonspark.config.models import model_in_words
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError
 from anonspark.labels.regions import distinct_rows, published_attributes
@@ -33,13 +34,13 @@ from anonspark.presentation.release import release_card
 from anonspark.reading.frames import as_pandas
 from anonspark.release.manifest import read_manifest
 from anonspark.release.originals import open_original
-from anonspark.reporting.build_report import make_report, place_report, report_place
+from anonspark.reporting.build_report import make_report, report_path, write_report
 from anonspark.verification.audit import audit_table
 from anonspark.verification.claims.claim import Claim, claim_of_configuration, claim_of_manifest
 from anonspark.verification.claims.roles import Roles, claim_of_roles
 
 
-def made_report(
+def report_page(
     engine: Engine,
     release: str,
     original: Table | str | None,
@@ -48,29 +49,19 @@ def made_report(
     target: str | None = None,
     holdout: Table | str | None = None,
 ) -> Page:
-    """Make the report of a release, and write it where that is asked for.
+    """Make the report of a release, and write it if there is a path for it.
 
-    Parameters
-    ----------
-    engine : Engine
-    release : str
-        Its directory.
-    original : Table, str or None
-        What it was made of, or where that is.
-    path : str or None
-    target : str or None
-    holdout : Table, str or None
-        As of :func:`anonspark.reporting.build_report.make_report`.
+    Tables and paths as of :func:`anonspark.reporting.build_report.make_report`.
     """
     files = engine.files
     with named_as_arguments({"--out": "path"}):
-        page = None if path is None else report_place(files, release, os.fspath(path))
+        page = None if path is None else report_path(files, release, os.fspath(path))
         source = original if isinstance(original, str) else None
         if isinstance(original, str):
             original = open_original(engine, original, read_manifest(files, release))
         html, _ = make_report(engine, release, original, source, target=target, holdout=holdout)
         if page is not None:
-            place_report(files, release, page, html)
+            write_report(files, release, page, html)
     return Page(html, page)
 
 
@@ -82,11 +73,11 @@ def claim_of(
     *,
     matched: bool,
 ) -> Claim:
-    """Return what a table of these columns has to keep. See :func:`anonspark.verify`."""
+    """Return the promise that a table with these columns has to keep."""
     if roles is not None or config is None:
         return claim_of_roles(roles or Roles(), schema)
     read = engine.files.read_document
-    configuration = given_configuration(config, GIVEN, read, needs_seed=False)
+    configuration = configuration_for_table(config, GIVEN, read, needs_seed=False)
     return claim_of_configuration(engine, configuration, schema.names, None, matched=matched)
 
 
@@ -292,10 +283,10 @@ class Release(Shown, Closing, Generic[Frame]):
         """
         self.require_open()
         with self._adapter.tables(original) as (source,):
-            return made_report(self._adapter.engine, self.path, source, path)
+            return report_page(self._adapter.engine, self.path, source, path)
 
     def plot_loss(self) -> Picture | None:
-        """Draw the loss of each quasi-identifier. None without such figures."""
+        """Draw the loss of each quasi-identifier, or return None without such figures."""
         return picture(loss_chart(self.figures.attributes))
 
     def plot_sizes(self) -> Picture | None:
@@ -303,7 +294,7 @@ class Release(Shown, Closing, Generic[Frame]):
         return picture(sizes_chart(self._class_sizes(), self._k))
 
     def plot_risk(self) -> Picture | None:
-        """Draw the risk of re-identification. None without such figures."""
+        """Draw the risk of re-identification, or return None without such figures."""
         return picture(risk_chart(self._final_risk()))
 
     @property
@@ -324,10 +315,11 @@ class Release(Shown, Closing, Generic[Frame]):
         return self._sizes
 
     def _card(self) -> Card:
-        model = self.figures.summary.get("model")
+        model = model_in_words(str(self.figures.summary.get("model")))
         if "chosen_model" in self.manifest:
-            model = f"{model} ({self.manifest['chosen_model']['model']['name']})"
-        more, notes = [("model", str(model))], notes_of(self.manifest)
+            model += f": {model_in_words(self.manifest['chosen_model']['model']['name'])}"
+        more = [("model", model), ("fingerprint", self._manifest.fingerprint)]
+        notes = notes_of(self.manifest)
         return release_card("Release", self.figures, more, notes, self._charts)
 
     def _charts(self) -> list[Any]:
@@ -345,7 +337,11 @@ class Release(Shown, Closing, Generic[Frame]):
 
 
 def notes_of(manifest: Mapping[str, Any]) -> list[str]:
-    """Return what a release should not be used without knowing."""
+    """Return the warnings of a manifest, each with its attribute.
+
+    >>> notes_of({"warnings": [{"attribute": "age", "text": "has rare values"}]})
+    ['age: has rare values']
+    """
     return [
         f"{warning['attribute']}: {warning['text']}"
         if warning.get("attribute")
@@ -354,19 +350,8 @@ def notes_of(manifest: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def place_of(release: object) -> str:
-    """Return the directory of a release.
-
-    Parameters
-    ----------
-    release : Release, str or path
-        What :func:`anonspark.anonymize` returned, or a directory.
-
-    Raises
-    ------
-    ConfigurationError
-        If it is anything else, or a release that was closed.
-    """
+def directory_of(release: object) -> str:
+    """Return the directory of a release, or refuse one that was closed, and other objects."""
     if isinstance(release, Release):
         release.require_open()
         return release.path

@@ -46,17 +46,7 @@ _MOST_COLUMNS = 24
 
 
 def as_result(kind: Callable[..., _Result], content: Any, **more: Any) -> _Result:
-    """Return what a room found as what shows itself.
-
-    Parameters
-    ----------
-    kind : type
-        A class of this module.
-    content : object
-        A dataclass that it is one of.
-    **more : object
-        What the room does not say.
-    """
+    """Wrap the result of a room, a dataclass, in a class of this module that shows itself."""
     fields = {field.name: getattr(content, field.name) for field in dataclasses.fields(content)}
     return kind(**fields, **more)
 
@@ -80,15 +70,17 @@ class Verification(Shown, result.Verification):
     """
 
     def plot_sizes(self) -> Picture | None:
-        """Draw how large the classes are. None if nothing was published."""
+        """Draw how large the classes are, or return None if nothing was published."""
         return picture(sizes_chart(self.published.sizes, self.k))
 
     def plot_risk(self) -> Picture | None:
-        """Draw the risk of re-identification. None if it was not measured."""
+        """Draw the risk of re-identification, or return None if it was not measured."""
         return picture(risk_chart(self.risk))
 
     def _card(self) -> Card:
-        return verification_card("Verification", self, self._charts)
+        card = verification_card("Verification", self, self._charts)
+        fingerprint = ("fingerprint", self.published.fingerprint)
+        return dataclasses.replace(card, figures=[*card.figures, fingerprint])
 
     def _charts(self) -> list[Chart]:
         return _drawn(sizes_chart(self.published.sizes, self.k), risk_chart(self.risk))
@@ -109,7 +101,7 @@ class Utility(Shown, evaluation.Utility):
         return picture(self._errors())
 
     def plot_models(self) -> Picture | None:
-        """Draw how well models predict. None without a target."""
+        """Draw how well models predict, or return None without a target."""
         return picture(self._models())
 
     def _errors(self) -> Chart | None:
@@ -126,7 +118,7 @@ class Utility(Shown, evaluation.Utility):
         )
 
     def _scores(self) -> tuple[str, dict[str, float]]:
-        """Return what models are measured by, and that of each."""
+        """Return the measure of the models, and the score of each."""
         learning = self.learning
         if learning is None:
             return "", {}
@@ -154,14 +146,7 @@ class Utility(Shown, evaluation.Utility):
 
 
 class Comparison(Shown, runner.Comparison):
-    """Figures of several settings on one table.
-
-    Parameters
-    ----------
-    grid : Grid
-        The settings that were compared.
-    **found : object
-    """
+    """Figures of several settings on one table, and the grid of these settings."""
 
     def __init__(self, *, grid: Grid, **fields: Any) -> None:
         super().__init__(**fields)
@@ -175,7 +160,7 @@ class Comparison(Shown, runner.Comparison):
         return [row for row in self.rows if row["place"] == 1]
 
     def plot(self) -> Picture | None:
-        """Draw the figure that ranks the cells. None if no cell was published."""
+        """Draw the figure that ranks the cells, or return None if no cell was published."""
         charts = self._charts()
         return Picture(charts[0]) if charts else None
 
@@ -222,8 +207,8 @@ class Profile(Shown, profile.Profile):
     --------
     >>> import anonspark, pandas
     >>> people = pandas.DataFrame({"age": [20 + n % 40 for n in range(80)]})
-    >>> found = anonspark.profile(people)
-    >>> found.rows, [one.name for one in found.columns]
+    >>> profile = anonspark.profile(people)
+    >>> profile.rows, [column.name for column in profile.columns]
     (80, ['age'])
     """
 

@@ -61,10 +61,7 @@ class SparkAdapter:
     def make_staging(self) -> tuple[str, str]:
         """Return a temporary directory, as an address and as a path.
 
-        Raises
-        ------
-        ConfigurationError
-            If Spark runs on a cluster, or is reached through Spark Connect.
+        Raises ConfigurationError if Spark runs on a cluster, or is reached through Spark Connect.
         """
         session = self.session
         if is_of_connect(session) or not str(session.sparkContext.master).startswith("local"):
@@ -78,7 +75,7 @@ class SparkAdapter:
 
     @contextmanager
     def tables(self, *frames: DataFrame | None) -> Iterator[list[Any]]:
-        """Yield tables, which are computed if the session's settings mean something else."""
+        """Yield tables, which are computed first if the session's settings change their meaning."""
         with _TURN:
             computed = [_computed(frame) for frame in frames]
             with our_settings(self.session):
@@ -98,7 +95,7 @@ class SparkAdapter:
     def source(
         self, frame: DataFrame, _: Configuration | None, names: Collection[str | None]
     ) -> Iterator[Table]:
-        """Yield those columns of a table that are named, and no others."""
+        """Yield the named columns of a table, and no others."""
         frame = with_fields(frame)
         frame = frame.select(*(quoted(name) for name in frame.columns if name in names))
         with self.tables(frame) as (table,):
@@ -130,20 +127,10 @@ class SparkAdapter:
 def _written(
     table: DataFrame, configuration: Configuration, path: str
 ) -> Iterator[Callable[[], DataFrame]]:
-    """Compute a table with the settings of its session, if they mean something else than ours.
+    """Yield the function that returns the table, to be called with our settings.
 
-    Parameters
-    ----------
-    table : DataFrame
-    configuration : Configuration
-        Lists the attributes. No other column is computed.
-    path : str
-        Where the records are written to. It is removed at the end.
-
-    Yields
-    ------
-    callable
-        Returns the table, to be asked with our settings.
+    If the session's settings mean something else, the attributes are computed with them and written
+    below ``path``, which is removed at the end. No other column is computed.
     """
     spark = table.sparkSession
     if reads_as_we_do(spark):
@@ -182,12 +169,9 @@ def _written(
 
 
 def _computed(table: DataFrame | None) -> DataFrame | None:
-    """Compute a table with the settings of its session, if they mean something else than ours.
+    """Compute a table if its session's settings mean something else than ours.
 
-    Returns
-    -------
-    DataFrame or None
-        The same records, in the memory and on the disks of the executors then.
+    The records are then in the memory and on the disks of the executors.
     """
     if table is None or reads_as_we_do(table.sparkSession):
         return table
@@ -197,12 +181,7 @@ def _computed(table: DataFrame | None) -> DataFrame | None:
 
 @contextmanager
 def adapted(frame: DataFrame | None) -> Iterator[SparkAdapter]:
-    """Yield the adapter for the session of a DataFrame, or for one that is opened.
-
-    Parameters
-    ----------
-    frame : DataFrame or None
-    """
+    """Yield the adapter for the session of a DataFrame, or for a new session."""
     if frame is None:
         with open_session() as session:
             yield SparkAdapter(session)

@@ -27,8 +27,7 @@ GIVEN = "the given DataFrame"
 def is_of_spark(table: object) -> bool:
     """Return whether a table is a DataFrame of Spark, also one of Spark Connect.
 
-    One of Connect is recognized by the module of its class, as its session is: its packages may not
-    load.
+    One of Connect is recognized by the module of its class, because its packages may not load.
     """
     return kinds.is_pyspark_dataframe(table) or any(
         kind.__module__.startswith("pyspark.sql.connect.") for kind in type(table).__mro__
@@ -36,24 +35,12 @@ def is_of_spark(table: object) -> bool:
 
 
 def as_arrow(table: Any, configuration: Configuration | None = None) -> pa.Table:
-    """Return a table as Arrow's, and compute lazy ones.
+    """Convert a table of any library that narwhals knows, or that hands out Arrow, to Arrow.
 
-    A column whose values Arrow has no type for is there by its name and kind alone: see
-    :mod:`anonspark.engine.raw_columns`.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Of pandas, polars or another library that narwhals knows, or whatever hands out Arrow.
-    configuration : Configuration or None
-        Says in which records values are required: others decide no type of objects of pandas.
-
-    Raises
-    ------
-    ConfigurationError
-        If it is no table.
-    DataError
-        If it is a lazy one that fails when it is computed.
+    Lazy tables are computed. A column whose values Arrow has no type for keeps its name and kind
+    alone: see :mod:`anonspark.engine.raw_columns`. The ``configuration`` says in which records
+    values are required, because others decide no type of pandas' objects. Raises ConfigurationError
+    for something else, and DataError if computing fails.
     """
     if kinds.is_pyarrow_table(table):
         return table
@@ -74,7 +61,11 @@ def as_arrow(table: Any, configuration: Configuration | None = None) -> pa.Table
 
 
 def no_table(value: object) -> ConfigurationError:
-    """Return the error of something that is no table."""
+    """Make the error about a value that is no table.
+
+    >>> str(no_table("people.csv"))[:30]
+    'table: found str. Expected a D'
+    """
     hint = ". A file is read first" if isinstance(value, str | os.PathLike) else ""
     return ConfigurationError(
         f"table: found {type(value).__name__}. Expected a DataFrame of Spark, pandas or polars, "
@@ -90,7 +81,7 @@ _MOST_TYPES = 4
 
 
 def with_texts(table: Any) -> Any:
-    """Return a table of pandas with texts in the place of objects, every other one as it is.
+    """Convert the objects of a table of pandas to texts. Other tables stay.
 
     The type of a column of objects is made of all its values, so one would change how the others
     are read, or whether they are.
@@ -125,9 +116,9 @@ def _of_pandas(table: Any, configuration: Configuration | None) -> pa.Table:
 
 
 def _of_objects(table: Any, values: Any, configuration: Configuration | None) -> pa.Array:
-    """Return a column of pandas. Of objects, the records that stay decide the type.
+    """Convert a column of pandas. Of objects, the records that stay decide the type.
 
-    Of the others, values that do not fit are missing, as in files of texts.
+    Values of other records that do not fit are missing, as in files of texts.
     """
     kind_of_objects = kinds.get_pandas().api.types.infer_dtype
     if configuration is None or values.dtype != object or kind_of_objects(values) == "string":
@@ -151,7 +142,7 @@ def _fits(value: Any, kind: pa.DataType) -> bool:
 
 
 def _kind_of(values: Any, error: Exception) -> str:
-    """Return what the values of a column of pandas are, without a value."""
+    """Describe the values of a column of pandas, without a value."""
     if isinstance(error, OverflowError):
         return "whole numbers of more than 64 bits"
     if isinstance(error, UnicodeError):
@@ -165,7 +156,11 @@ def _kind_of(values: Any, error: Exception) -> str:
 
 
 def _type_alone(data_type: object) -> str:
-    """Return the name of a type without what it says of values, as a category's are."""
+    """Return the name of a type without its values, which a category's has.
+
+    >>> _type_alone("category[a, b]")
+    'category'
+    """
     return re.split(r"[\[(]", str(data_type))[0]
 
 
@@ -191,13 +186,7 @@ def _of_narwhals(table: nw.DataFrame[Any]) -> pa.Table:
 
 
 def _computed(table: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
-    """Compute a lazy table.
-
-    Raises
-    ------
-    DataError
-        If it fails, without the text of the library's error: it may quote a value.
-    """
+    """Compute a lazy table. The error withholds the library's text, which may quote a value."""
     failures: list[type[Exception]] = [nw.exceptions.NarwhalsError, *_NOT_CONVERTED]
     if (polars := kinds.get_polars()) is not None:
         failures.append(polars.exceptions.PolarsError)
@@ -215,15 +204,14 @@ def _computed(table: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
     )
 
 
-def as_given(table: pa.Table, like: Any) -> Any:
-    """Return a table of Arrow as one of the kind that was given.
+def as_kind_of(table: pa.Table, like: Any) -> Any:
+    """Convert an Arrow table to the library of the caller's table.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-    like : DataFrame
-        What was given. A lazy one of polars comes back as a table in memory, and what has no
-        tables in memory, such as DuckDB, gets Arrow's.
+    A lazy one of polars becomes a table in memory. Libraries without tables in memory, such as
+    DuckDB, get Arrow's.
+
+    >>> as_kind_of(pa.table({"age": [20]}), pa.table({})).column_names
+    ['age']
     """
     if kinds.is_pandas_dataframe(like):
         return as_pandas(table)
@@ -240,13 +228,7 @@ def as_given(table: pa.Table, like: Any) -> Any:
 
 
 def as_polars(table: pa.Table) -> Any:
-    """Return a table of Arrow as a DataFrame of polars.
-
-    Raises
-    ------
-    EnvironmentProblem
-        If polars is not installed.
-    """
+    """Convert an Arrow table to polars. Raises EnvironmentProblem if polars is not installed."""
     try:
         return nw.from_arrow(table, backend="polars").to_native()
     except ImportError:

@@ -50,10 +50,10 @@ from anonspark.redaction import redact
 
 
 class _Sections(TyperGroup):
-    """The commands in sections, in the help of the program."""
+    """Lists the commands in sections, in the help of the program."""
 
     def format_commands(self, *arguments: Any) -> None:
-        """Write the sections, in which all commands have columns of the same widths."""
+        """Write the sections, with columns of the same widths in all of them."""
         _, formatter = arguments
         widest = max(map(len, self.commands))
         for title, names in _SECTIONS.items():
@@ -157,20 +157,12 @@ def _version(
 
 
 def main(arguments: Sequence[str] | None = None, *, ends_process: bool = False) -> int:
-    """Run a command and return its exit code.
+    """Run a command and return its exit code. The words of the process are the default.
 
-    Parameters
-    ----------
-    arguments : sequence of str or None
-        None takes those of the process.
-    ends_process : bool
-        Whether nothing runs in this process after it.
-
-    Returns
-    -------
-    int
-        0 done, 1 a bug of anonspark, 2 wrong usage or configuration, 3 wrong data, 4 a privacy
-        criterion does not hold, 5 publishing failed, 6 environment, 130 and 143 interrupted.
+    0 done, 1 a bug of anonspark, 2 wrong usage or configuration, 3 wrong data, 4 a privacy
+    criterion does not hold, 5 publishing failed, 6 environment, 130 and 143 interrupted.
+    ``ends_process`` says that nothing runs in this process afterwards, which spares some cleaning
+    up.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     # Taken out here, so that they may stand anywhere on the line and count for all messages.
@@ -188,7 +180,11 @@ def main(arguments: Sequence[str] | None = None, *, ends_process: bool = False) 
 
 
 def _take(words: Sequence[str], option: str, default: str) -> tuple[str, list[str]]:
-    """Return the value of an option, empty where it has none, and the arguments without it."""
+    """Return the last value of an option, or its default, and the arguments without it.
+
+    >>> _take(["run", "--run-date=2026-01-31", "people.yaml"], "--run-date", "")
+    ('2026-01-31', ['run', 'people.yaml'])
+    """
     rest: list[str] = []
     value = default
     arguments = iter(words)
@@ -203,7 +199,11 @@ def _take(words: Sequence[str], option: str, default: str) -> tuple[str, list[st
 
 
 def _take_log_format(words: Sequence[str]) -> tuple[LogFormat, list[str]]:
-    """Return the format of the log, and the arguments without it."""
+    """Return the format of the log, and the arguments without it.
+
+    >>> _take_log_format(["check", "--log-format", "json"])
+    ('json', ['check'])
+    """
     name, rest = _take(words, "--log-format", "plain")
     match name:
         case "plain" | "json":
@@ -231,7 +231,7 @@ def _take_run_date(words: Sequence[str]) -> tuple[str, list[str]]:
 
 @contextmanager
 def _day_of_run(day: str) -> Iterator[None]:
-    """Let all that is read have one day, also where midnight passes meanwhile."""
+    """Fix the day of the run for all that reads it, even if midnight passes meanwhile."""
     before = os.environ.get(RUN_DATE_VARIABLE)
     os.environ[RUN_DATE_VARIABLE] = day
     try:
@@ -245,16 +245,16 @@ def _day_of_run(day: str) -> Iterator[None]:
 
 @cache
 def _parsing_command(name: str) -> Callable[..., object]:
-    """Return the command with one or all of its subcommands, which typer makes of functions."""
-    asked = [command for command in application.registered_commands if command.name == name]
+    """Build the parser of one command, or of all if there is none of this name: all take longer."""
+    named = [command for command in application.registered_commands if command.name == name]
     parsing = copy(application)
-    if asked:
-        parsing.registered_commands, parsing.registered_groups = asked, []
+    if named:
+        parsing.registered_commands, parsing.registered_groups = named, []
     return get_command(parsing)
 
 
 def _call(words: Sequence[str]) -> int:
-    """Call the command and return its exit code. Completion ends the process by itself."""
+    """Call the command and return its exit code, also if completion ends the process."""
     try:
         command = _parsing_command(words[0] if words else "")
         result = command(words, prog_name="anonspark", standalone_mode=False)
@@ -264,7 +264,7 @@ def _call(words: Sequence[str]) -> int:
 
 
 def _run_command(words: Sequence[str], log: CommandLog) -> int:
-    """Run a command, and report why it ended if it failed."""
+    """Run a command, report why it failed if it did, and return its exit code."""
     debug = log.debug
     try:
         code = _call(words)
@@ -283,10 +283,9 @@ def _run_command(words: Sequence[str], log: CommandLog) -> int:
     except Exception as error:  # noqa: BLE001 - the last resort, which must not show data
         usage = getattr(error, "format_message", None)
         if usage is not None and getattr(error, "exit_code", None) == 2:
-            said = usage_problem(
-                error, words, [*(name for names in _SECTIONS.values() for name in names), "ledger"]
-            )
-            return log.fail(2, visible(redact(said)), debug=False)
+            commands = [*(name for names in _SECTIONS.values() for name in names), "ledger"]
+            message = usage_problem(error, words, commands)
+            return log.fail(2, visible(redact(message)), debug=False)
         if (limit := limit_reached(error)) is not None:
             return log.fail(limit.exit_code, str(limit), debug=debug)
         if "pyspark" in sys.modules:

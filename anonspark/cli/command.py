@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from functools import wraps
@@ -68,7 +68,15 @@ Holdout = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet", "-q", help="Print nothing but errors, and the answer of a command that has one."
+    ),
+]
+NoProgress = Annotated[
+    bool, typer.Option("--no-progress", help="Show no progress, only warnings and errors.")
+]
 Details = Annotated[
     bool, typer.Option("--details", help="Show all figures, and what is only claimed.")
 ]
@@ -93,12 +101,16 @@ Resume = Annotated[
 def with_key(
     overrides: list[str] | None, sign: str | None, path: str = "output.signing_key"
 ) -> list[str]:
-    """Return overrides with the one that ``--sign`` stands for."""
+    """Return overrides with the one that ``--sign`` stands for.
+
+    >>> with_key(["privacy.k=5"], "key.pub")
+    ['privacy.k=5', 'output.signing_key="key.pub"']
+    """
     return [*(overrides or []), *([] if sign is None else [f"{path}={json.dumps(sign)}"])]
 
 
 def hierarchy_files(what: str) -> Any:
-    """Return the option ``--hierarchy``, whose help says what the files are for."""
+    """Make the option ``--hierarchy``. Its help says what the files are for."""
     return typer.Option(
         "--hierarchy",
         metavar="COLUMN=PATH",
@@ -109,19 +121,17 @@ def hierarchy_files(what: str) -> Any:
 def print_json(value: object) -> None:
     """Print a value as JSON, without credentials."""
 
-    def plain(other: object) -> object:
-        if isinstance(other, Decimal):
-            return int(other)
-        if isinstance(other, date):
-            return other.isoformat()
-        return str(other)
+    def plain(inner: object) -> object:
+        if isinstance(inner, Decimal):
+            return int(inner)
+        return inner.isoformat() if isinstance(inner, date) else str(inner)
 
     document = json.loads(json.dumps(value, default=plain))
     typer.echo(json_text(redact_values(document), indent=2))
 
 
 def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
-    """Print rows as CSV with a header. None is empty, and truth values are as in JSON."""
+    """Print rows as CSV with a header: None as an empty cell, truth values as in JSON."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -132,7 +142,7 @@ def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> N
 
 
 def print_text(text: str) -> None:
-    """Print lines that a program gets as they are."""
+    """Print lines for a program unchanged. A terminal gets escapes for what shows nothing."""
     typer.echo(visible_lines(text) if sys.stdout.isatty() else text, nl=False)
 
 
@@ -141,12 +151,10 @@ _ENDLESS = 10_000
 
 
 class Terminal(Console):
-    """A console of rich that redacts all texts, also those in tables, and shows them as they are.
+    """A console of rich that redacts all texts, also in tables, and escapes what shows nothing.
 
-    A text is one line. It has neither markup nor emoji of rich: those are for :class:`Text`.
-
-    What is no terminal has no width: in a file or a pipe no line is broken, unless ``COLUMNS`` says
-    so.
+    A text is one line. It has neither markup nor emoji of rich: those are for :class:`Text`. A file
+    or a pipe has no width, so no line is broken there unless ``COLUMNS`` is set.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -161,11 +169,11 @@ class Terminal(Console):
         return ConsoleDimensions(_ENDLESS, super().size.height)
 
     @size.setter
-    def size(self, wanted: tuple[int, int]) -> None:
-        self._width, self._height = wanted
+    def size(self, size: tuple[int, int]) -> None:
+        self._width, self._height = size
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Return what is shown of a text: rich asks here for all that it prints, also in tables."""
+        """Return the text that is shown. Rich asks here for all that it prints, also in tables."""
         return super().render_str(visible(redact(text)), **options)
 
 
@@ -181,14 +189,9 @@ _UNKNOWN_COMMAND = re.compile(r"No such command '(.*?)'\.")
 
 
 def help_without_command(context: typer.Context) -> None:
-    """Print the help if the command is missing. The exit code is 2.
+    """Print the help if the command is missing, and exit with 2.
 
-    The parser has an option for it, which takes the help for the message of an error.
-
-    Parameters
-    ----------
-    context : typer.Context
-        Of the program or of a group of commands.
+    The parser has an option for it, but takes the help for the message of an error.
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
@@ -196,54 +199,43 @@ def help_without_command(context: typer.Context) -> None:
 
 
 def usage_problem(error: Exception, words: Sequence[str], commands: Sequence[str]) -> str:
-    """Return the message of a wrong command line.
-
-    Parameters
-    ----------
-    error : Exception
-        Of the parser of the command line.
-    words : sequence of str
-        The command line.
-    commands : sequence of str
-        All commands.
-
-    Returns
-    -------
-    str
-        With the help to look at: that of the command, where it is known.
-    """
-    said = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+    """Write the message of a wrong command line, and which help to look at."""
+    message = error.format_message().rstrip(".")  # type: ignore[attr-defined]
     command = next((word for word in words if not word.startswith("-")), None)
     if command not in commands:
-        return f"{_unknown(said, commands)}. See {_PROGRAM} --help"
+        return f"{_unknown(message, commands)}. See {_PROGRAM} --help"
     option = getattr(error, "option_name", None)
     if option is not None and getattr(error, "possibilities", None) is not None:
         key = _as_override(str(option), words)
         if key is not None:
-            said = f"No such option: {option}. It is a key of the configuration: {key}"
+            message = f"No such option: {option}. It is a key of the configuration: {key}"
     inner = getattr(getattr(error, "ctx", None), "info_name", None) or command
     of_inner = f" {inner}" if inner not in (command, _PROGRAM) else ""
-    return f"{said}. See {_PROGRAM} {command}{of_inner} --help"
+    return f"{message}. See {_PROGRAM} {command}{of_inner} --help"
 
 
-def _unknown(said: str, commands: Sequence[str]) -> str:
+def _unknown(message: str, commands: Sequence[str]) -> str:
     from anonspark.config.problems import nearest
 
-    match = _UNKNOWN_COMMAND.match(said + ".")
+    match = _UNKNOWN_COMMAND.match(message + ".")
     if match is None:
-        return said
+        return message
     near = nearest(match[1], commands)
     return f"No such command: {match[1]}" + (f". Did you mean {_PROGRAM} {near}?" if near else "")
 
 
 def _as_override(option: str, words: Sequence[str]) -> str | None:
-    """Return the ``--set`` form of a wrong option. None where there is none."""
+    """Return the ``--set`` form of a wrong option, or None if it is no key of the configuration.
+
+    >>> _as_override("--k", ["run", "people.yaml", "--k", "5"])
+    '--set privacy.k=5'
+    """
     from anonspark.config.json_schema import known_schema
     from anonspark.config.problems import places_of
 
     name = option.lstrip("-").partition("=")[0]
-    places = places_of(name, known_schema())
-    if not places:
+    keys = places_of(name, known_schema())
+    if not keys:
         return None
     value = "..."
     for index, word in enumerate(words):
@@ -251,25 +243,27 @@ def _as_override(option: str, words: Sequence[str]) -> str | None:
             value = words[index + 1]
         elif word.startswith(f"--{name}="):
             value = word.partition("=")[2]
-    return " or ".join(f"--set {index}={value}" for index in places)
+    return " or ".join(f"--set {key}={value}" for key in keys)
 
 
-Found = TypeVar("Found")
 Result = TypeVar("Result")
 
-Common = Literal["master", "engine", "as_json", "quiet"]
+Common = Literal["master", "engine", "as_json", "quiet", "no_progress"]
 
 _OPTIONS: dict[Common, tuple[Any, object]] = {
     "master": (Master, None),
     "engine": (EngineOption, "auto"),
     "as_json": (AsJson, False),
     "quiet": (Quiet, False),
+    "no_progress": (NoProgress, False),
 }
 
-CONFIGURED: tuple[Common, ...] = ("master", "as_json", "quiet")
+IN_PROCESS: tuple[Common, ...] = ("as_json", "quiet", "no_progress")
+
+CONFIGURED: tuple[Common, ...] = ("master", *IN_PROCESS)
 """Options of a command whose configuration names the engine."""
 
-WITH_ENGINE: tuple[Common, ...] = ("master", "engine", "as_json", "quiet")
+WITH_ENGINE: tuple[Common, ...] = ("master", "engine", *IN_PROCESS)
 
 
 @dataclass(frozen=True)
@@ -281,19 +275,23 @@ class Call:
     engine: str = "auto"
     as_json: bool = False
     quiet: bool = False
+    no_progress: bool = False
 
-    def show(self, result: Found, blocks: Callable[[Found], Iterable[Block]], **more: Any) -> None:
-        """Print a result: as JSON where that is asked for, or else as blocks.
+    def show(
+        self,
+        result: Result,
+        blocks: Callable[[Result], Iterable[Block]],
+        *,
+        is_answer: bool = True,
+        **more: Any,
+    ) -> None:
+        """Print a result as JSON, with further keys, if ``--json`` is given, else as blocks.
 
-        Parameters
-        ----------
-        result : object
-            A mapping or a list is JSON as it is, anything else by its ``as_dict``.
-        blocks : callable
-            Returns what a terminal shows of it.
-        **more : object
-            Further keys of the JSON object.
+        A mapping or a list is JSON as it is, anything else by its ``as_dict``. With ``--quiet``
+        blocks are printed only if they are the answer that the command is called for.
         """
+        if self.quiet and not (self.as_json or is_answer):
+            return
         if self.as_json:
             document: Any = result if isinstance(result, dict | list) else result.as_dict()  # type: ignore[attr-defined]
             print_json(document | more if more else document)
@@ -303,10 +301,10 @@ class Call:
         show_blocks(OUT, blocks(result))
 
     def say(self, document: dict[str, object], *lines: str) -> None:
-        """Print a result: as JSON where that is asked for, or else as lines."""
+        """Print what was done as JSON if ``--json`` is given, else as lines."""
         from anonspark.presentation.blocks import Text
 
-        self.show(document, lambda _: map(Text, lines))
+        self.show(document, lambda _: map(Text, lines), is_answer=False)
 
     def work(
         self,
@@ -318,24 +316,16 @@ class Call:
     ) -> Result:
         """Choose an engine, and work with it.
 
-        Parameters
-        ----------
-        function : callable
-        *paths : str or None
-            Tables that are read. None is no table.
-        written : sequence of str
-            Paths that are written to.
-        work : Work or None
-            What is done, where paths alone do not say it.
-        stage : str
-            Name in the progress. Empty if the function begins stages.
+        The paths are tables to be read, ``written`` paths to be written. ``work`` describes what
+        paths alone do not show. ``stage`` names the progress, and is empty if the function begins
+        stages.
         """
         engine_of_call, of_paths = self.work_on(*paths, written=written)
         function = self._staged(function, stage)
         return work_with_engine(engine_of_call, work or of_paths, self.master, function)
 
     def work_on(self, *paths: str | None, written: Sequence[str] = ()) -> tuple[EngineName, Work]:
-        """Return the engine that was asked for, and the work on some paths. See :meth:`work`."""
+        """Return the engine of ``--engine``, and the work on some paths. See :meth:`work`."""
         from anonspark.engine.choice import Work, engine_name
 
         return engine_name(self.engine), Work(tuple(filter(None, paths)), tuple(written))
@@ -351,21 +341,11 @@ class Call:
     ) -> Result:
         """Load a file, choose an engine by it, and work with both.
 
-        Spark starts after a local file was checked, so that errors in it are shown at once. A
-        file at an address, as ``hdfs://``, can only be read through Spark's Hadoop, and so can the
-        file of the seed that a local one names.
-
-        Parameters
-        ----------
-        path : str
-        load : callable
-            If what it returns has ``places``, messages say where in the file their keys stand.
-        function : callable
-        describe : callable or None
-            Returns the engine that was asked for, and what is to be done. None is that of a
-            configuration.
-        stage : str
-            As of :meth:`work`.
+        Spark starts after a local file was checked, so that errors in it are shown at once. A file
+        at an address, as ``hdfs://``, can only be read through Spark's Hadoop, and so can the file
+        of the seed that a local one names. If the loaded object has ``places``, messages name the
+        line of a key. ``describe`` returns the engine and the work, by default those of a
+        configuration.
         """
         from anonspark.config.reading import is_address, read_local_text
 
@@ -411,7 +391,7 @@ class Call:
 
 
 def of_configuration(configuration: Configuration) -> tuple[EngineName, Work]:
-    """Return the engine that a configuration asks for, and what a run of it does."""
+    """Return the engine of a configuration, and the work of a run of it."""
     from anonspark.engine.choice import Work
 
     return configuration.execution.engine, Work.of(configuration)
@@ -420,20 +400,17 @@ def of_configuration(configuration: Configuration) -> tuple[EngineName, Work]:
 def loads(
     path: str, overrides: Sequence[str] | None, *, needs_seed: bool = True
 ) -> Callable[[TextReader], Configuration]:
-    """Return how a configuration is loaded."""
+    """Return the function that loads a configuration with a reader of files."""
     from anonspark.config import load_configuration
 
     return lambda read: load_configuration(path, overrides or (), read, needs_seed=needs_seed)
 
 
 def command(*common: Common) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of a function, whose first parameter is the :class:`Call`.
+    """Make a command of a function whose first parameter is the :class:`Call`.
 
-    Parameters
-    ----------
-    *common : str
-        Options that the command has in addition to its parameters. With ``quiet`` it reports its
-        progress, under the name of the run if there is an option ``run_id``.
+    It gets the common options besides its parameters. With ``quiet`` among them it shows progress,
+    under the name of the run if it has an option ``run_id``.
     """
 
     def framed(function: Callable[..., None]) -> Callable[..., None]:
@@ -441,12 +418,14 @@ def command(*common: Common) -> Callable[[Callable[..., None]], Callable[..., No
         def called(**options: Any) -> None:
             shared = {name: options.pop(name) for name in common}
             log = LOG.get()
-            progress = (
-                log.follow(quiet=shared["quiet"], run_id=options.get("run_id"))
-                if "quiet" in shared
-                else log.progress
-            )
-            function(Call(progress, **shared), **options)
+            call = Call(log.progress, **shared)
+            if "quiet" in shared:
+                shows = not (call.quiet or call.no_progress)
+                progress = log.follow(
+                    quiet=call.quiet, shows_progress=shows, run_id=options.get("run_id")
+                )
+                call = replace(call, progress=progress)
+            function(call, **options)
 
         # The parser reads parameters from the signature.
         hints = get_type_hints(function, include_extras=True)

@@ -22,13 +22,13 @@ Blocks = Iterator[Table | Text]
 
 
 def record_blocks(title: str, records: pa.Table) -> Blocks:
-    """Return a few records. Only for generated data, never for a user's."""
+    """Show a few records. Only for generated data, never for a user's."""
     rows = [list(map(str, record.values())) for record in records.to_pylist()]
     yield Table(title, records.column_names, rows)
 
 
 def checked_blocks(config: str, checked: Checked) -> Blocks:
-    """Return whether configuration and data can be used, and who is singled out."""
+    """Show whether configuration and data can be used, and what is missing."""
     number = len(checked.warnings)
     count = f"{number} warnings" if number > 1 else "1 warning"
     verdict = f"usable, with {count} (see the log)" if number else "configuration and data are fine"
@@ -42,7 +42,11 @@ def checked_blocks(config: str, checked: Checked) -> Blocks:
 
 
 def _size(number: int) -> str:
-    """Return bytes in a unit of few digits."""
+    """Write a number of bytes in a unit that leaves few digits.
+
+    >>> _size(999), _size(2_340_000)
+    ('999 bytes', '2.34 MB')
+    """
     size, units = float(number), iter(("bytes", "kB", "MB", "GB"))
     unit = next(units)
     while size >= 1000 and unit != "GB":
@@ -51,7 +55,7 @@ def _size(number: int) -> str:
 
 
 def plan_blocks(plan: Plan, nodes: Sequence[NodePreview] | None, engine: str) -> Blocks:
-    """Return what a run would do."""
+    """Show what a run would do."""
     lines: list[tuple[str, Cell]] = [
         ("rows of the input", plan.rows),
         ("rows dropped for missing values", plan.rows_dropped),
@@ -88,7 +92,7 @@ def plan_blocks(plan: Plan, nodes: Sequence[NodePreview] | None, engine: str) ->
 
 
 def _node_blocks(nodes: Sequence[NodePreview]) -> Blocks:
-    """Return the best nodes, the chosen one marked."""
+    """Show the best nodes of a lattice, with the chosen one marked."""
     losses = figure_texts([row.loss for row in nodes])
     rows = [
         (_mark(row), levels_text(row.levels), row.classes, row.suppressed, loss, row.binds or "")
@@ -106,7 +110,7 @@ def _mark(node: NodePreview) -> str:
 
 
 def answer_blocks(answer: Answer) -> Blocks:
-    """Return a count, or one for each group."""
+    """Show a count, or one for each group."""
     if answer.groups is None:
         yield Text(_sentence(answer.count))
     else:
@@ -141,7 +145,7 @@ _FIGURES = {
 
 
 def history_blocks(nights: Sequence[Night]) -> Blocks:
-    """Return every run, the last one at the end."""
+    """Show every run, the last one at the end."""
     from anonspark.reporting.nights import jobs_of
 
     several = len(jobs_of(nights)) > 1

@@ -40,7 +40,7 @@ class EndedError(BaseException):
 
 
 def end(number: int, _frame: FrameType | None) -> None:
-    """Handle a signal."""
+    """End the command on a signal."""
     # Staging holds raw records: an impatient second signal must not stop its removal.
     ignore_signals()
     raise EndedError(number)
@@ -48,7 +48,7 @@ def end(number: int, _frame: FrameType | None) -> None:
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Let signals end the work of the block, and restore their handlers afterwards."""
+    """End the work of the block on signals, and restore their handlers afterwards."""
     previous = {number: signal.signal(number, end) for number in SIGNALS}
     try:
         yield
@@ -58,21 +58,21 @@ def ended_by_signals() -> Iterator[None]:
 
 
 def ignore_signals() -> None:
-    """Let no signal stop what is under way."""
+    """Ignore signals from now on, so that cleaning up is not interrupted."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 
 class WithoutPandas:
-    """Finds no pandas, which pyarrow imports by itself where it is installed, for nothing.
+    """Hides pandas, which pyarrow imports by itself if it is installed, for nothing.
 
     That would be half of the time that a small table takes. What pyarrow has not found it may not
-    look for again, so this is for a process in which no code but ours has tables: as soon as a
-    model or a criterion of another package is asked for, pandas is there.
+    look for again, so this is for a process in which no code but ours has tables. When a model or a
+    criterion of another package is asked for, pandas is no longer hidden.
     """
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> None:
-        """Say that pandas is not installed."""
+        """Raise ModuleNotFoundError for pandas."""
         from anonspark.core.extensions import any_asked_for
 
         if name == "pandas" and not any_asked_for():
@@ -85,17 +85,7 @@ def work_with_engine(
     master: str | None,
     function: Callable[[Engine], Result],
 ) -> Result:
-    """Choose an engine, and work with it.
-
-    Parameters
-    ----------
-    name : str
-    work : Work or None
-        See :func:`anonspark.engine.choice.choose_engine`.
-    master : str or None
-        Of Spark.
-    function : callable
-    """
+    """Choose an engine, see :func:`anonspark.engine.choice.choose_engine`, and work with it."""
     from anonspark.engine.choice import choose_engine, fits_into_process
 
     choice = choose_engine(name, work, master)
@@ -119,8 +109,8 @@ def work_with_engine(
 def work_with_spark(master: str | None, function: Callable[[SparkEngine], Result]) -> Result:
     """Open a session and work with it as the engine.
 
-    A signal interrupts what the main thread is doing. Were that a call to Java, its answer would
-    be taken for that of the next call. So the work has a thread of its own.
+    A signal interrupts what the main thread is doing. During a call to Java, its answer would be
+    taken for that of the next call. So the work has a thread of its own.
     """
     from anonspark.engine.spark.java import installed_spark_version
 
@@ -146,7 +136,7 @@ def work_with_spark(master: str | None, function: Callable[[SparkEngine], Result
 
 @contextmanager
 def _beginning(name: str) -> Iterator[None]:
-    """Show what is done until the first stage begins, or the work ends without any."""
+    """Show a title until the first stage begins, or the work ends without any."""
     progress = LOG.get().progress
     progress.begin(name)
     try:
@@ -164,9 +154,9 @@ def work_in_thread(
 ) -> Result:
     """Work in a thread, and on a signal cancel it until it has failed or finished after all.
 
-    Signals are noted, for an exception out of a handler could arrive before the wait begins. And
-    they are looked for now and then: a signal that another thread is given, as the system may
-    choose, does not wake this one, which alone runs handlers.
+    A handler only notes the signal: an exception from it could arrive before the wait begins. The
+    wait ends now and then, because a signal that the system gives to another thread does not wake
+    this one, which alone runs handlers.
     """
     ended: list[EndedError] = []
 

@@ -31,18 +31,10 @@ _LOGGER = logging.getLogger("anonspark")
 
 @dataclass
 class CommandLog:
-    """Where the messages of one command go.
+    """The messages of one command, on the console of standard error.
 
-    Parameters
-    ----------
-    console : Console
-        Standard error.
-    format : str
-        ``plain`` or ``json``.
-    debug : bool
-        Whether stack traces are shown, which may contain values of the data.
-    ends_process : bool
-        Whether the process ends with the command.
+    ``debug`` shows stack traces, which may contain values of the data. ``ends_process`` says that
+    the process ends with the command.
     """
 
     console: Console
@@ -58,14 +50,15 @@ class CommandLog:
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Log as long as the block runs. JSON includes messages of other libraries."""
-        before = _LOGGER.handlers, _LOGGER.level
+        """Log during the block. JSON includes messages of other libraries."""
+        before = _LOGGER.handlers, _LOGGER.level, logging.root.manager.disable
         try:
             with self._json() if self.format == "json" else nullcontext():
                 yield
         finally:
             _LOGGER.handlers = before[0]
             _LOGGER.setLevel(before[1])
+            logging.disable(before[2])
 
     @contextmanager
     def _json(self) -> Iterator[None]:
@@ -80,20 +73,17 @@ class CommandLog:
             logging.captureWarnings(capture=False)
             logging.getLogger().removeHandler(handler)
 
-    def follow(self, *, quiet: bool, run_id: str | None = None) -> Progress:
-        """Return the progress of the command, which the log then knows of.
+    def follow(self, *, quiet: bool, shows_progress: bool, run_id: str | None = None) -> Progress:
+        """Return the progress of the command, which the log then follows.
 
-        Parameters
-        ----------
-        quiet : bool
-            Whether only warnings and errors are shown.
-        run_id : str or None
-            Name of the run, where it is known already.
+        ``quiet`` leaves errors only. ``run_id`` is the name of the run if it is known already.
         """
         live = self.format == "plain" and self.console.is_terminal
-        self.progress = Progress(self.console if live and not quiet else None, run_id=run_id)
+        self.progress = Progress(self.console if live and shows_progress else None, run_id=run_id)
+        if quiet:
+            logging.disable(logging.WARNING)
         if not live:
-            _LOGGER.setLevel(logging.WARNING if quiet else logging.INFO)
+            _LOGGER.setLevel(logging.INFO if shows_progress else logging.WARNING)
         if self.format == "plain" and not live:
             handler = logging.StreamHandler(sys.stderr)
             handler.setFormatter(_PlainFormatter(self))
@@ -101,24 +91,18 @@ class CommandLog:
         return self.progress
 
     def message_of(self, error: BaseException) -> str:
-        """Return what an error says, with the places of the configuration's keys.
+        """Write an error, with the positions of the configuration's keys.
 
-        Those of an error of loading have them already.
+        Errors of loading have the positions already.
         """
         if self.places is None or not isinstance(error, ConfigurationError | DataError):
             return str(error)
         return "\n".join(map(self.places.placed, error.problems))
 
     def fail(self, code: int, message: str, *, debug: bool) -> int:
-        """Report why the command ends, and return its exit code.
+        """Report why the command ends, one line a problem, and return its exit code.
 
-        Parameters
-        ----------
-        code : int
-        message : str
-            One line a problem.
-        debug : bool
-            Whether the stack trace of the exception at hand is shown, too.
+        With ``debug`` the stack trace of the current exception is shown, too.
         """
         if self.format == "json":
             trace = debug and sys.exc_info()[0] is not None
@@ -144,7 +128,7 @@ class _LogFormatter(logging.Formatter):
 
 
 class _PlainFormatter(_LogFormatter):
-    """A line with time, logger and name of the run."""
+    """Writes a line with time, logger and name of the run."""
 
     def format(self, record: logging.LogRecord) -> str:
         run_id = self._log.progress.run_id
@@ -153,7 +137,7 @@ class _PlainFormatter(_LogFormatter):
 
 
 class _JsonFormatter(_LogFormatter):
-    """One JSON object a line."""
+    """Writes one JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
         progress = self._log.progress

@@ -10,6 +10,7 @@ from anonspark.comparison.runner import Comparison
 from anonspark.core.figure_text import figure_rows, figure_text
 from anonspark.presentation.blocks import Chart, Table
 from anonspark.presentation.card import Card
+from anonspark.presentation.release import SPELLED_OUT
 
 
 def comparison_card(
@@ -18,7 +19,7 @@ def comparison_card(
     comparison: Comparison,
     charts: Callable[[], Sequence[Chart]] = tuple,
 ) -> Card:
-    """Return every cell, the best of each privacy setting first."""
+    """Show every cell, the best of each privacy setting first."""
     # Few enough for a terminal of 80 columns; the others are in the report.
     suppressed = any(row.get("rows_suppressed") for row in comparison.rows)
     shown = ["place", grid.rank_by, "classes", *["rows_suppressed"] * suppressed, "seconds"]
@@ -27,7 +28,7 @@ def comparison_card(
         ["*" if row["dominated"] is False else "", label(comparison, row), *figures]
         for row, figures in zip(comparison.rows, figure_rows(comparison.rows, shown), strict=True)
     ]
-    columns = ["", "setting", *(name.replace("_", " ") for name in shown)]
+    columns = ["", "setting", *(SPELLED_OUT.get(name, name.replace("_", " ")) for name in shown)]
     refused = {
         label(comparison, row): row["reason"]
         for row in comparison.rows
@@ -62,5 +63,5 @@ def _verdict(grid: Grid, comparison: Comparison) -> str:
 
 
 def label(comparison: Comparison, row: Mapping[str, Any]) -> str:
-    """Return the settings of a row in a few words."""
+    """Write the settings of a row in a few words."""
     return settings_label(comparison.results[row["cell"]].settings)

@@ -89,7 +89,7 @@ class EvaluationOptions(Section):
 def evaluation_problems(
     options: EvaluationOptions | None, rank_by: str, configurations: Sequence[Configuration]
 ) -> list[str]:
-    """Say what of an evaluation the cells, or what they are ranked by, do not allow."""
+    """Explain what the cells, or the figure that ranks them, do not allow of an evaluation."""
     names = [figure.name for figure in FIGURES]
     if options is None:
         if rank_by in names:
@@ -124,15 +124,7 @@ def evaluation_problems(
 
 
 class CellEvaluation:
-    """Evaluates the releases of a comparison.
-
-    Parameters
-    ----------
-    engine : Engine
-    options : EvaluationOptions
-    configuration : Configuration
-        Of any cell.
-    """
+    """Evaluates the releases of a comparison, with the configuration of any cell."""
 
     def __init__(
         self, engine: Engine, options: EvaluationOptions, configuration: Configuration
@@ -153,21 +145,10 @@ class CellEvaluation:
         self._holdout = self._open_holdout()
 
     def fingerprint(self, of_input: str) -> str:
-        """Identify an evaluation by its input, held-out records and options.
+        """Identify an evaluation by its prepared input, held-out records and options.
 
-        Parameters
-        ----------
-        of_input : str
-            Fingerprint of the prepared input.
-
-        Raises
-        ------
-        DataError
-            If held-out records lack columns, or cannot be read.
-
-        Notes
-        -----
-        One pass over the held-out records.
+        One pass over the held-out records. Raises DataError if they lack columns, or cannot be
+        read.
         """
         absent = [name for name in self._columns if name not in self._holdout.schema.names]
         if absent:
@@ -192,7 +173,7 @@ class CellEvaluation:
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
     def open(self) -> ReleaseEvaluator:
-        """Open the input beside its releases. To be closed by the caller."""
+        """Open the input beside its releases. The caller closes it."""
         with self._reading(), _named_as_in_a_grid():
             original = self._engine.open_source(self._configuration)
             original = records_of(original, self._configuration.columns_of_records, self._markers)
@@ -201,13 +182,9 @@ class CellEvaluation:
             )
 
     def measure(self, evaluator: ReleaseEvaluator, release: str) -> dict[str, Any]:
-        """Measure a release.
+        """Measure a release, as ``anonspark evaluate --json`` prints it.
 
-        Returns
-        -------
-        dict
-            ``workload`` (None where no queries are asked), ``association`` and ``learning``, as
-            ``anonspark evaluate --json`` prints them.
+        The keys are ``workload`` (None without queries), ``association`` and ``learning``.
         """
         with self._reading(release), _named_as_in_a_grid():
             return asdict(evaluator.measure(release, queries=self._options.queries))
@@ -225,7 +202,7 @@ class CellEvaluation:
             options,
             key="evaluation.holdout.path",
             section="evaluation.holdout",
-            wanted=self._wanted,
+            columns=self._wanted,
         )
 
     def _reading(self, *releases: str) -> AbstractContextManager[None]:
@@ -239,25 +216,13 @@ def _named_as_in_a_grid() -> Iterator[None]:
     try:
         yield
     except (ConfigurationError, DataError) as error:
-        problems = []
-        for problem in error.problems:
-            for option, key in _KEYS.items():
-                if problem.startswith(f"{option}:"):
-                    problems.append(key + problem.removeprefix(option))
-                    break
-            else:
-                problems.append(problem)
+        parts = [problem.partition(":") for problem in error.problems]
+        problems = [f"{_KEYS.get(head, head)}{colon}{text}" for head, colon, text in parts]
         raise type(error)(*problems) from error
 
 
 def evaluation_row(measured: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns that an evaluation adds to a cell's row.
-
-    Parameters
-    ----------
-    measured : mapping
-        Of :meth:`CellEvaluation.measure`. Empty for a cell that published nothing.
-    """
+    """Return the columns that an evaluation adds to a cell's row, none without a release."""
     if not measured:
         return {}
     workload, learning = measured["workload"] or {}, measured["learning"]
@@ -278,7 +243,7 @@ def evaluation_row(measured: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def evaluation_columns(rows: Sequence[Mapping[str, Any]], others: Sequence[Figure]) -> list[Figure]:
-    """Return the columns of some rows that evaluations added to others."""
+    """Return the columns of rows that evaluations added to others."""
     figures = {figure.name: figure for figure in FIGURES}
     names = dict.fromkeys(name for row in rows for name in row)
     added = [name for name in names if name not in {figure.name for figure in others}]
@@ -286,13 +251,7 @@ def evaluation_columns(rows: Sequence[Mapping[str, Any]], others: Sequence[Figur
 
 
 def evaluation_notes(results: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Say what readers of evaluations have to know, each once.
-
-    Parameters
-    ----------
-    results : sequence of mapping
-        Of :meth:`CellEvaluation.measure`.
-    """
+    """List what readers of evaluations have to know, each once."""
     learned = [result["learning"] for result in results if result]
     notes = []
     left_out = max((entry["test_left_out"] for entry in learned), default=0)

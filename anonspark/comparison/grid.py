@@ -23,7 +23,7 @@ from anonspark.config import Configuration, load_configuration, parse_configurat
 from anonspark.config.gates import unmeasured
 from anonspark.config.loading import written_overrides
 from anonspark.config.models import AutoOptions, MappingOptions
-from anonspark.config.problems import did_you_mean, found, key_path, one_of, validated
+from anonspark.config.problems import did_you_mean, in_words, key_path, one_of, validated
 from anonspark.config.reading import TextReader, read_local_text, sibling
 from anonspark.config.section import Section
 from anonspark.config.yaml_reading import Document, Places, read_base, read_document
@@ -39,18 +39,11 @@ METRICS: Mapping[str, Figure] = {
 
 @dataclass(frozen=True)
 class Contestant:
-    """What of a cell decides its rank.
+    """The properties of a cell that decide its rank.
 
-    Parameters
-    ----------
-    protection : tuple of str
-        Its privacy settings other than k. Cells that differ here are not compared.
-    k : int
-    suppressed : int
-        Records without a class.
-    value : float or None
-        The figure that cells are ranked by, the smaller the better. None where nothing was
-        published.
+    ``protection`` is its privacy settings other than k: cells that differ here are not compared.
+    ``suppressed`` counts records without a class. The smaller ``value`` is the better, and None if
+    nothing was published.
     """
 
     protection: tuple[str, ...]
@@ -60,9 +53,12 @@ class Contestant:
 
 
 def places(contestants: Sequence[Contestant]) -> list[int | None]:
-    """Return each cell's place, from 1, among those with the same privacy settings.
+    """Return the rank of each cell, from 1, among those with the same privacy settings.
 
-    Equal figures share the better place. Cells that published nothing have none.
+    Equal figures share the better rank. Cells that published nothing have none.
+
+    >>> places([Contestant((), 5, 0, loss) for loss in (0.2, 0.1, 0.2, None)])
+    [2, 1, 2, None]
     """
     ranks: list[int | None] = []
     for contestant in contestants:
@@ -82,8 +78,11 @@ def places(contestants: Sequence[Contestant]) -> list[int | None]:
 def dominated(contestants: Sequence[Contestant]) -> list[bool | None]:
     """Return whether another cell is nowhere worse than each, and better in something.
 
-    Compared are k (a larger one protects more), the records suppressed, and the figure that cells
-    are ranked by. None for cells that published nothing.
+    Compared are k (a larger one protects more), the records suppressed, and the figure that ranks.
+    None for cells that published nothing.
+
+    >>> dominated([Contestant((), k, 0, loss) for k, loss in ((5, 0.2), (10, 0.2), (10, None))])
+    [True, False, None]
     """
     return [
         None
@@ -105,6 +104,10 @@ def _dominates(other: Contestant, rival: Contestant) -> bool:
 # What stands in a cell's configuration for the place of its release, which is deleted after it is
 # measured: the cell's name must not depend on that place.
 NOWHERE = "-"
+
+# A cell is no run of the base's job, and what the base says of its own output does not matter, but
+# for the style.
+_FORCED = (f"output.path={NOWHERE!r}", "output.mode=error", "metrics={}")
 
 _VARIED = ("privacy", "model", "evaluate", "execution", "gates")
 _FIXED = {
@@ -155,14 +158,9 @@ _ALWAYS_SHOWN = ("model.name", "privacy.k")
 
 @dataclass(frozen=True, repr=False)
 class Cell(Redacted):
-    """One configuration of a grid.
+    """One configuration of a grid, complete and checked, with a stand-in for its output path.
 
-    Parameters
-    ----------
-    settings : dict
-        Key path to value, of the axes that the cell takes part in, in their order.
-    configuration : Configuration
-        Complete and checked. Its output path is a stand-in.
+    ``settings`` maps the key paths of the axes that the cell takes part in to its values.
     """
 
     settings: dict[str, Any]
@@ -175,7 +173,7 @@ class Cell(Redacted):
 
     @property
     def label(self) -> str:
-        """The settings in short, for people."""
+        """The settings in a few words."""
         return settings_label(self.settings)
 
     @property
@@ -188,22 +186,11 @@ class Cell(Redacted):
 
 @dataclass(frozen=True, repr=False)
 class Trial(Redacted):
-    """What was a configuration, not a grid: its models are tried, and one is recommended.
+    """A configuration in the place of a grid: its models are tried, and one is recommended.
 
-    Parameters
-    ----------
-    model : str or None
-        Of the configuration. None where that chooses one by itself, or maps.
-    has_options : bool
-        Whether the configuration gives its model options, which others may not have.
-    k : int
-        Of the configuration.
-    refused : mapping of str to str
-        Models that are no cells, and why.
-    names_model : bool
-        Whether the configuration names its model, which is the default otherwise.
-    places : Places
-        Where the configuration's keys stand in its file.
+    ``model`` is None if the configuration chooses one by itself, or maps. ``has_options`` says that
+    it gives its model options, which others may not have, ``names_model`` that it names its model.
+    ``refused`` maps models that are no cells to the reason.
     """
 
     model: str | None
@@ -216,24 +203,11 @@ class Trial(Redacted):
 
 @dataclass(frozen=True, repr=False)
 class Grid(Redacted):
-    """What is to be compared.
+    """The cells of a comparison, each configuration once, in the order of the file.
 
-    Parameters
-    ----------
-    title : str or None
-    cells : tuple of Cell
-        Each configuration once, in the order of the file.
-    axes : tuple of str
-        Key paths that at least one block of axes varies, in the order in which they first appear.
-    rank_by : str
-        A name of :data:`anonspark.comparison.grid.METRICS`.
-    output : str
-        Directory of the figures.
-    evaluation : EvaluationOptions or None
-        What is measured of the release of each cell, beside its own metrics.
-    trial : Trial or None
-        Of a configuration in the place of a grid file. Its cells may fail in any way that the data
-        show, and say why.
+    ``axes`` are the key paths that at least one block varies, ``rank_by`` is a name of
+    :data:`METRICS`, ``output`` the directory of the figures. ``evaluation`` is measured of each
+    release beside its own metrics. The cells of a ``trial`` may fail in any way that the data show.
     """
 
     title: str | None
@@ -246,7 +220,7 @@ class Grid(Redacted):
 
     @property
     def places(self) -> Places | None:
-        """Of a configuration, where its keys stand in its file. Messages of a grid name cells."""
+        """The positions of a configuration's keys, or None: messages of a grid name cells."""
         return None if self.trial is None else self.trial.places
 
 
@@ -260,7 +234,7 @@ def public_setting(key: str, value: Any) -> Any:
 
 
 def _writable(value: Any) -> Any:
-    """Return a value of YAML, which may be wrong, so that JSON can hold it."""
+    """Return a value of YAML, which may be wrong, in a form that JSON can hold."""
     if isinstance(value, Mapping):
         # Other keys than texts have no order among them.
         return {
@@ -280,19 +254,31 @@ def _writable(value: Any) -> Any:
 
 
 def setting_text(key: str, value: Any) -> str:
-    """Return a setting in short: the last name of its key, and its value, without credentials."""
+    """Write a setting in short: the last name of its key, and its value, without credentials.
+
+    >>> setting_text("privacy.k", 5), setting_text("model.name", "canon")
+    ('k=5', 'canon')
+    """
     value = public_setting(key, value)
     written = value if isinstance(value, str) else json.dumps(_writable(value), ensure_ascii=False)
     return written if key == "model.name" else f"{setting_name(key)}={written}"
 
 
 def setting_name(key: str) -> str:
-    """Return the last name of a key. That of ``model.name`` is model."""
+    """Return the last name of a key. That of ``model.name`` is model.
+
+    >>> setting_name("privacy.k"), setting_name("model.name")
+    ('k', 'model')
+    """
     return "model" if key == "model.name" else _steps(key)[-1]
 
 
 def settings_label(settings: Mapping[str, Any]) -> str:
-    """Return settings in short, long values cut off."""
+    """Write settings in short, with long values cut off.
+
+    >>> settings_label({"model.name": "canon", "privacy.k": 5})
+    'canon, k=5'
+    """
     texts = (setting_text(key, value) for key, value in settings.items())
     return ", ".join(
         text if len(text) <= _LONGEST_SETTING else f"{text[:_LONGEST_SETTING]}..." for text in texts
@@ -304,19 +290,9 @@ def load_grid(
 ) -> Grid:
     """Read a grid file and check every cell of it.
 
-    Parameters
-    ----------
-    path : str or Path
-        A YAML file on the local disk, or where `read` finds it.
-    overrides : sequence of str
-        What ``--set`` was given: they replace values of the base, not those of the axes.
-    read : callable
-        Reads the file, and that of the base.
-
-    Raises
-    ------
-    ConfigurationError
-        With all problems of the file and of all cells, each once.
+    Overrides replace values of the base, not those of the axes. ``read`` reads the file, and that
+    of the base. Raises ConfigurationError with all problems of the file and of all cells, each
+    once.
     """
     expected = "a mapping with 'base', 'axes' and 'output'"
     written, problems = read_document(path, "a grid", expected, read, variables=True)
@@ -340,7 +316,7 @@ def _grid(
     problems += _unusable_axes(file.axes)
     if file.rank_by not in METRICS:
         remedy = did_you_mean(file.rank_by, METRICS, f"Expected {one_of(list(METRICS))}")
-        problems.append(f"rank_by: found {found(file.rank_by)}. {remedy}")
+        problems.append(f"rank_by: found {in_words(file.rank_by)}. {remedy}")
     base: Mapping[str, Any] | None
     if isinstance(file.base, str):
         expected = "a mapping with 'input', 'attributes', 'privacy' and 'output'"
@@ -370,7 +346,11 @@ def _grid(
 
 
 def _steps(key: str) -> list[str]:
-    """Take a key path apart as ``--set`` does."""
+    """Split a key path as ``--set`` does.
+
+    >>> _steps("attributes.'capital.gain'.role")
+    ['attributes', 'capital.gain', 'role']
+    """
     return [
         (in_double or in_single or bare).strip()
         for in_double, in_single, bare in _STEP.findall(key)
@@ -379,7 +359,7 @@ def _steps(key: str) -> list[str]:
 
 
 def _unusable_axes(blocks: Sequence[Mapping[str, Sequence[Any]]]) -> list[str]:
-    """Say which axes would change what all cells share, or name no single key."""
+    """Explain which axes would change what all cells share, or name no single key."""
     problems = []
     for index, block in enumerate(blocks):
         for key, values in block.items():
@@ -417,21 +397,14 @@ def _cells(
     blocks: Sequence[Mapping[str, Sequence[Any]]],
     read: TextReader,
 ) -> tuple[list[Cell], list[str]]:
-    """Return every configuration once, and what is wrong with any of them."""
+    """Return every configuration once, and the problems of all of them."""
     combinations = list(_combinations(blocks))
     cells: dict[str, Cell] = {}
     wrong: dict[str, list[str]] = {}
     for settings in combinations:
-        # What the base says of its own output does not matter, but for the style; cells are no
-        # runs of its job.
-        overrides = [
-            *written_overrides(settings),
-            f"output.path={NOWHERE!r}",
-            "output.mode=error",
-            "metrics={}",
-        ]
+        overrides = [*shared, *written_overrides(settings), *_FORCED]
         try:
-            parsed = parse_configuration(base, [*shared, *overrides], read, with_tops=False)
+            parsed = parse_configuration(base, overrides, read, with_tops=False)
             cell = Cell(settings, parsed)
         except SparkNeededError:
             raise
@@ -476,13 +449,7 @@ BESIDE = "-comparison"
 def load_comparison(
     path: str | Path, overrides: Sequence[str] = (), read: TextReader = read_local_text
 ) -> Grid:
-    """Read a grid file, or make the grid of a configuration. Parameters, errors: `load_grid`.
-
-    Returns
-    -------
-    Grid
-        Of a configuration that names input and attributes: :func:`trial_grid`.
-    """
+    """Read a grid file as :func:`load_grid`, or make a configuration's :func:`trial_grid`."""
     what = "a grid or a configuration"
     document, problems = read_document(path, what, "a mapping", read, variables=True)
     if "axes" in document or "base" in document or "input" not in document:
@@ -499,23 +466,10 @@ def trial_grid(
     overrides: Sequence[str] = (),
     read: TextReader = read_local_text,
 ) -> Grid:
-    """Return the models at the configuration's k, twice and five times that.
+    """Make a grid of the models at the configuration's k, twice and five times that.
 
-    Parameters
-    ----------
-    document : mapping
-        A configuration.
-    configuration : Configuration
-        The same with the overrides, checked.
-    overrides : sequence of str
-        What ``--set`` was given.
-    read : callable
-
-    Returns
-    -------
-    Grid
-        Figures go beside the configuration's output. Models that refuse the configuration are no
-        cells. The trial says why.
+    ``document`` is the configuration without the overrides. Figures go beside its output. Models
+    that refuse the configuration are no cells, and the trial says why.
     """
     model = configuration.model.name
     # Their rivals are what they would choose from, or need no earlier release.
@@ -564,15 +518,10 @@ def _cell(
     configuration: Configuration,
     read: TextReader,
 ) -> Cell:
-    """Return a cell. The configuration's own model keeps its options."""
+    """Make a cell. The configuration's own model keeps its options."""
     changed = {"privacy.k": settings["privacy.k"]}
     if settings["model.name"] != configuration.model.name:
         changed["model"] = {"name": settings["model.name"]}
-    forced = [
-        *written_overrides(changed),
-        f"output.path={NOWHERE!r}",
-        "output.mode=error",
-        "metrics={}",
-    ]
-    parsed = parse_configuration(document, [*overrides, *forced], read, with_tops=False)
+    forced = [*overrides, *written_overrides(changed), *_FORCED]
+    parsed = parse_configuration(document, forced, read, with_tops=False)
     return Cell(dict(settings), parsed)

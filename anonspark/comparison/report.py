@@ -14,6 +14,7 @@ from anonspark.engine.files import Files
 from anonspark.presentation.blocks import Block, Chart, Section, Table, Text
 from anonspark.presentation.charts import Line, Lines, draw_lines
 from anonspark.presentation.document import render
+from anonspark.presentation.release import SPELLED_OUT
 
 Row = Mapping[str, Any]
 
@@ -28,20 +29,10 @@ def write_report(files: Files, grid: Grid, rows: Sequence[Row], notes: Sequence[
 
 
 def comparison_report(grid: Grid, rows: Sequence[Row], notes: Sequence[str] = ()) -> str:
-    """Return the page.
+    """Make the page of a comparison: HTML that loads nothing, with figures of whole releases alone.
 
-    Parameters
-    ----------
-    grid : Grid
-    rows : sequence of mapping
-        Of :func:`anonspark.comparison.table.comparison_rows`.
-    notes : sequence of str
-        Of :func:`anonspark.comparison.evaluation.evaluation_notes`.
-
-    Returns
-    -------
-    str
-        HTML that loads nothing. Of the data it holds figures of whole releases alone.
+    The rows are of :func:`anonspark.comparison.table.comparison_rows`, the notes of
+    :func:`anonspark.comparison.evaluation.evaluation_notes`.
     """
     done = [row for row in rows if row["status"] == "done"]
     refused = [row for row in rows if row["status"] == "refused"]
@@ -67,13 +58,13 @@ def comparison_report(grid: Grid, rows: Sequence[Row], notes: Sequence[str] = ()
 
 
 def _rows_of_input(done: Sequence[Row]) -> str:
-    """Return how many rows the input has, unless a release withholds it."""
+    """Write how many rows the input has, unless a release withholds it."""
     rows = {row["rows_in"] for row in done}
     return "" if None in rows else f" of {max(rows):,} rows"
 
 
 def _ranking_columns(grid: Grid) -> list[str]:
-    """Return the columns of the ranking, besides the settings."""
+    """List the columns of the ranking besides the settings."""
     evaluated = [] if grid.evaluation is None else [figure.name for figure in FIGURES]
     names = ["place", "dominated", grid.rank_by, *evaluated, "loss", "gcp", "dm", "classes"]
     return list(dict.fromkeys([*names, "rows_suppressed", "seconds"]))
@@ -85,7 +76,10 @@ def _ranking(grid: Grid, rows: Sequence[Row]) -> list[Block]:
     settings = [axis_column(key) for key in grid.axes]
     table = Table(
         f"All settings: of those with the same privacy the best by {grid.rank_by} first",
-        [*map(setting_name, grid.axes), *(name.replace("_", " ") for name in names)],
+        [
+            *map(setting_name, grid.axes),
+            *(SPELLED_OUT.get(name, name.replace("_", " ")) for name in names),
+        ],
         figure_rows(rows, [*settings, *names]),
     )
     best = "; ".join(
@@ -117,7 +111,7 @@ def _refused(grid: Grid, rows: Sequence[Row]) -> list[Block]:
 
 
 def charts(grid: Grid, rows: Sequence[Row]) -> list[Block]:
-    """Draw the main figures against the axis with the most numbers. k, if it is varied."""
+    """Draw the main figures against k if it is varied, else the first axis of numbers."""
     across = _axis_across(grid, rows)
     if across is None:
         return []
@@ -177,7 +171,7 @@ _ABOUT_MODEL_LOSS = (
 
 
 def _line(name: str, rows: Sequence[Row], across: str, metric: str) -> Line:
-    """Return the line of some cells, without those that lack the figure."""
+    """Make the line of some cells, without those that lack the figure."""
     measured = [row for row in rows if row.get(metric) is not None]
     points = [(float(row[across]), float(row[metric])) for row in measured]
     if metric != MODEL_LOSS.name:
@@ -194,7 +188,7 @@ def _line(name: str, rows: Sequence[Row], across: str, metric: str) -> Line:
 
 
 def _axis_across(grid: Grid, rows: Sequence[Row]) -> str | None:
-    """Return the axis that charts have across: numbers, at least two of them."""
+    """Choose the axis that charts have across: at least two different numbers, k first."""
     for key in sorted(grid.axes, key=lambda key: key != "privacy.k"):
         values = [row[axis_column(key)] for row in rows]
         are_numbers = all(
@@ -206,7 +200,7 @@ def _axis_across(grid: Grid, rows: Sequence[Row]) -> str | None:
 
 
 def _settings(axes: Iterable[str], row: Row) -> str:
-    """Return the settings of a cell along some axes."""
+    """Write the settings of a cell along some axes."""
     values = {key: row[axis_column(key)] for key in axes}
     return ", ".join(setting_text(key, value) for key, value in values.items() if value is not None)
 

@@ -16,7 +16,6 @@ from anonspark.comparison.report import write_report
 from anonspark.comparison.table import (
     CELL_FILES,
     CellResult,
-    Rows,
     cells_directory,
     comparison_rows,
     read_result,
@@ -24,6 +23,7 @@ from anonspark.comparison.table import (
     write_tables,
 )
 from anonspark.config import Configuration
+from anonspark.config.models import model_in_words
 from anonspark.engine.files import Files, require_ours
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
@@ -43,14 +43,10 @@ _WORTH = 0.98
 
 @dataclass(frozen=True)
 class Advice:
-    """What to do.
+    """A sentence without a full stop, and the overrides of ``--set`` that follow from it, if any.
 
-    Parameters
-    ----------
-    sentence : str
-        Without a full stop.
-    overrides : tuple of str
-        What ``--set`` takes to do it. Empty where the configuration is best as it is.
+    >>> Advice("take canon", ("model.name=canon",)).command_line
+    '--set model.name=canon'
     """
 
     sentence: str
@@ -69,11 +65,7 @@ class Advice:
 def advise(trial: Trial, results: Sequence[CellResult]) -> Advice:
     """Say which model loses least at the configuration's k, and what more protection would cost.
 
-    Parameters
-    ----------
-    trial : Trial
-    results : sequence of CellResult
-        Of all cells, in their order: of equal losses the first is best.
+    The results are of all cells, in their order: of equal losses the first is best.
     """
     losses = {
         (result.settings["model.name"], result.settings["privacy.k"]): result.summary
@@ -92,7 +84,7 @@ def advise(trial: Trial, results: Sequence[CellResult]) -> Advice:
     if current is not None and least > _WORTH * float(at_k[current]["loss"]):
         best = current
     lost = float(at_k[best]["loss"])
-    named = f"at k = {trial.k:,} {best}"
+    named = f"at k = {trial.k:,} {model_in_words(best)}"
     if best == current:
         named += (
             ", which the configuration has," if trial.names_model else ", which is the default,"
@@ -121,7 +113,7 @@ def advise(trial: Trial, results: Sequence[CellResult]) -> Advice:
 
 
 def _left_out(summary: Mapping[str, Any]) -> str:
-    """Say how many records the winner leaves out, if it does."""
+    """Write how many records the winner leaves out, or "" if none."""
     left_out = summary.get("rows_left_out")
     if left_out == 0:
         return ""
@@ -139,22 +131,12 @@ _STAGING = "comparison"
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Redacted):
-    """What a comparison found.
+    """The figures of a comparison, below ``path``.
 
-    Parameters
-    ----------
-    path : str
-        Directory of the figures.
-    rows : list of dict
-        The table of metrics, best cells first among those with the same privacy settings.
-    results : dict of str to CellResult
-        By name of the cell, in the order of the grid.
-    ran, reused : int
-        Cells that were run, and cells whose figures were there.
-    notes : tuple of str
-        What readers of evaluations have to know.
-    advice : Advice or None
-        What to do, where a configuration was given instead of a grid.
+    ``rows`` is the table of metrics, best cells first among those with the same privacy settings.
+    ``results`` are by name of the cell, in the order of the grid, ``ran`` counts the cells that
+    were run, ``reused`` those whose figures existed. ``notes`` is what readers of evaluations have
+    to know. ``advice`` exists if a configuration was given instead of a grid.
     """
 
     path: str
@@ -175,34 +157,18 @@ def compare(
 ) -> Comparison:
     """Run what is missing of a grid, and write the metrics of all its cells.
 
-    Parameters
-    ----------
-    engine : Engine
-    grid : Grid
-    progress : Progress or None
-        Where progress is reported.
-    table : Table or None
-        The input. None opens what the base names.
-
-    Raises
-    ------
-    ConfigurationError
-        If the output cannot be used, holds something else, or figures of another input, or if a
-        cell asks for what only the data show to be impossible, such as a level that a hierarchy
-        has not.
-    DataError, PublishingError
-        As :func:`anonspark.pipeline.run.run`. Cells that were measured before any of these errors
-        stay measured.
-
-    Notes
-    -----
-    One pass over the input, also where no cell is missing, to know whether it is still the same,
-    and one over held-out records. Then each cell costs what a run costs that does not read the
-    input, and with an evaluation what :meth:`anonspark.utility.evaluation.ReleaseEvaluator.measure`
-    costs. A cell whose guarantee
+    Without a ``table`` the input is what the base names. One pass over the input, also if no cell
+    is missing, to know whether it is still the same, and one over held-out records. Then each cell
+    costs what a run costs that does not read the input, and with an evaluation what
+    :meth:`anonspark.utility.evaluation.ReleaseEvaluator.measure` costs. A cell whose guarantee
     cannot be met is recorded with the reason, and the others go on. Raw records and releases are in
     a staging directory beside the output, readable by its owner only, which is removed however the
     comparison ends.
+
+    Raises ConfigurationError if the output is unusable, or holds something else or figures of
+    another input, or if the data show that a cell is impossible, and as
+    :func:`anonspark.pipeline.run.run`. Cells that were measured before any of these errors stay
+    measured.
     """
     progress = progress or Progress()
     files = engine.files
@@ -262,18 +228,13 @@ def _written(files: Files, grid: Grid, results: dict[str, CellResult], ran: int)
 
 
 def _placed(configuration: Configuration, path: str, mode: str = "error") -> Configuration:
-    """Return a configuration whose release goes to a path."""
+    """Return a copy of a configuration whose release goes to a path."""
     output = configuration.output.model_copy(update={"path": path, "mode": mode})
     return configuration.model_copy(update={"output": output})
 
 
 def _require_own_output(files: Files, configuration: Configuration, output: str) -> None:
-    """Check the output against the input, and that no foreign file would be replaced.
-
-    Raises
-    ------
-    ConfigurationError
-    """
+    """Refuse an output that is in the way of the input, or has foreign files in it."""
     require_usable_output(files, _placed(configuration, output, "overwrite"))
     require_ours(files, "output", cells_directory(output))
     entries = files.tree(output)
@@ -294,17 +255,16 @@ def _require_own_output(files: Files, configuration: Configuration, output: str)
         )
 
 
+# Metrics of a release that are rows, besides its summary.
+_TABLES = ("rounds", "attributes", "privacy", "risk")
+
+
 @dataclass(frozen=True)
 class _CellRun:
-    """How cells are run.
+    """What all cells share when they run.
 
-    Parameters
-    ----------
-    progress : Progress
-    measure : callable or None
-        Evaluates a release.
-    may_fail : bool
-        Whether what only the data show to be impossible is the cell's matter alone.
+    ``measure`` evaluates a release, or is None. ``may_fail`` records what the data show to be
+    impossible as the cell's result, instead of raising it.
     """
 
     progress: Progress
@@ -324,11 +284,7 @@ def _run_cell(
     # With the raw records, as it is not published.
     path = f"{staging.records}/cells/{cell.id}"
     inner = InnerProgress(outer=how.progress)
-    summary: dict[str, Any] = {}
-    rounds: Rows = []
-    attributes: Rows = []
-    privacy: Rows = []
-    risk: Rows = []
+    tables: dict[str, Any] = {"summary": {}} | {name: [] for name in _TABLES}
     evaluated: dict[str, Any] = {}
     reason = None
     try:
@@ -353,9 +309,9 @@ def _run_cell(
         reason = str(error)
     else:
         # Of the cell's configuration, not of the one that names the place in the staging directory.
-        summary = release.summary | {"configuration_fingerprint": cell.configuration.fingerprint()}
-        rounds, attributes = release.rounds, release.attributes
-        privacy, risk = release.privacy, release.risk
+        identity = {"configuration_fingerprint": cell.configuration.fingerprint()}
+        tables = {name: getattr(release, name) for name in _TABLES}
+        tables["summary"] = release.summary | identity
         engine.files.delete(path)
     return CellResult(
         cell=cell.id,
@@ -363,11 +319,7 @@ def _run_cell(
         input=fingerprint,
         reason=reason,
         configuration=cell.configuration.public_dict(),
-        summary=summary,
-        rounds=rounds,
-        attributes=attributes,
-        privacy=privacy,
-        risk=risk,
         seconds=inner.seconds,
         evaluation=evaluated,
+        **tables,
     )

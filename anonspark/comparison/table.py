@@ -42,29 +42,13 @@ CELL_FILES = (
 
 @dataclass(frozen=True)
 class CellResult:
-    """Figures of one cell. Nothing in it is a record.
+    """The figures of one cell, of which nothing is a record.
 
-    Parameters
-    ----------
-    cell : str
-        Name of the cell.
-    settings : dict
-        Key path to value of the axes.
-    input : str
-        Equal for two prepared inputs that are the same and were evaluated with the same data.
-    reason : str or None
-        Why nothing was published. None where a release was made.
-    configuration : dict
-        Without its secrets.
-    summary, rounds, attributes, privacy, risk
-        Rows of the metrics tables of the release. Empty where there was none.
-    seconds : dict
-        Seconds of each stage.
-    version : str
-        Of anonspark.
-    evaluation : dict
-        Of :meth:`anonspark.comparison.evaluation.CellEvaluation.measure`. Empty where nothing was
-        published, or no evaluation was asked for.
+    ``settings`` maps key paths of the axes to values. ``input`` is equal for prepared inputs that
+    are the same and were evaluated with the same data. ``reason`` says why nothing was published,
+    or is None. ``summary`` to ``risk`` are rows of the release's metrics tables, empty without a
+    release, and ``evaluation`` is of
+    :meth:`anonspark.comparison.evaluation.CellEvaluation.measure`, or empty.
     """
 
     cell: str
@@ -88,12 +72,16 @@ class CellResult:
 
 
 def cells_directory(output: str) -> str:
-    """Return where the figures of the cells are."""
+    """Return the directory of the cells' figures.
+
+    >>> cells_directory("out/")
+    'out/cells'
+    """
     return f"{output.rstrip('/')}/cells"
 
 
 def write_result(files: Files, output: str, result: CellResult) -> None:
-    """Write a cell's figures. The file is there as a whole or not at all."""
+    """Write a cell's figures. The file appears as a whole or not at all."""
     directory = cells_directory(output)
     path, draft = f"{directory}/{result.cell}.json", f"{directory}/_{result.cell}.draft"
     document = redact_values(json.loads(json.dumps(asdict(result), default=_plain)))
@@ -107,25 +95,9 @@ def write_result(files: Files, output: str, result: CellResult) -> None:
 
 
 def read_result(files: Files, output: str, cell: Cell, fingerprint: str) -> CellResult | None:
-    """Read a cell's figures.
+    """Read a cell's figures, or return None if there are none of this version of anonspark.
 
-    Parameters
-    ----------
-    files : Files
-    output : str
-    cell : Cell
-    fingerprint : str
-        Of the prepared input at hand, and of what it is evaluated with.
-
-    Returns
-    -------
-    CellResult or None
-        None if they are not there, or are those of another version of anonspark.
-
-    Raises
-    ------
-    ConfigurationError
-        If they are damaged, or those of another input.
+    Raises ConfigurationError if they are damaged, or those of another input or evaluation data.
     """
     path = f"{cells_directory(output)}/{cell.id}.json"
     if not files.exists(path):
@@ -166,23 +138,18 @@ _LEFT_OUT = ("run_id", "output_fingerprint")
 
 
 def axis_column(key: str) -> str:
-    """Return the column of an axis: its key path in words that need no quotes."""
+    """Return the column of an axis: its key path in words that need no quotes.
+
+    >>> axis_column("privacy.k")
+    'privacy_k'
+    """
     return re.sub(r"\W+", "_", key).strip("_")
 
 
 def comparison_rows(grid: Grid, results: Sequence[CellResult]) -> list[dict[str, Any]]:
-    """Return a row for each cell: its settings, its place, and the summary of its release.
+    """Return a row for each cell: its settings, its rank, and the summary of its release.
 
-    Parameters
-    ----------
-    grid : Grid
-    results : sequence of CellResult
-        Of all cells.
-
-    Returns
-    -------
-    list of dict
-        By privacy settings, then by place. Refused cells last among those of their settings.
+    They are sorted by privacy settings, then by rank, with refused cells last among their settings.
     """
     metric = METRICS[grid.rank_by]
     contestants = []
@@ -239,7 +206,11 @@ def write_tables(files: Files, grid: Grid, rows: Sequence[dict[str, Any]]) -> No
 
 
 def _scalar(value: Any) -> Any:
-    """Return a setting as a table can hold it: lists and mappings as JSON."""
+    """Return a setting in a form that a table can hold: lists and mappings as JSON.
+
+    >>> _scalar([1, 2]), _scalar(5)
+    ('[1, 2]', 5)
+    """
     if isinstance(value, (list, dict)):
         return json.dumps(value, ensure_ascii=False)
     return value
@@ -253,7 +224,7 @@ _CONVERTERS: dict[str, Callable[[Any], Any]] = {"string": _text, "double": float
 
 
 def _with_types_of_axes(grid: Grid, rows: Rows) -> Rows:
-    """Write all settings of an axis in one type: one column of the table holds them."""
+    """Convert all settings of an axis to one type, because one column of the table holds them."""
     for column in map(axis_column, grid.axes):
         convert = _CONVERTERS.get(_kind([row[column] for row in rows]))
         if convert is not None:
@@ -276,7 +247,11 @@ def _schema(grid: Grid, rows: Sequence[dict[str, Any]]) -> pa.Schema:
 
 
 def _kind(values: Sequence[Any]) -> str:
-    """Return the type of a column that holds all values of an axis, or null."""
+    """Return the type of a column that holds all values of an axis, or null.
+
+    >>> _kind([5, None]), _kind([5, 0.5]), _kind([True, "auto"])
+    ('long', 'double', 'string')
+    """
     values = [value for value in values if value is not None]
     for kind, types in (("boolean", (bool,)), ("long", (int,)), ("double", (int, float))):
         booleans = sum(isinstance(value, bool) for value in values)

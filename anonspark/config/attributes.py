@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from anonspark.config.problems import Finding, found, impossible, one_of
+from anonspark.config.problems import Finding, impossible, in_words, one_of
 from anonspark.config.section import NonEmptyText, Section, unique_entries
 from anonspark.core.grids import CALENDAR_UNITS, Bound, UnfitRangeError, day_of, moment_of
 
@@ -35,19 +35,19 @@ def _plain(value: Any) -> Any:
 
 
 def _unfit_bound(bound: object) -> str | None:
-    """Return why a value is no bound, or None if it is a bound."""
+    """Explain why a value is no bound, or return None if it is one."""
     if isinstance(bound, str):
         try:
             moment_of(bound)
         except UnfitRangeError:
             return (
-                f"found {found(bound)}. Expected a number, a day as '2026-01-31' or a moment as "
+                f"found {in_words(bound)}. Expected a number, a day as '2026-01-31' or a moment as "
                 "'2026-01-31 12:30:00'. Correct it"
             )
         return None
     if isinstance(bound, bool) or not isinstance(bound, int | float):
-        return f"found {found(bound)}. Expected a number or a text"
-    return None if math.isfinite(bound) else f"found {found(bound)}. Expected a finite number"
+        return f"found {in_words(bound)}. Expected a number or a text"
+    return None if math.isfinite(bound) else f"found {in_words(bound)}. Expected a finite number"
 
 
 def _two_bounds(value: object) -> object:
@@ -55,7 +55,7 @@ def _two_bounds(value: object) -> object:
     if value is None:
         return None
     if not isinstance(value, list) or len(value) != 2:
-        what = f"a list of {len(value)}" if isinstance(value, list) else found(value)
+        what = f"a list of {len(value)}" if isinstance(value, list) else in_words(value)
         raise impossible([Finding((), f"found {what}. {_EXPECTED}. Correct it")])
     unfit = {index: _unfit_bound(bound) for index, bound in enumerate(value)}
     findings = [Finding((index,), text) for index, text in unfit.items() if text]
@@ -66,9 +66,8 @@ def _two_bounds(value: object) -> object:
         raise impossible([Finding((), f"found a number and a text. {_EXPECTED}. Correct one")])
     ends = [moment_of(low), moment_of(high)] if isinstance(low, str) else value
     if not ends[0] < ends[1]:
-        raise impossible(
-            [Finding((), f"found {found(low)} before {found(high)}. {_EXPECTED}. Correct one")]
-        )
+        text = f"found {in_words(low)} before {in_words(high)}. {_EXPECTED}. Correct one"
+        raise impossible([Finding((), text)])
     return list(map(_plain, value))
 
 
@@ -101,11 +100,11 @@ def _step(value: object) -> object:
     if value is None or (is_step and (isinstance(value, str) or value > 0)):  # type: ignore[operator]
         return _plain(value)
     expected = f"Expected a number above 0, or one of {one_of(_GRIDS)}. Correct it"
-    raise impossible([Finding((), f"found {found(value)}. {expected}")])
+    raise impossible([Finding((), f"found {in_words(value)}. {expected}")])
 
 
 def _single_bound(value: object) -> object:
-    """Check the value from which on all are one."""
+    """Check by hand the value from which on all are one."""
     text = None if value is None else _unfit_bound(value)
     if text:
         raise impossible([Finding((), text)])
@@ -124,7 +123,7 @@ def unfit_range(
     bounds: list[Bound],
     value_type: Literal["number", "date", "timestamp", "boolean", "text"] | None,
 ) -> str | None:
-    """Return why values of a declared type cannot have such bounds, or None if they can."""
+    """Explain why values of a declared type cannot have such bounds, or return None if they can."""
     if value_type is None:
         return None
     is_number = not isinstance(bounds[0], str)
@@ -218,7 +217,7 @@ class HierarchyRule(Section):
             yield from (
                 Finding(
                     (key,),
-                    f"found {found(later)} after {found(former)}. Expected {order} "
+                    f"found {in_words(later)} after {in_words(former)}. Expected {order} "
                     "characters. Sort them, each once",
                 )
                 for former, later in pairwise(getattr(self, key) or ())
@@ -234,8 +233,12 @@ class HierarchyRule(Section):
 
 
 def _width(width: float) -> str:
-    """Return a width as it was written."""
-    return found(int(width) if width.is_integer() else width)
+    """Describe a width as it was written.
+
+    >>> _width(5.0), _width(2.5)
+    ('the whole number 5', 'the number 2.5')
+    """
+    return in_words(int(width) if width.is_integer() else width)
 
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
@@ -310,12 +313,12 @@ class Attribute(Section):
 
     @property
     def declared_type(self) -> AttributeType | None:
-        """What the values are by the type, or by the hierarchy's rule."""
+        """The type of the values, by the declared type or by the hierarchy's rule."""
         return self.type or _IMPLIED_TYPES.get(self.hierarchy_kind)
 
     @property
     def is_undeclared(self) -> bool:
-        """Whether it is a quasi-identifier of which only the column says what its values are."""
+        """Whether only the data show the type: a quasi-identifier for which nothing declares it."""
         return self.role == "quasi_identifier" and not any((self.type, self.order, self.hierarchy))
 
     @model_validator(mode="before")
@@ -351,7 +354,7 @@ class Attribute(Section):
             )
         twice = [value for value, count in Counter(self.order or ()).items() if count > 1]
         if twice:
-            listed = ", ".join(found(value) for value in twice)
+            listed = ", ".join(in_words(value) for value in twice)
             yield Finding(
                 ("order",),
                 f"found {listed} more than once. Expected each value once. Remove the repetitions",
@@ -374,7 +377,7 @@ class Attribute(Section):
         return "file" if isinstance(self.hierarchy, str) else self.hierarchy.kind
 
     def _range_findings(self) -> Iterator[Finding]:
-        """Find what does not go together with the range."""
+        """Find options that contradict the range."""
         if self.range is None:
             return
         kind = self.hierarchy_kind
@@ -388,7 +391,7 @@ class Attribute(Section):
             yield Finding(("range",), f"{text}. Remove it, or correct it")
 
     def _end_findings(self) -> Iterator[Finding]:
-        """Find what does not go together with where ranges may end."""
+        """Find options that contradict where ranges may end."""
         kind = self.hierarchy_kind
         if self.grid not in (None, "auto", "none") and (kind or self.order):
             other = f"a hierarchy of the kind '{kind}'" if kind else "an order"
@@ -413,7 +416,7 @@ class Attribute(Section):
             yield Finding(("bottom",), "found it at or above 'top'. Expected it below. Correct one")
 
     def _hierarchy_findings(self) -> Iterator[Finding]:
-        """Find what does not go together with the hierarchy."""
+        """Find options that contradict the hierarchy."""
         if self.hierarchy_kind is None:
             return
         where = ("hierarchy",)

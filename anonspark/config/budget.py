@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, WithJsonSchema
 
-from anonspark.config.problems import Finding, found
+from anonspark.config.problems import Finding, in_words
 from anonspark.config.section import NonEmptyText, Section
 
 DATASET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -24,7 +24,7 @@ _MOST = Decimal(10) ** 9
 
 
 def _as_decimal(value: object) -> object:
-    """Keep a number as the text that stands in the file: 0.1 is a tenth, not the next double."""
+    """Keep a number as its text in the file: 0.1 is a tenth, not the nearest double."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return value
     return str(value)
@@ -39,7 +39,11 @@ Number = Annotated[
 
 
 def as_fraction(text: str) -> Fraction | None:
-    """Return a decimal text as a fraction, or None if it is no number of at most 6 decimals."""
+    """Return a decimal text as a fraction, or None if it is no number of at most 6 decimals.
+
+    >>> as_fraction("0.25"), as_fraction("1_0")
+    (Fraction(1, 4), None)
+    """
     # Python would take 1_0 for ten, and the digits of any script.
     if _DECIMAL.fullmatch(text) is None:
         return None
@@ -56,17 +60,21 @@ def as_fraction(text: str) -> Fraction | None:
 
 
 def in_decimals(number: Fraction) -> str:
-    """Return a fraction as people write it: 1.25, and 1/3 where decimals have no end."""
-    rest, places = number.denominator, 0
+    """Write a fraction in decimals, or as a fraction if they have no end.
+
+    >>> in_decimals(Fraction(5, 4)), in_decimals(Fraction(1, 3))
+    ('1.25', '1/3')
+    """
+    rest, decimals = number.denominator, 0
     for factor in (2, 5):
         count = 0
         while rest % factor == 0:
             rest, count = rest // factor, count + 1
-        places = max(places, count)
+        decimals = max(decimals, count)
     if rest > 1:
         return str(number)
-    digits = Decimal(number.numerator * 10**places // number.denominator)
-    return f"{digits.scaleb(-places):f}"
+    digits = Decimal(number.numerator * 10**decimals // number.denominator)
+    return f"{digits.scaleb(-decimals):f}"
 
 
 class BudgetOptions(Section):
@@ -85,24 +93,24 @@ class BudgetOptions(Section):
     def _problems(self) -> Iterator[Finding]:
         if DATASET.fullmatch(self.dataset) is None:
             text = (
-                f"found {found(self.dataset)}. Expected at most 100 letters, digits, dots, hyphens "
-                "and underscores, the first of them a letter or digit. Correct it"
+                f"found {in_words(self.dataset)}. Expected at most 100 letters, digits, dots, "
+                "hyphens and underscores, the first of them a letter or digit. Correct it"
             )
             yield Finding(("dataset",), text)
         number = None if self.limit is None else as_fraction(self.limit)
         if self.limit is not None and (number is None or number <= 0):
             text = (
-                f"found {found(self.limit)}. Expected a decimal number above 0 with at most "
+                f"found {in_words(self.limit)}. Expected a decimal number above 0 with at most "
                 f"{_DECIMALS} decimals. Correct it"
             )
             yield Finding(("limit",), text)
 
     @property
-    def place(self) -> str:
+    def directory(self) -> str:
         """Directory of the data set."""
         return f"{self.path.rstrip('/')}/{self.dataset}"
 
     @property
     def most(self) -> Fraction | None:
-        """Return what may be spent, None for the limit of the ledger."""
+        """Return the privacy loss that may be spent, or None for the limit of the ledger."""
         return None if self.limit is None else as_fraction(self.limit)

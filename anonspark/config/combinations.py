@@ -11,7 +11,7 @@ from anonspark.config.input import MissingPolicy
 from anonspark.config.models import CuttingOptions, ModelOptions
 from anonspark.config.output import OutputStyle
 from anonspark.config.privacy import PrivacyOptions
-from anonspark.config.problems import Finding, did_you_mean, found
+from anonspark.config.problems import Finding, did_you_mean, in_words
 
 
 def unusable_names(attributes: Mapping[str, Attribute]) -> Iterator[Finding]:
@@ -53,7 +53,7 @@ def unusable_criteria(
             hint = did_you_mean(name, sensitive, "List it among the attributes")
             yield Finding(
                 ("privacy", *location),
-                f"found {found(name)}, which {role}. Expected the name of an attribute with "
+                f"found {in_words(name)}, which {role}. Expected the name of an attribute with "
                 f"the role 'sensitive'. {hint}",
             )
     ordered = {entry.attribute for entry in privacy.t_closeness if entry.distance == "ordered"}
@@ -88,15 +88,16 @@ def unusable_unit(
             hint = did_you_mean(name, attributes, "List it among the attributes")
             yield Finding(
                 where,
-                f"found {found(name)}, which is no attribute. Expected the name of one, as a "
+                f"found {in_words(name)}, which is no attribute. Expected the name of one, as a "
                 f"rule with the role 'identifier'. {hint}",
             )
         elif name in privacy.unit[:index]:
-            yield Finding(where, f"found {found(name)} twice. Expected each name once. Remove one")
+            text = f"found {in_words(name)} twice. Expected each name once. Remove one"
+            yield Finding(where, text)
 
 
 def labels_of_records(model: Mapping[str, Any], missing: str) -> str | None:
-    """Return why presence cannot be bounded, or None if no label depends on other records."""
+    """Explain which labels depend on other records, so that presence has no bound, or None."""
     # Records left out are in the table. The top of a hierarchy shows whether a value is missing.
     is_whole = model.get("suppression_limit") == 0 and missing != "category"
     if model["name"] == "full-domain" and model["levels"] and is_whole:
@@ -114,7 +115,7 @@ def labels_of_records(model: Mapping[str, Any], missing: str) -> str | None:
 def unusable_presence(
     model: ModelOptions, missing: str, privacy: PrivacyOptions
 ) -> Iterator[Finding]:
-    """Find delta-presence of labels that prove who is in the release."""
+    """Refuse delta-presence with labels that prove who is in the release."""
     problem = labels_of_records(model.model_dump(), missing)
     if privacy.delta_presence is not None and problem is not None:
         yield Finding(("privacy", "delta_presence"), problem)
@@ -138,7 +139,7 @@ def unusable_pseudonyms(
         elif name not in privacy.unit:
             yield Finding(
                 where,
-                f"found {found(name)}, which privacy.unit does not name. Expected one of the "
+                f"found {in_words(name)}, which privacy.unit does not name. Expected one of the "
                 "attributes that identify people, because without privacy.unit the records of a "
                 "person could be a class. Set privacy.unit, or remove it",
             )
@@ -152,7 +153,7 @@ def unusable_pseudonyms(
         if other is not None:
             yield Finding(
                 where,
-                f"found {found(column)}, the name of the attribute {other!r}. Expected a name "
+                f"found {in_words(column)}, the name of the attribute {other!r}. Expected a name "
                 "of its own. Choose another",
             )
 
@@ -201,7 +202,7 @@ def unusable_published(
         role = f"has the role '{attributes[name].role}'" if is_there else "is no attribute"
         hint = did_you_mean(name, usable, "Choose another column, or change its role")
         yield Finding(
-            ("evaluate", *key), f"found {found(name)}, which {role}. Expected {kinds}. {hint}"
+            ("evaluate", *key), f"found {in_words(name)}, which {role}. Expected {kinds}. {hint}"
         )
 
 
@@ -216,7 +217,7 @@ def unusable_weights(risk: RiskOptions, privacy: PrivacyOptions) -> Iterator[Fin
 
 
 def unusable_suppression(model: ModelOptions, evaluate: EvaluateOptions) -> Iterator[Finding]:
-    """Find what cannot be measured in a release of which classes are left out."""
+    """Find measures that a release with suppressed classes does not allow."""
     if not isinstance(model, CuttingOptions) or not model.suppression_limit:
         return
     if evaluate.compare_baseline:

@@ -39,7 +39,7 @@ from anonspark.config.input import InputOptions, MissingPolicy
 from anonspark.config.models import CuttingOptions, ModelOptions, default_model, model_options
 from anonspark.config.output import ExecutionOptions, OutputOptions
 from anonspark.config.privacy import PrivacyOptions
-from anonspark.config.problems import Finding, found
+from anonspark.config.problems import Finding, in_words
 from anonspark.config.reading import TextReader
 from anonspark.config.section import NonEmptyText, Section
 from anonspark.config.yaml_reading import Places
@@ -55,8 +55,8 @@ _DIGITS = frozenset("0123456789abcdef")
 def _require_digits(text: str) -> str:
     if len(text) != 64 or not _DIGITS.issuperset(text):
         raise ValueError(
-            f"found {found(text)}. Expected 64 hexadecimal digits, as anonspark check prints them. "
-            "Correct it, or remove it"
+            f"found {in_words(text)}. Expected 64 hexadecimal digits, as anonspark check prints "
+            "them. Correct it, or remove it"
         )
     return text
 
@@ -81,50 +81,35 @@ CodingKey = Annotated[CodingOptions | None, BeforeValidator(_path_alone)]
 
 
 class AgreedCoding(Protocol):
-    """A coding as it was read."""
+    """What a configuration needs to know of the coding that it follows."""
 
     @property
     def name(self) -> str:
-        """Return its name among the holders."""
+        """Return the name of this configuration's owner among the holders."""
 
     @property
     def fingerprint(self) -> str:
-        """Return its fingerprint, which differs from that of every other coding."""
+        """Return a fingerprint that differs from that of every other coding."""
 
     @property
     def digests(self) -> Mapping[str, str]:
-        """SHA-256 of the hierarchy files that were agreed on, by attribute."""
+        """SHA-256 of the agreed hierarchy files, by attribute."""
 
     def as_dict(self) -> dict[str, object]:
-        """Return what a manifest says of it."""
+        """Return the entry of the manifest about the coding."""
 
 
 class CodingReader(Protocol):
-    """Have the owner of the section read the coding that it names."""
+    """Reads a coding: ``sharing`` registers it, because ``config`` may not import that room."""
 
     def merge_coding(
         self, document: dict[str, Any], read: TextReader, problems: list[str]
     ) -> AgreedCoding | None:
-        """Put what a coding says into the configuration that names it.
+        """Put what a coding says into the unchecked configuration that names it, which is changed.
 
-        Parameters
-        ----------
-        document : dict
-            The configuration before it is checked, with the key ``coding``. It is changed.
-        read : callable
-            Reads the coding and its hierarchy files where they lie at addresses. Others are local.
-        problems : list of str
-            What is wrong is added.
-
-        Returns
-        -------
-        AgreedCoding or None
-            None where it cannot be read, so that nothing is known of the attributes.
-
-        Raises
-        ------
-        SparkNeededError
-            If it lies where only Spark's Hadoop reaches it.
+        Return None if the coding cannot be read: then nothing is known of the attributes. ``read``
+        reads files at addresses, others are local. Problems are appended. Raises SparkNeededError
+        if the coding lies where only Spark's Hadoop reaches it.
         """
 
 
@@ -254,7 +239,7 @@ class Configuration(Section):
 
     @property
     def columns_of_records(self) -> list[str]:
-        """Names of the columns of which a record has a value in one at least."""
+        """Names of the columns of which every record must have a value in at least one."""
         names = (*self.quasi_identifiers, *self.published_as_is, *self.privacy.unit)
         return list(dict.fromkeys(names))
 
@@ -284,47 +269,42 @@ class Configuration(Section):
 
     @property
     def agreed_coding(self) -> AgreedCoding | None:
-        """The coding as it was read. None where there is none."""
+        """The coding after it was read, or None if the configuration follows none."""
         return self._coding
 
     def with_coding(self, coding: AgreedCoding) -> Configuration:
-        """Return it with the coding that it names, as it was read."""
+        """Return a copy that knows the coding that it names."""
         copied = self.model_copy()
         copied._coding = coding
         return copied
 
     @property
     def places(self) -> Places:
-        """Return where its keys are in its file. Nowhere if it was in memory."""
+        """The positions of its keys in its file, or none if it was in memory."""
         return self._places
 
     def with_places(self, places: Places) -> Configuration:
-        """Return it with the places of its keys."""
+        """Return a copy that knows the positions of its keys."""
         copied = self.model_copy()
         copied._places = places
         return copied
 
     def with_drawn_output(self) -> Configuration:
-        """Return it without a chosen output path, which then distinguishes nothing."""
+        """Return a copy whose output path was drawn, so that fingerprints leave it out."""
         copied = self.model_copy()
         copied._is_placed_by_caller = False
         return copied
 
     def with_input(self, options: Mapping[str, str]) -> Configuration:
-        """Return it with what was found of the input. Nothing else is looked for."""
+        """Return a copy with the input as it was recognized, which is not recognized again."""
         return self.model_copy(update={"input": self.input.settled(options)})
 
     def fingerprint(self) -> str:
-        """Return the fingerprint of this configuration.
+        """Return the SHA-256 of the canonical JSON of the configuration, in hexadecimal digits.
 
-        The order of the attributes counts, as it breaks ties. The order of all other keys does
+        The order of the attributes counts, because it breaks ties. The order of all other keys does
         not, nor does it matter whether a default is written out. The seed enters through its own
         hash. An output path that was drawn does not enter.
-
-        Returns
-        -------
-        str
-            SHA-256 of the canonical JSON, in hexadecimal digits.
         """
         # Where it is written down, who signs it, and what is said of its purpose, change nothing of
         # a release.
@@ -342,13 +322,9 @@ class Configuration(Section):
         return _hash_of(document)
 
     def input_fingerprint(self) -> str:
-        """Return a fingerprint, equal for configurations that prepare the same records.
+        """Return a SHA-256 that is equal for configurations that prepare the same records.
 
-        Returns
-        -------
-        str
-            SHA-256 of what :func:`anonspark.pipeline.preparing.prepare` depends on, in hexadecimal
-            digits.
+        It covers what :func:`anonspark.pipeline.preparing.prepare` depends on.
         """
         document = self.model_dump(mode="json", include={"input", "attributes", "missing"})
         document["attributes"] = list(document["attributes"].items())
@@ -365,16 +341,11 @@ class Configuration(Section):
         return _hash_of(document | {"seed": self._seed_hash()})
 
     def settings_fingerprint(self) -> str:
-        """Return a fingerprint, equal for releases whose figures can be compared.
+        """Return a SHA-256 that is equal for releases whose figures can be compared.
 
         It covers what decides what becomes of a given table: attributes, policy for missing
         values, criteria, model and style. Paths, formats, seed and everything that changes no
         class may differ. A default that is written out counts as one that is not.
-
-        Returns
-        -------
-        str
-            SHA-256 of the canonical JSON, in hexadecimal digits.
         """
         document = self.model_dump(
             mode="json",
@@ -395,17 +366,13 @@ class Configuration(Section):
         return _hash_of(document)
 
     def public_dict(self) -> dict[str, Any]:
-        """Return the configuration as the manifest shows it, without its secrets.
+        """Return the configuration as JSON values for the manifest, without its secrets.
 
         The seed is replaced by ``seed_fingerprint``, the declared order of a quasi-identifier
         (which lists raw values of it) by ``order_entries`` and ``order_fingerprint``, and
-        credentials in data source options and in all texts by ``(redacted)``. Where the ledger and
-        the key of the signature are, who gets a release need not know.
-
-        Returns
-        -------
-        dict
-            Nothing but JSON values, in configuration order.
+        credentials in data source options and in all texts by ``(redacted)``. The paths of the
+        ledger and of the signing key are left out, because recipients of the release need not know
+        them.
         """
         document = self.model_dump(mode="json", exclude={"ledger": True, "output": {"signing_key"}})
         if self.report == ReportOptions():

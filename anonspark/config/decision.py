@@ -62,19 +62,17 @@ class Decision(Section):
 
     @classmethod
     def titles(cls) -> dict[str, str]:
-        """Return what each key states, in their order."""
+        """Return the words of each key, in the order of the keys.
+
+        >>> Decision.titles()["date"]
+        'Date'
+        """
         described = cls.model_json_schema()["properties"]
         return {name: described[name].get("description", name) for name in cls.model_fields}
 
 
 def read_decision(path: str) -> Decision:
-    """Read the file of a decision.
-
-    Raises
-    ------
-    ConfigurationError
-        If there is no such file, or it states something else.
-    """
+    """Read the file of a decision. Raises ConfigurationError if it is missing or has other keys."""
     expected = "keys as anonspark init --decision writes them"
     document, problems = read_document(path, "a decision", expected)
     decision = validated(Decision, document, problems)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from anonspark.config.problems import Finding, did_you_mean, found
+from anonspark.config.problems import Finding, did_you_mean, in_words
 from anonspark.config.section import NonEmptyText, Section, reversed_bounds
 from anonspark.core.figures import ATTRIBUTES, ENDS, RISK, SUMMARY, Need, results
 
@@ -17,7 +17,11 @@ _PATTERN = r"[0-9]{1,15} ?/ ?[1-9][0-9]{0,14}"
 
 
 def _divided(value: object) -> object:
-    """Return a fraction as the nearest number, as figures are divided, and other values as is."""
+    """Return a fraction as the nearest float, as figures are divided, and other values unchanged.
+
+    >>> _divided("1/11") == 1 / 11, _divided(0.2)
+    (True, 0.2)
+    """
     if not isinstance(value, str) or not re.fullmatch(_PATTERN, value):
         return value
     numerator, denominator = map(int, value.split("/"))
@@ -84,12 +88,9 @@ def unusable_gates(
 ) -> Iterator[Finding]:
     """Find gates on what is no figure, or is not measured.
 
-    Parameters
-    ----------
-    gates : mapping of str to Gate
-    quasi_identifiers : sequence of str
-    measured : set of str
-        As of :func:`unmeasured`.
+    >>> [problem] = unusable_gates({"gpc": Gate(max=0.2)}, ["age"], frozenset())
+    >>> problem.text[-19:]
+    "Did you mean 'gcp'?"
     """
     figures = tuple(_metrics(quasi_identifiers))
     for name in gates:
@@ -97,8 +98,8 @@ def unusable_gates(
         if name not in figures:
             hint = did_you_mean(name, figures, "See docs/output.md")
             text = (
-                f"found {found(name)}, which is no figure of a release. Expected a number of the "
-                "table summary, attributes.<quasi-identifier>.<figure> or "
+                f"found {in_words(name)}, which is no figure of a release. Expected a number of "
+                "the table summary, attributes.<quasi-identifier>.<figure> or "
                 f"risk.<attacker>.<figure>. {hint}"
             )
         elif missing is not None:
@@ -109,19 +110,17 @@ def unusable_gates(
 
 
 def unmeasured(name: str, measured: AbstractSet[Need]) -> str | None:
-    """Return the setting with which a figure is measured, or None if it is measured.
+    """Explain which setting a figure needs, or return None if the figure is measured.
 
-    Parameters
-    ----------
-    name : str
-        As a gate names it.
-    measured : set of str
-        What is asked for of that which figures need.
+    ``measured`` are the requested needs of figures. ``name`` is written as a gate names it.
+
+    >>> unmeasured("entropy", {"bounds"})
+    "found the text 'entropy', which is not measured. Set evaluate.information to true"
     """
     figure = _FIGURES.get(name.rpartition(".")[2])
     if figure is not None and figure.is_loss and "bounds" not in measured:
         return (
-            f"found {found(name)}, which is not published with output.style 'mean', because "
+            f"found {in_words(name)}, which is not published with output.style 'mean', because "
             "figures of loss give back the bounds that means hide. Choose 'interval' or 'bounds'"
         )
     need = None if figure is None else figure.needs
@@ -130,16 +129,20 @@ def unmeasured(name: str, measured: AbstractSet[Need]) -> str | None:
     if need is None or need in measured:
         return None
     remedy = _REMEDIES.get(need)
-    return None if remedy is None else f"found {found(name)}, which is not measured. {remedy}"
+    return None if remedy is None else f"found {in_words(name)}, which is not measured. {remedy}"
 
 
 def summary_figures() -> list[str]:
-    """Return the columns of the table ``summary`` that are figures of a release."""
+    """Return the columns of the table ``summary`` that are figures of a release.
+
+    >>> "gcp" in summary_figures(), "run_id" in summary_figures()
+    (True, False)
+    """
     return [figure.name for figure in results(SUMMARY)]
 
 
 def _metrics(quasi_identifiers: Sequence[str]) -> Iterator[str]:
-    """Return everything that a gate may be about."""
+    """Yield the name of every figure that a gate may bound."""
     yield from summary_figures()
     for name in quasi_identifiers:
         for figure in results(ATTRIBUTES):
@@ -173,11 +176,9 @@ class MetricsOptions(Section):
 def unusable_drift(metrics: MetricsOptions, measured: AbstractSet[Need]) -> Iterator[Finding]:
     """Find bounds on the drift of what is no figure, is not measured, or cannot be compared.
 
-    Parameters
-    ----------
-    metrics : MetricsOptions
-    measured : set of str
-        As of :func:`anonspark.config.gates.unmeasured`.
+    >>> drift = MetricsOptions(drift={"rows_in": 0.2})
+    >>> [problem.text[:14] for problem in unusable_drift(drift, frozenset())]
+    ['found bounds, ']
     """
     if metrics.drift and metrics.append_to is None:
         yield Finding(
@@ -190,8 +191,8 @@ def unusable_drift(metrics: MetricsOptions, measured: AbstractSet[Need]) -> Iter
         text = unmeasured(name, measured)
         if name not in figures:
             text = (
-                f"found {found(name)}, which is no figure of a release. Expected a number of the "
-                f"table summary. {did_you_mean(name, figures, 'See docs/output.md#summary')}"
+                f"found {in_words(name)}, which is no figure of a release. Expected a number of "
+                f"the table summary. {did_you_mean(name, figures, 'See docs/output.md#summary')}"
             )
         if text is not None:
             yield Finding(("metrics", "drift", name), text)

@@ -56,7 +56,7 @@ SourceOptions = dict[
 
 
 def _null_as_text(value: object) -> object:
-    """Let what YAML takes for nothing be the word that it is."""
+    """Turn what YAML takes for nothing into the word that the file has."""
     return "null" if value is None else value
 
 
@@ -93,18 +93,30 @@ NOT_IN_FILES = ("jdbc", CATALOG_TABLE)
 
 
 def uncompressed(path: str) -> str:
-    """Return the name of a file in small letters, without the end that shows its compression."""
+    """Return the name of a file in small letters, without the ending of its compression.
+
+    >>> uncompressed("People.CSV.gz")
+    'people.csv'
+    """
     name = PurePosixPath(path.rstrip("/")).name.lower()
     return next((name.removesuffix(end) for end in COMPRESSED if name.endswith(end)), name)
 
 
 def format_of_name(path: str) -> str | None:
-    """Return the format by a file's name, compressed or not, or None if it shows none."""
+    """Return the format by a file's name, compressed or not, or None if it shows none.
+
+    >>> format_of_name("people.csv.gz"), format_of_name("people.yaml")
+    ('csv', None)
+    """
     return _FORMATS.get(PurePosixPath(uncompressed(path)).suffix)
 
 
 def format_of_names(paths: Iterable[str]) -> str | None:
-    """Return the format by all names, or None if they show several, or one shows none."""
+    """Return the format by all names, or None if they show several, or one shows none.
+
+    >>> format_of_names(["a.parquet", "b.parquet"])
+    'parquet'
+    """
     formats = {format_of_name(path) for path in paths}
     return formats.pop() if len(formats) == 1 else None
 
@@ -169,22 +181,16 @@ class InputOptions(Section):
 
     @property
     def says_format(self) -> bool:
-        """Return whether the format was given."""
+        """Return whether the configuration names the format."""
         return "format" in self.model_fields_set
 
     @property
     def is_settled(self) -> bool:
-        """Return whether nothing is to be looked up in the files any more."""
+        """Return whether no option is left to be recognized from the files."""
         return self._is_settled
 
     def settled(self, recognized: Mapping[str, str]) -> InputOptions:
-        """Return it with options that were found in its files, and with nothing else to be found.
-
-        Parameters
-        ----------
-        recognized : mapping of str to str
-            Options, and perhaps ``format``.
-        """
+        """Return a copy with the options, and perhaps format, that its files show."""
         options = dict(recognized)
         update = {"format": options.pop("format")} if "format" in options else {}
         copied = self.model_copy(update={**update, "options": {**self.options, **options}})

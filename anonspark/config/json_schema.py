@@ -38,26 +38,20 @@ class _Sections:
             self.definitions["PrivacyOptions"] = self.definitions.pop(privacy.__name__)
 
     def reference(self, model: type[BaseModel]) -> JsonObject:
-        """Return what stands for a section elsewhere."""
+        """Return the reference that stands for a section elsewhere."""
         return self._references[(model, "validation")]
 
     def of(self, model: type[BaseModel]) -> JsonObject:
-        """Return a section's own definition."""
+        """Return the definition of a section."""
         return self.definitions[self.reference(model)["$ref"].rpartition("/")[2]]
 
 
 def json_schema() -> JsonObject:
-    """Return the JSON Schema (2020-12) of the whole configuration file.
+    """Make the JSON Schema (2020-12) of the whole configuration file, a new object each time.
 
-    It knows the short form of an attribute, the options of every model of ours, and those of other
-    packages that were loaded, as :func:`load_extensions` does with all. What takes
-    more than one section to see, such as colliding column names, is left to
-    :func:`anonspark.config.load_configuration`.
-
-    Returns
-    -------
-    dict
-        Nothing but JSON values. A new one each time.
+    It covers the short form of an attribute, the options of all our models, and those of loaded
+    packages (see :func:`load_extensions`). What takes more than one section to see, such as
+    colliding column names, is left to :func:`anonspark.config.load_configuration`.
     """
     sections = _Sections()
     root = sections.of(Configuration)
@@ -86,7 +80,7 @@ def json_schema() -> JsonObject:
 
 
 def known_schema() -> Mapping[str, Any]:
-    """Return what :func:`json_schema` makes, made once: to look into, never to change."""
+    """Return the result of :func:`json_schema`, made once: to be read, never to be changed."""
     criteria = tuple(extensions.loaded(extensions.CRITERIA))
     return _schema_of(tuple(options_classes().items()), criteria)
 
@@ -99,13 +93,7 @@ def _schema_of(
 
 
 def load_extensions() -> None:
-    """Load the models and criteria of all installed packages.
-
-    Raises
-    ------
-    ConfigurationError
-        One of them cannot be used.
-    """
+    """Load models and criteria of all packages, or raise ConfigurationError for an unusable one."""
     for name in extensions.names(extensions.MODELS):
         foreign_model(name)
     for key in extensions.names(extensions.CRITERIA):

@@ -14,7 +14,7 @@ import yaml
 from anonspark.config.configuration import CODING, CodingReader, Configuration
 from anonspark.config.input import format_of_name
 from anonspark.config.json_schema import known_schema
-from anonspark.config.problems import Location, found, found_at, key_path, validated
+from anonspark.config.problems import Location, in_words, in_words_at, key_path, validated
 from anonspark.config.reading import (
     TextReader,
     local_path,
@@ -41,17 +41,7 @@ _LONGEST = 10**30
 
 
 class Assignment(NamedTuple):
-    """An override taken apart.
-
-    Attributes
-    ----------
-    override : str
-        As it was given.
-    keys : tuple of str
-        Where the value goes.
-    value : object
-        What the text after the equals sign means in YAML.
-    """
+    """An override as written, the key path that it sets, and its value as YAML reads it."""
 
     override: str
     keys: tuple[str, ...]
@@ -59,7 +49,13 @@ class Assignment(NamedTuple):
 
 
 def parse_overrides(overrides: Sequence[str], problems: list[str]) -> list[Assignment]:
-    """Take the overrides apart. What is wrong with them is added to the problems."""
+    """Split overrides into key paths and values. Their problems are appended.
+
+    >>> problems = []
+    >>> [parsed] = parse_overrides(["attributes.'capital.gain'.role=sensitive"], problems)
+    >>> parsed.keys, parsed.value
+    (('attributes', 'capital.gain', 'role'), 'sensitive')
+    """
     assignments: list[Assignment] = []
     for override in overrides:
         parsed, shown = _parse_key_path(override), shown_override(override)
@@ -82,7 +78,11 @@ def parse_overrides(overrides: Sequence[str], problems: list[str]) -> list[Assig
 
 
 def shown_override(override: str) -> str:
-    """Return an override as messages quote it: not what it says of the seed, nor of passwords."""
+    """Return an override as messages quote it, without the value of a seed or a password.
+
+    >>> shown_override("execution.seed=7"), shown_override("privacy.k=5")
+    ("'execution.seed=(withheld)'", "'privacy.k=5'")
+    """
     keys, _, value = override.partition("=")
     secret = "seed" in keys and "seed_file" not in keys and value
     if not secret and is_secret_option(override):
@@ -91,7 +91,11 @@ def shown_override(override: str) -> str:
 
 
 def _parse_key_path(override: str) -> tuple[tuple[str, ...], str] | None:
-    """Cut an override into its key path and its value, or return None if it has no such form."""
+    """Cut an override into its key path and the text of its value, or return None if it has none.
+
+    >>> _parse_key_path("privacy.k=5")
+    (('privacy', 'k'), '5')
+    """
     keys: list[str] = []
     position = 0
     while (match := _SEGMENT.match(override, position)) is not None:
@@ -108,15 +112,15 @@ def _parse_key_path(override: str) -> tuple[tuple[str, ...], str] | None:
 def assign(
     document: dict[str, Any], assignment: Assignment, problems: list[str], said: str = "--set "
 ) -> None:
-    """Set the value at a key path. What is wrong, and where it was said, is added to the problems.
+    """Set the value at a key path of a document, which is changed.
 
-    Parameters
-    ----------
-    document : dict
-    assignment : Assignment
-    problems : list of str
-    said : str
-        What stands before the key path in messages.
+    Short forms on the path are written out. Problems are appended, each with a prefix that says
+    where the value comes from.
+
+    >>> document = {"model": "canon"}
+    >>> assign(document, Assignment("model.rho=3", ("model", "rho"), 3), [])
+    >>> document
+    {'model': {'name': 'canon', 'rho': 3}}
     """
     keys, section = assignment.keys, document
     for depth, key in enumerate(keys[:-1], start=1):
@@ -128,8 +132,8 @@ def assign(
         elif not isinstance(inner, dict):
             problems.append(
                 f"{said}{shown_override(assignment.override)}: found "
-                f"{found_at(keys[:depth], inner)} at {key_path(keys[:depth])}. Expected a mapping "
-                "there. Set it as a whole"
+                f"{in_words_at(keys[:depth], inner)} at {key_path(keys[:depth])}. Expected a "
+                "mapping there. Set it as a whole"
             )
             return
         section[key] = inner
@@ -150,7 +154,11 @@ _Dumper.add_representer(int, _represent_int)
 
 
 def written_overrides(settings: Mapping[str, Any]) -> list[str]:
-    """Write settings as ``--set`` takes them."""
+    """Write settings as ``--set`` takes them.
+
+    >>> written_overrides({"privacy.k": 5, "model": {"name": "canon"}})
+    ['privacy.k=5', 'model={name: canon}']
+    """
     written = {
         key: yaml.dump(value, Dumper=_Dumper, default_flow_style=True, width=float("inf"))
         for key, value in settings.items()
@@ -171,24 +179,10 @@ _NUMBER = re.compile(r"[-+]?[0-9]{1,30}")
 def fill_in_seed(
     document: dict[str, Any], read: TextReader, problems: list[str], *, needed: bool
 ) -> SparkNeededError | None:
-    """Put the seed into a configuration that says where it is kept.
+    """Set ``execution.seed`` of an unchecked configuration from its file or its variable.
 
-    Parameters
-    ----------
-    document : dict
-        The configuration before it is checked. Its ``execution.seed`` is set.
-    read : callable
-        Reads the file where it is at an address. Others are local.
-    problems : list of str
-        What is wrong is added.
-    needed : bool
-        Whether the seed is asked for at all. If not, neither file nor variable is read, so that
-        readers of a release need no secret.
-
-    Returns
-    -------
-    SparkNeededError or None
-        To be raised where nothing else is wrong: the file can be read through Spark alone.
+    If no seed is needed, neither is read, so that readers of a release need no secret. Problems are
+    appended. Return an error to be raised if nothing else is wrong: Spark alone can read the file.
     """
     execution = document.get("execution", {})
     if not isinstance(execution, dict):
@@ -196,7 +190,8 @@ def fill_in_seed(
         return None
     path = execution.get("seed_file")
     keys = [f"execution.{key}" for key in ("seed", "seed_file") if execution.get(key) is not None]
-    if needed and SEED_VARIABLE in os.environ:
+    in_variable = needed and SEED_VARIABLE in os.environ
+    if in_variable:
         keys.append(f"the environment variable {SEED_VARIABLE}")
     if len(keys) > 1:
         problems.append(
@@ -204,37 +199,43 @@ def fill_in_seed(
             f"execution.seed, execution.seed_file and {SEED_VARIABLE}. Keep one of them"
         )
         execution.pop("seed_file", None)
-        return None
-    if path is None or not needed:
+    elif path is None or not needed:
         # What is no text is left to the check of types.
         if path is None or isinstance(path, str):
             execution.pop("seed_file", None)
-        if needed and SEED_VARIABLE in os.environ:
-            seed = _number(os.environ[SEED_VARIABLE])
-            if seed is None:
-                problems.append(
-                    f"{SEED_VARIABLE}: the environment variable holds something else. {_EXPECTED}. "
-                    "Correct it, or unset it"
-                )
-            else:
-                document["execution"] = execution | {"seed": seed}
-        return None
-    if not isinstance(path, str) or not path:
-        return None
-    try:
-        execution["seed"] = _read_seed(path, read)
-    except SparkNeededError as error:
-        # The rest is checked meanwhile.
-        execution["seed"] = 0
-        return error
-    except ConfigurationError as error:
-        execution.pop("seed_file")
-        problems += error.problems
+        if in_variable:
+            document["execution"] = execution | _seed_of_variable(problems)
+    elif isinstance(path, str) and path:
+        try:
+            execution["seed"] = _read_seed(path, read)
+        except SparkNeededError as error:
+            # The rest is checked meanwhile.
+            execution["seed"] = 0
+            return error
+        except ConfigurationError as error:
+            execution.pop("seed_file")
+            problems += error.problems
     return None
 
 
+def _seed_of_variable(problems: list[str]) -> dict[str, int]:
+    """Return the key of the seed with the number in its variable, or append a problem."""
+    seed = _number(os.environ[SEED_VARIABLE])
+    if seed is not None:
+        return {"seed": seed}
+    problems.append(
+        f"{SEED_VARIABLE}: the environment variable holds something else. {_EXPECTED}. Correct it, "
+        "or unset it"
+    )
+    return {}
+
+
 def _number(text: str) -> int | None:
-    """Return the number that a text holds, or None if it holds anything else."""
+    r"""Return a text as a seed, a number of 64 bits, or None if it is anything else.
+
+    >>> _number(" 42\n"), _number("1e3"), _number(str(2**63))
+    (42, None, None)
+    """
     if not _NUMBER.fullmatch(text.strip()):
         return None
     number = int(text)
@@ -242,13 +243,7 @@ def _number(text: str) -> int | None:
 
 
 def _read_seed(path: str, read: TextReader) -> int:
-    """Read the file of the seed.
-
-    Raises
-    ------
-    ConfigurationError
-        If it cannot be read, or holds something else. What it holds is not quoted.
-    """
+    """Read the file of the seed. Raises ConfigurationError, which never quotes its content."""
     shown = redact(path)
     # A message is one line, whatever the path.
     where = f"execution.seed_file: {shown if shown.isprintable() else repr(shown)}"
@@ -263,13 +258,7 @@ def _read_seed(path: str, read: TextReader) -> int:
 
 
 def is_readable_by_others(path: str) -> bool:
-    """Return whether another user than its owner may read a file of the local disk.
-
-    Parameters
-    ----------
-    path : str
-        Of the file of the seed. Nothing is known of addresses of other file systems.
-    """
+    """Return whether other users than its owner can read a local file. Others count as safe."""
     try:
         mode = Path(local_path(path) or path).stat().st_mode
     except (OSError, ValueError):
@@ -286,16 +275,15 @@ _TOO_LARGE = 10**1000
 
 
 def copy_document(value: Any, location: Location, problems: list[str]) -> Any:
-    """Copy a document so that aliases share nothing, without keys that are no text.
+    """Copy a document so that aliases share nothing, and drop keys that are no text.
 
-    Parameters
-    ----------
-    value : object
-        As read from YAML, or given by a program.
-    location : tuple of str and int
-        Where it stands in the configuration.
-    problems : list of str
-        What is wrong with its texts, keys and numbers is added.
+    Problems of texts, keys and numbers are appended, with the location at which they stand.
+
+    >>> problems = []
+    >>> copy_document({"privacy": {"k": 5}, 3: 4}, (), problems)
+    {'privacy': {'k': 5}}
+    >>> problems
+    ['configuration: found the whole number 3 as a key. Expected a text. Put it in quotes']
     """
     if len(location) >= _DEEPEST:
         return value
@@ -307,7 +295,7 @@ def copy_document(value: Any, location: Location, problems: list[str]) -> Any:
     if isinstance(value, int) and abs(value) >= _TOO_LARGE:
         # Python writes no such number, so that messages and fingerprints would fail.
         problems.append(
-            f"{key_path(location) or 'configuration'}: found {found(value)}. Expected at most "
+            f"{key_path(location) or 'configuration'}: found {in_words(value)}. Expected at most "
             "1,000 digits. Correct it"
         )
         return 2
@@ -319,7 +307,7 @@ def copy_document(value: Any, location: Location, problems: list[str]) -> Any:
             _require_characters(key, (*location, key), problems)
             copied[key] = copy_document(inner, (*location, key), problems)
         else:
-            problem = f"found {found(key)} as a key. Expected a text. Put it in quotes"
+            problem = f"found {in_words(key)} as a key. Expected a text. Put it in quotes"
             problems.append(f"{key_path(location) or 'configuration'}: {problem}")
     return copied
 
@@ -343,20 +331,10 @@ SELECTION = "selection"
 def read_configuration(
     path: str | Path, expected: str, read: TextReader = read_local_text
 ) -> tuple[Document, list[str]]:
-    """Read the file of a configuration, unchecked.
+    """Read the file of a configuration, unchecked, and return it with its problems so far.
 
-    Parameters
-    ----------
-    path : str or Path
-    expected : str
-        What should be in it, for messages.
-    read : callable
-
-    Returns
-    -------
-    document : Document
-        It knows the places of attributes in short forms, too.
-    problems : list of str
+    The document knows the positions of attributes in short forms, too. ``expected`` says in
+    messages what the file should hold.
     """
     document, problems = read_document(path, "a configuration", expected, read, variables=True)
     listed = positions_of_listed(document, document.positions)
@@ -371,24 +349,18 @@ def load_configuration(
     *,
     needs_seed: bool = True,
 ) -> Configuration:
-    """Read a configuration file.
+    """Read and check a configuration file.
 
     Parameters
     ----------
     path : str or Path
         A YAML file on the local disk, or where `read` finds it.
     overrides : sequence of str
-        What ``--set`` was given, ``key.path=value`` each. The value is YAML. Later ones win.
+        Values of ``--set``, ``key.path=value`` each. The value is YAML. Later ones win.
     read : callable
-        Reads the file, and that of the seed where it is at an address.
+        Reads the file, and that of the seed if it is at an address.
     needs_seed : bool
-        Whether the seed is looked up in its file or variable: what only reads releases does not
-        need it.
-
-    Returns
-    -------
-    Configuration
-        Complete and checked.
+        Whether the seed is read from its file or variable. Readers of releases do not need it.
 
     Raises
     ------
@@ -425,22 +397,17 @@ def parse_configuration(
     needs_seed: bool = True,
     with_tops: bool = True,
 ) -> Configuration:
-    """Check a configuration that is in memory.
+    """Check a configuration that is in memory, and return it complete.
 
     Parameters
     ----------
     mapping : mapping
-        What the YAML file would hold. It is not changed.
+        The content of the YAML file. It is not changed.
     overrides, read, needs_seed
         As for :func:`load_configuration`.
     with_tops : bool
-        Whether the models with levels get hierarchies for texts that have none. Not where models
-        are compared, which have the same attributes.
-
-    Returns
-    -------
-    Configuration
-        Complete and checked.
+        Whether texts without a hierarchy get one for models with levels. A comparison turns it off:
+        its models have the same attributes.
 
     Raises
     ------
@@ -448,6 +415,12 @@ def parse_configuration(
         With all problems.
     SparkNeededError
         As :func:`load_configuration`.
+
+    Examples
+    --------
+    >>> sections = {"input": {"path": "people.csv"}, "output": {"path": "out"}, "privacy": {"k": 5}}
+    >>> parse_configuration({**sections, "quasi_identifiers": ["age"]}).quasi_identifiers
+    ['age']
     """
     problems: list[str] = []
     assignments = parse_overrides(overrides, problems)
@@ -463,26 +436,7 @@ def _build(
     needs_seed: bool,
     with_tops: bool = True,
 ) -> Configuration:
-    """Apply the overrides, check everything, and raise or return.
-
-    Parameters
-    ----------
-    mapping : mapping
-        The configuration as read.
-    assignments : sequence of Assignment
-        The overrides, in the order in which they are applied.
-    problems : list of str
-        What is known to be wrong already.
-    read : callable
-        Reads the file of the seed.
-    needs_seed : bool
-        Whether it is read.
-
-    Returns
-    -------
-    Configuration
-        If there are no problems at all.
-    """
+    """Apply the overrides in order, check everything, and raise all problems at once."""
     document = copy_document(
         {name: value for name, value in mapping.items() if name != SELECTION}, (), problems
     )

@@ -8,11 +8,23 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from anonspark.config.attributes import Attribute
-from anonspark.config.problems import Finding, did_you_mean, found, impossible, one_of
+from anonspark.config.problems import Finding, did_you_mean, impossible, in_words, one_of
 from anonspark.config.section import Section
 from anonspark.core import extensions
 
 DEFAULT_MODEL = "su-mondrian"
+
+_WORDS: Mapping[str, str] = {
+    "smondrian": "cuts at medians",
+    "su-mondrian": "cuts at medians, outliers in further rounds",
+    "canon": "cuts by the distance to a point",
+    "u-canon": "cuts by the distance to a point, outliers in further rounds",
+    "microaggregation": "groups of k to 2k - 1 records",
+    "full-domain": "one level of each hierarchy",
+    "rho-gain": "one level of each hierarchy a round",
+    "mapping": "regions of an earlier release",
+    "auto": "the best of three on a sample",
+}
 
 EXHAUSTIVE_NODES = 20_000
 """Lattices up to here are searched exhaustively unless the configuration says otherwise."""
@@ -28,6 +40,15 @@ ObjectiveName = Literal[
 """The objective of a search of the lattice."""
 _SUPPRESSION_LIMIT = {"full-domain": 0.05, "rho-gain": 1.0}
 _Level = Annotated[int, Field(ge=0)]
+
+
+def model_in_words(name: str) -> str:
+    """Return the name of a model with words beside it. Other packages' models have none.
+
+    >>> model_in_words("full-domain"), model_in_words("theirs")
+    ('full-domain (one level of each hierarchy)', 'theirs')
+    """
+    return f"{name} ({_WORDS[name]})" if name in _WORDS else name
 
 
 class ModelOptions(Section):
@@ -47,19 +68,9 @@ class ModelOptions(Section):
         return 1
 
     def findings(self, attributes: Mapping[str, Attribute], style: str) -> Iterable[Finding]:  # noqa: ARG002
-        """Find what the model cannot work with.
+        """Find what the model cannot work with, located from the top of the configuration.
 
-        Parameters
-        ----------
-        attributes : mapping of str to Attribute
-            The configured attributes.
-        style : str
-            ``output.style``.
-
-        Returns
-        -------
-        iterable of Finding
-            Located from the top of the configuration.
+        ``attributes`` are those of the configuration, ``style`` is its ``output.style``.
         """
         return ()
 
@@ -76,7 +87,7 @@ PUBLISHED = "canbay-2019"
 
 
 def _current_word(separation: object) -> object:
-    """Return the word of today for the earlier one."""
+    """Return today's word for an earlier one."""
     return "adaptive" if separation == "paying" else separation
 
 
@@ -130,13 +141,13 @@ class RoundOptions(CuttingOptions):
     @model_validator(mode="before")
     @classmethod
     def _set_as_published(cls, section: Any) -> Any:
-        """Set what a publication says, unless another key contradicts it."""
+        """Set the values of a publication, unless another key contradicts it."""
         if not isinstance(section, Mapping) or section.get("published") != PUBLISHED:
             return section
         findings = [
             Finding(
                 (key,),
-                f"found {found(section[key])}. Expected {value!r}, which model.published: "
+                f"found {in_words(section[key])}. Expected {value!r}, which model.published: "
                 f"{PUBLISHED} sets. Remove model.{key} or model.published",
             )
             for key, value in cls.published_settings.items()
@@ -194,7 +205,11 @@ class MondrianOptions(RoundOptions):
 
     @property
     def passes(self) -> int:
-        """Return how often groups are refined."""
+        """Return how often groups are refined.
+
+        >>> MondrianOptions().passes, MondrianOptions(published="canbay-2019").passes
+        (1, 0)
+        """
         if self.refine is None:
             return int(self.handles_outliers and self.separation == "adaptive")
         return self.refine
@@ -236,13 +251,7 @@ class MicroaggregationOptions(CuttingOptions):
 
 
 class FullDomainOptions(ModelOptions):
-    """Options of full-domain recoding, once (``full-domain``) or in rounds (``rho-gain``).
-
-    Attributes
-    ----------
-    search : str or None
-        How the lattice is searched.
-    """
+    """Options of full-domain recoding, once (``full-domain``) or in rounds (``rho-gain``)."""
 
     name: Literal["full-domain", "rho-gain"]
     """Which model makes the classes: full-domain recodes every quasi-identifier to one level of its
@@ -304,9 +313,9 @@ class FullDomainOptions(ModelOptions):
         return 1 + (self.rho if self.name == "rho-gain" else 0)
 
     def findings(self, attributes: Mapping[str, Attribute], style: str) -> Iterator[Finding]:
-        """Find quasi-identifiers without a hierarchy, levels of what is none, and other styles."""
+        """Find quasi-identifiers without a hierarchy, levels of others, and unfit styles."""
         quasi_identifiers = [
-            name for name, one in attributes.items() if one.role == "quasi_identifier"
+            name for name, attribute in attributes.items() if attribute.role == "quasi_identifier"
         ]
         yield from (
             Finding(
@@ -321,7 +330,7 @@ class FullDomainOptions(ModelOptions):
         if style != "interval":
             yield Finding(
                 ("output", "style"),
-                f"found {found(style)} with the model '{self.name}', which publishes labels of "
+                f"found {in_words(style)} with the model '{self.name}', which publishes labels of "
                 "hierarchies. Expected 'interval'. Remove it",
             )
         for key in ("minimum_levels", "maximum_levels"):
@@ -330,13 +339,13 @@ class FullDomainOptions(ModelOptions):
                     hint = did_you_mean(name, quasi_identifiers, "Remove it")
                     yield Finding(
                         ("model", key),
-                        f"found {found(name)}, which is no quasi-identifier. Expected names "
+                        f"found {in_words(name)}, which is no quasi-identifier. Expected names "
                         f"of quasi-identifiers. {hint}",
                     )
-        for place, levels in enumerate(self.levels):
+        for index, levels in enumerate(self.levels):
             if set(levels) != set(quasi_identifiers):
                 yield Finding(
-                    ("model", "levels", place),
+                    ("model", "levels", index),
                     f"found levels of {len(levels)} attributes. Expected one level for each of "
                     f"the {len(quasi_identifiers)} quasi-identifiers, and no others. Complete "
                     "or correct it",
@@ -401,9 +410,13 @@ _OPTIONS: tuple[type[ModelOptions], ...] = (
 def options_classes() -> dict[str, type[ModelOptions]]:
     """Return the options class of every accepted name, in the order in which messages list them.
 
-    Of other packages those that were loaded so far are last.
+    Those of other packages, as far as they are loaded, come last.
+
+    >>> options_classes()["canon"].__name__
+    'CanonOptions'
     """
-    foreign = (known.value.options_class for known in extensions.loaded(extensions.MODELS).values())
+    loaded = extensions.loaded(extensions.MODELS).values()
+    foreign = (extension.value.options_class for extension in loaded)
     return {
         name: options
         for options in dict.fromkeys((*_OPTIONS, *foreign))
@@ -412,25 +425,22 @@ def options_classes() -> dict[str, type[ModelOptions]]:
 
 
 def foreign_model(name: str) -> Any:
-    """Return the class of a model that another package has. None where none has it.
+    """Return the class of another package's model, or None if no package has one of this name.
 
-    Raises
-    ------
-    ConfigurationError
-        The package cannot be used.
+    Raises ConfigurationError if the package cannot be used.
     """
-    known = extensions.extension(extensions.MODELS, name)
-    if known is None:
+    extension = extensions.extension(extensions.MODELS, name)
+    if extension is None:
         return None
-    options = getattr(known.value, "options_class", None)
+    options = getattr(extension.value, "options_class", None)
     if not (
         isinstance(options, type)
         and issubclass(options, ModelOptions)
         and name in get_args(options.model_fields["name"].annotation)
     ):
         problem = f"its options_class is no ModelOptions whose name may be {name!r}"
-        raise known.refused(extensions.MODELS, name, problem)
-    return known.value
+        raise extension.refused(extensions.MODELS, name, problem)
+    return extension.value
 
 
 def default_model() -> ModelOptions:
@@ -447,8 +457,8 @@ def model_options(value: object) -> object:
         foreign_model(name)
     classes = options_classes()
     if not isinstance(name, str) or name not in classes:
-        known = [*classes, *extensions.names(extensions.MODELS)]
-        hint = did_you_mean(name, known) if isinstance(name, str) else ""
-        text = f"found {found(name)}. Expected {one_of(list(dict.fromkeys(known)))}. {hint}"
+        names = list(dict.fromkeys([*classes, *extensions.names(extensions.MODELS)]))
+        hint = did_you_mean(name, names) if isinstance(name, str) else ""
+        text = f"found {in_words(name)}. Expected {one_of(names)}. {hint}"
         raise impossible([Finding(("name",), text.removesuffix(". "))])
     return classes[name].model_validate({**value, "name": name})

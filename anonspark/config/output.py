@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from anonspark.config.problems import Finding, found
+from anonspark.config.problems import Finding, in_words
 from anonspark.config.section import NonEmptyText, Section
 
 
@@ -98,13 +98,13 @@ class OutputOptions(Section):
         if why is not None:
             yield Finding(
                 ("format",),
-                f"found {found(self.format)}, which {why}. Expected parquet, orc or delta. Choose "
-                "one. output.copies: [csv] adds another form to Parquet",
+                f"found {in_words(self.format)}, which {why}. Expected parquet, orc or delta. "
+                "Choose one. output.copies: [csv] adds another form to Parquet",
             )
         if self.copies and self.format.lower() != "parquet":
             yield Finding(
                 ("copies",),
-                f"found {', '.join(self.copies)}, and output.format is {found(self.format)}. "
+                f"found {', '.join(self.copies)}, and output.format is {in_words(self.format)}. "
                 "Expected parquet as the format, because copies are proven from its files. Leave "
                 "one of them out",
             )

@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from anonspark.config.input import NOT_IN_FILES, SourceOptions, take_format_of_names
-from anonspark.config.problems import Finding, found
+from anonspark.config.problems import Finding, in_words
 from anonspark.config.section import Section, name_or_names, one_or_more, reversed_bounds
 from anonspark.core.criterion import CRITERIA, Criterion, Option, foreign_criterion
 
@@ -44,7 +44,7 @@ class LDiversity(Section):
         if self.kind != "entropy" and self.l != int(self.l):
             yield Finding(
                 ("l",),
-                f"found {found(self.l)} with the kind '{self.kind}'. Expected a whole number. "
+                f"found {in_words(self.l)} with the kind '{self.kind}'. Expected a whole number. "
                 "Round it up, or set the kind to 'entropy'",
             )
         if self.kind == "recursive" and self.c is None:
@@ -55,12 +55,12 @@ class LDiversity(Section):
         if self.kind != "recursive" and self.c is not None:
             yield Finding(
                 ("c",),
-                f"found {found(self.c)} with the kind '{self.kind}'. Expected it with the kind "
+                f"found {in_words(self.c)} with the kind '{self.kind}'. Expected it with the kind "
                 "'recursive' only. Remove it",
             )
 
     def criterion(self) -> Criterion:
-        """Return the same as the models know it."""
+        """Return the criterion that models check."""
         return Criterion(self.attribute, self.kind, self.l, self.c or 0.0)
 
 
@@ -78,7 +78,7 @@ class TCloseness(Section):
     (maximum)."""
 
     def criterion(self) -> Criterion:
-        """Return the same as the models know it."""
+        """Return the criterion that models check."""
         return Criterion(self.attribute, f"{self.distance} distance", self.t)
 
 
@@ -110,8 +110,8 @@ class DeltaPresence(Section):
         if self.format.lower() in NOT_IN_FILES:
             yield Finding(
                 ("format",),
-                f"found {found(self.format)}. Expected the format of files, because a table of a "
-                "database or catalog may be another one at each look. Export it first",
+                f"found {in_words(self.format)}. Expected the format of files, because a table of "
+                "a database or catalog may be another one at each look. Export it first",
             )
         yield from reversed_bounds(self.min, self.max)
 
@@ -138,7 +138,7 @@ class _OneBound(Section):
     attribute: _AttributeName
 
     def criterion(self) -> Criterion:
-        """Return the same as the models know it."""
+        """Return the criterion that models check."""
         return Criterion(self.attribute, self.criterion_kind, getattr(self, self.bound_key))
 
 
@@ -176,12 +176,7 @@ else:
 class PrivacyOptions(_WithOneBound):
     """The guarantees of the release.
 
-    Attributes
-    ----------
-    l_diversity : list of LDiversity
-    t_closeness : list of TCloseness
-    alpha_k_anonymity : list
-        Like all criteria with one bound made of :data:`anonspark.core.criterion.CRITERIA`.
+    The fields of criteria with one bound are made of :data:`anonspark.core.criterion.CRITERIA`.
     """
 
     unit: Annotated[list[str], BeforeValidator(name_or_names)] = Field(default=[])
@@ -262,13 +257,7 @@ class PrivacyOptions(_WithOneBound):
 
 @cache
 def privacy_class(keys: frozenset[str]) -> type[PrivacyOptions]:
-    """Return the class of sections that ask for criteria of other packages, too.
-
-    Parameters
-    ----------
-    keys : frozenset of str
-        Of the criteria.
-    """
+    """Make the class of sections that may have these criteria of other packages, too."""
     fields: dict[str, Any] = {}
     for key in sorted(keys):
         criterion = foreign_criterion(key)

@@ -32,22 +32,14 @@ _OF_SECTIONS = {
 
 
 def places_of(name: str, schema: Mapping[str, Any], section: Sequence[str] = ()) -> list[str]:
-    """Return the key paths at which a key could stand.
+    """Return the key paths at which a key could stand: the nearest ones, at most three.
 
-    Parameters
-    ----------
-    name : str
-        The key, with ``_`` or ``-``.
-    schema : mapping
-        JSON Schema of the whole configuration.
-    section : sequence of str
-        Where it was written. What is below it comes before anything else.
+    ``section`` is where it was written, and what is below it comes first. A key of the entries of a
+    list stands for the list: ``l`` for ``privacy.l_diversity``.
 
-    Returns
-    -------
-    list of str
-        The nearest ones, at most three. A key of the entries of a list stands for the list:
-        ``l`` for ``privacy.l_diversity``.
+    >>> schema = {"properties": {"privacy": {"properties": {"k": {}}}}}
+    >>> places_of("k", schema)
+    ['privacy.k']
     """
     spelled = name.replace("-", "_")
     if not section and spelled in _OF_SECTIONS:
@@ -73,9 +65,8 @@ def _keys(
     of_list: tuple[str, ...] | None,
     depth: int,
 ) -> Iterator[tuple[str, tuple[str, ...], int]]:
-    """Yield each key below a node, what is said of it, and how deep it lies."""
-    while "$ref" in node:
-        node = schema["$defs"][node["$ref"].rpartition("/")[2]]
+    """Yield each key below a node, the key path that messages name for it, and its depth."""
+    node = _resolve(node, schema)
     if depth > _DEEPEST:
         return
     for branch in node.get("anyOf", []):
@@ -110,14 +101,10 @@ _WHOLE_NUMBER = re.compile(r"[-+]?\d[\d_]*")
 
 
 class Finding(NamedTuple):
-    """Something wrong with one place of the configuration.
+    """A problem, and its location: the keys and list positions that lead to it.
 
-    Attributes
-    ----------
-    location : tuple of str and int
-        Keys and list positions that lead there.
-    text : str
-        What was found, what is expected, what to do.
+    >>> Finding(("privacy", "k"), "found 1. Expected at least 2").line()
+    'privacy.k: found 1. Expected at least 2'
     """
 
     location: Location
@@ -129,17 +116,9 @@ class Finding(NamedTuple):
 
 
 def impossible(findings: Sequence[Finding]) -> PydanticCustomError:
-    """Return the error with which a validator reports several findings at once.
+    """Make the error with which a validator reports one or more findings at once.
 
-    Parameters
-    ----------
-    findings : sequence of Finding
-        At least one, with locations relative to the model that is validated.
-
-    Returns
-    -------
-    PydanticCustomError
-        To be raised by the validator.
+    Their locations are relative to the section that is validated.
     """
     return PydanticCustomError(
         _FINDINGS,
@@ -151,15 +130,8 @@ def impossible(findings: Sequence[Finding]) -> PydanticCustomError:
 def key_path(location: Location) -> str:
     """Write a location as the path that ``--set`` understands.
 
-    Parameters
-    ----------
-    location : tuple of str and int
-        Keys and list positions.
-
-    Returns
-    -------
-    str
-        For example ``attributes."capital.gain".order[2]``.
+    >>> key_path(("attributes", "capital.gain", "order", 2))
+    'attributes."capital.gain".order[2]'
     """
     written = ""
     for step in location:
@@ -177,19 +149,12 @@ def key_path(location: Location) -> str:
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """Return the candidate that a misspelt name most likely means.
+    """Return the candidate that a misspelt name most likely means, or None if none is near.
 
-    Parameters
-    ----------
-    name : str
-        What was found.
-    candidates : iterable of str
-        What would have been right. One that alone begins with the name may be much longer.
+    A candidate that alone begins with the name may be much longer.
 
-    Returns
-    -------
-    str or None
-        None if nothing is near.
+    >>> nearest("supression_limit", ["suppression_limit", "rho"]), nearest("abc", ["rho"])
+    ('suppression_limit', None)
     """
     by_folded = {candidate.casefold(): candidate for candidate in candidates}
     folded = name.casefold()
@@ -201,32 +166,20 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: str, candidates: Iterable[str], otherwise: str = "") -> str:
-    """Ask whether the nearest of some candidates is meant, or say something else if none is near.
+    """Ask whether the nearest candidate is meant, or return another hint if none is near.
 
-    Parameters
-    ----------
-    name : str
-        What was found.
-    candidates : iterable of str
-        What would have been right.
-    otherwise : str
+    >>> did_you_mean("inpt", ["input", "output"])
+    "Did you mean 'input'?"
     """
     near = nearest(name, candidates)
     return otherwise if near is None else f"Did you mean {near!r}?"
 
 
 def one_of(names: Sequence[object]) -> str:
-    """Write alternatives as ``'a', 'b' or 'c'``.
+    """Write one or more alternatives in words.
 
-    Parameters
-    ----------
-    names : sequence
-        At least one.
-
-    Returns
-    -------
-    str
-        The alternatives in words.
+    >>> one_of(["a", "b", "c"])
+    "'a', 'b' or 'c'"
     """
     return _alternatives([repr(name) for name in names])
 
@@ -237,18 +190,11 @@ def _alternatives(texts: Sequence[str]) -> str:
     return f"{', '.join(texts[:-1])} or {texts[-1]}"
 
 
-def found(value: object) -> str:
-    """Describe a value of a configuration.
+def in_words(value: object) -> str:
+    """Describe a value of a configuration in one line, which is never long.
 
-    Parameters
-    ----------
-    value : object
-        As read from YAML.
-
-    Returns
-    -------
-    str
-        For example ``the text 'five'``. A single line, and never a long one.
+    >>> in_words("five"), in_words(5), in_words({})
+    ("the text 'five'", 'the whole number 5', 'an empty mapping')
     """
     if value is None:
         return "nothing (null)"
@@ -275,14 +221,22 @@ def found(value: object) -> str:
 
 
 def is_secret_place(location: Location) -> bool:
-    """Return whether the value at a place of the configuration is a secret: seed, password."""
+    """Return whether a location holds a secret: the seed or a password.
+
+    >>> is_secret_place(("execution", "seed")), is_secret_place(("privacy", "k"))
+    (True, False)
+    """
     return location in _SECRETS or ("options" in location and is_secret_option(str(location[-1])))
 
 
-def found_at(location: Location, value: object) -> str:
-    """Describe the value at a place of the configuration, without the value of a secret."""
+def in_words_at(location: Location, value: object) -> str:
+    """Describe the value at a location of the configuration, but only the kind of a secret.
+
+    >>> in_words_at(("execution", "seed"), 7), in_words_at(("privacy", "k"), 7)
+    ('a number', 'the whole number 7')
+    """
     if not is_secret_place(location) or not isinstance(value, (int, float, str)) or value == "":
-        return found(value)
+        return in_words(value)
     kind = "a boolean" if isinstance(value, bool) else "a number"
     return "a text" if isinstance(value, str) else kind
 
@@ -292,59 +246,53 @@ def explain(
     document: Mapping[str, Any],
     schema: Mapping[str, Any],
 ) -> list[Finding]:
-    """Turn what pydantic reports into findings.
+    """Turn the errors of pydantic about a whole configuration into findings, in their order.
 
-    Parameters
-    ----------
-    error : pydantic.ValidationError
-        Of the validation of `document`.
-    document : mapping
-        The whole configuration that was validated.
-    schema : mapping
-        JSON Schema of the whole configuration.
-
-    Returns
-    -------
-    list of Finding
-        In the order of the schema.
+    What is expected is read from the JSON Schema of the configuration.
     """
-    details = error.errors(include_url=False)
-    for detail in details:
-        detail["loc"] = _as_written(detail["loc"], document)
     findings: list[Finding] = []
     meant: set[Location] = set()
-    for detail in details:
-        location: Location = detail["loc"]
-        if detail["type"] == "extra_forbidden":
-            keys = _keys_at(schema, location[:-1], document)
-            name = str(location[-1])
-            elsewhere = places_of(name, schema, [str(step) for step in location[:-1]])
-            remedy = f"Expected {one_of(keys)}. Remove it" if keys else "Remove it"
-            if elsewhere:
-                remedy = f"Did you mean {one_of(elsewhere)}?"
-            remedy = did_you_mean(name, keys, remedy)
-            meant.add((*location[:-1], nearest(name, keys) or ""))
-            findings.append(Finding(location, f"unknown key. {remedy}"))
-        elif detail["type"] == "missing":
-            expected = _SHORT_FORMS.get(location) or _expectation(
-                _node_at(schema, location, document)[0], schema
-            )
-            findings.append(Finding(location, f"missing. Expected {expected}. Add it"))
-        elif detail["type"] == _FINDINGS:
-            findings.extend(
-                Finding(_as_written((*location, *finding.location), document), finding.text)
-                for finding in detail["ctx"][_FINDINGS]
-            )
-        elif detail["type"] in ("value_error", "assertion_error"):
-            # Raised by a validator of a model's own options; the words are the model's.
-            findings.append(Finding(location, " ".join(str(detail["ctx"]["error"]).split())))
-        else:
-            node, _ = _node_at(schema, location, document)
-            shown = found_at(location, detail["input"])
-            findings.append(Finding(location, _misfit(detail["input"], shown, node, schema)))
+    missing: set[Location] = set()
+    for detail in error.errors(include_url=False):
+        location = _as_written(detail["loc"], document)
+        match detail["type"]:
+            case "extra_forbidden":
+                text, name = _unknown_key(location, document, schema)
+                meant.add((*location[:-1], name))
+            case "missing":
+                missing.add(location)
+                expected = _SHORT_FORMS.get(location) or _expectation(
+                    _node_at(schema, location, document)[0], schema
+                )
+                text = f"missing. Expected {expected}. Add it"
+            case "findings":
+                findings.extend(
+                    Finding(_as_written((*location, *finding.location), document), finding.text)
+                    for finding in detail["ctx"][_FINDINGS]
+                )
+                continue
+            case "value_error" | "assertion_error":
+                # Raised by a validator of a model's own options; the words are the model's.
+                text = " ".join(str(detail["ctx"]["error"]).split())
+            case _:
+                node, _ = _node_at(schema, location, document)
+                shown = in_words_at(location, detail["input"])
+                text = _misfit(detail["input"], shown, node, schema)
+        findings.append(Finding(location, text))
     # A misspelt required key is one mistake, not two.
-    missing = {detail["loc"] for detail in details if detail["type"] == "missing"}
     return [finding for finding in findings if finding.location not in meant & missing]
+
+
+def _unknown_key(
+    location: Location, document: Mapping[str, Any], schema: Mapping[str, Any]
+) -> tuple[str, str]:
+    """Write what is wrong with an unknown key. Also return the key that is meant, or ""."""
+    *section, name = map(str, location)
+    keys = _keys_at(schema, location[:-1], document)
+    remedy = f"Expected {one_of(keys)}. Remove it" if keys else "Remove it"
+    if elsewhere := places_of(name, schema, section):
+        remedy = f"Did you mean {one_of(elsewhere)}?"
+    return f"unknown key. {did_you_mean(name, keys, remedy)}", nearest(name, keys) or ""
 
 
 def validated(
@@ -353,16 +301,9 @@ def validated(
     problems: list[str],
     schema: Callable[[], Mapping[str, Any]] | None = None,
 ) -> _Section | None:
-    """Return a document as a section, or None after adding its problems to the list.
+    """Validate a document as a section, or return None after its problems are appended.
 
-    Parameters
-    ----------
-    model : type
-        Of the section.
-    document : mapping
-    problems : list of str
-    schema : callable or None
-        Returns that of :func:`explain`. None for the one that pydantic makes of the section.
+    ``schema`` returns the JSON Schema for messages. None takes the one that pydantic makes.
     """
     try:
         return model.model_validate(document)
@@ -373,7 +314,11 @@ def validated(
 
 
 def _as_written(location: Location, document: Any) -> Location:
-    """Leave out list positions where the document has the only entry without a list."""
+    """Leave out list positions if the document has the only entry without a list.
+
+    >>> _as_written(("input", 0, "path"), {"input": {"path": 3}})
+    ('input', 'path')
+    """
     written: list[str | int] = []
     value = document
     for step in location:
@@ -388,7 +333,7 @@ def _as_written(location: Location, document: Any) -> Location:
 
 
 def _misfit(value: object, shown: str, node: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """Describe what was found instead of what the schema asks for, and a remedy."""
+    """Write what was found, what the schema asks for, and a remedy."""
     parts = [f"found {shown}", f"Expected {_expectation(node, schema)}"]
     branches = _branches(node, schema)
     kinds = {branch.get("type") for branch in branches}
@@ -462,10 +407,10 @@ def _child(node: Mapping[str, Any], step: str | int) -> Any:
 
 
 def _best_first(branches: Sequence[Mapping[str, Any]], value: object) -> list[Mapping[str, Any]]:
-    """Put those alternatives first that a mapping can mean.
+    """Sort the alternatives that a mapping can mean to the front.
 
-    Where several alternatives have keys, as the ``model`` section has one for each options
-    class, the name in the mapping decides, or the default name where there is none.
+    If several alternatives have keys, as the ``model`` section has one for each options class, the
+    name in the mapping decides, or the default name if the mapping has none.
     """
 
     def rank(branch: Mapping[str, Any]) -> tuple[bool, bool]:

@@ -19,19 +19,19 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 def is_address(path: str | Path) -> bool:
-    """Return whether a path names its file system, as ``hdfs://`` does. Others are local."""
+    r"""Return whether a path names its file system. Other paths are local.
+
+    >>> is_address("hdfs://host/people"), is_address("people.csv"), is_address("C:\\people.csv")
+    (True, False, False)
+    """
     return _ADDRESS.match(str(path)) is not None
 
 
 def read_local_text(path: str) -> str:
     """Read a UTF-8 file of the local disk.
 
-    Raises
-    ------
-    OSError, UnicodeDecodeError
-        If it cannot be read.
-    SparkNeededError
-        If it lies on another file system.
+    Raises SparkNeededError if it lies on another file system, OSError or UnicodeDecodeError if it
+    cannot be read.
     """
     if is_address(path):
         raise SparkNeededError(
@@ -43,7 +43,11 @@ def read_local_text(path: str) -> str:
 
 
 def local_path(path: str) -> str | None:
-    """Return the local path of an address such as ``file:///etc/seed``, or None if it is remote."""
+    """Return the local path of an address, or None if it is remote.
+
+    >>> local_path("file:///etc/seed"), local_path("hdfs://host/seed")
+    ('/etc/seed', None)
+    """
     if not path.startswith("file:"):
         return None
     parts = urlsplit(path)
@@ -53,32 +57,16 @@ def local_path(path: str) -> str | None:
 
 
 def read_named_text(path: str, read: TextReader) -> str:
-    """Read a file that a configuration names: local ones here, wherever the configuration lies.
+    """Read a file that a configuration names: local ones here, others with ``read``.
 
-    Parameters
-    ----------
-    path : str
-    read : callable
-        Reads it where it is at an address of another file system.
+    Where the configuration itself lies makes no difference.
     """
     local = local_path(path) if is_address(path) else path
     return read(path) if local is None else read_local_text(local)
 
 
 def read_or_explain(path: str, read: TextReader, where: str, expected: str) -> str:
-    """Read a file, or say what is wrong with it.
-
-    Parameters
-    ----------
-    path : str
-    read : callable
-    where, expected : str
-        What names the file, and what it should be, for messages.
-
-    Raises
-    ------
-    ConfigurationError
-    """
+    """Read a file. Raises ConfigurationError, which names the file and what was expected."""
     try:
         return read(path)
     except FileNotFoundError:
@@ -94,7 +82,11 @@ def read_or_explain(path: str, read: TextReader, where: str, expected: str) -> s
 
 
 def sibling(path: str | Path, named: str) -> str:
-    """Return the path of a file that another file names, relative to that file's directory."""
+    """Resolve a path relative to the directory of the file that names it.
+
+    >>> sibling("conf/people.yaml", "ages.csv")
+    'conf/ages.csv'
+    """
     if is_address(path):
         return named if is_address(named) else posixpath.join(posixpath.dirname(str(path)), named)
     return str(Path(path).parent / named)

@@ -14,17 +14,21 @@ from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_v
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from anonspark.config.problems import Finding, found, impossible
+from anonspark.config.problems import Finding, impossible, in_words
 from anonspark.redaction import redact_options, redact_values
 
 
 def one_or_more(value: object) -> object:
-    """Return a mapping as a list of one, and anything else as it is."""
+    """Return a mapping as a list of one, and anything else unchanged.
+
+    >>> one_or_more({"l": 3}), one_or_more([])
+    ([{'l': 3}], [])
+    """
     return [value] if isinstance(value, dict) else value
 
 
 def name_or_names(value: object) -> object:
-    """Return a text as a list of one, and anything else as it is."""
+    """Return a text as a list of one, and anything else unchanged."""
     return [value] if isinstance(value, str) else value
 
 
@@ -33,7 +37,7 @@ NonEmptyText = Annotated[str, Field(min_length=1)]
 
 @cache
 def _field_docstrings(module: str) -> dict[str, dict[str, str]]:
-    """Return the docstrings of the fields of a module's classes, or None if it has no source."""
+    """Return the docstrings of the fields of a module's classes: none if it has no source."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except (KeyError, OSError, TypeError):
@@ -96,9 +100,13 @@ class Section(BaseModel):
 
 
 def reversed_bounds(low: float | None, high: float | None) -> Iterator[Finding]:
-    """Find that ``min`` is above ``max``."""
+    """Report a ``min`` above its ``max``.
+
+    >>> [finding.line() for finding in reversed_bounds(3, 2)]
+    ['min: found the whole number 3, more than max. Expected at most max. Correct one']
+    """
     if low is not None and high is not None and low > high:
-        text = f"found {found(low)}, more than max. Expected at most max. Correct one"
+        text = f"found {in_words(low)}, more than max. Expected at most max. Correct one"
         yield Finding(("min",), text)
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from anonspark.config.attributes import Role
 from anonspark.config.input import CATALOG_TABLE
-from anonspark.config.problems import found, key_path
+from anonspark.config.problems import in_words, key_path
 from anonspark.config.yaml_reading import Positions
 from anonspark.core.criterion import CRITERIA, foreign_criterion
 
@@ -36,12 +36,22 @@ _OTHERS = {"l_diversity": {"kind", "c"}, "t_closeness": {"distance"}}
 
 
 def listed_attribute(role: str) -> str | dict[str, Any]:
-    """Return the settings of an attribute of which the role alone is said."""
+    """Return the settings of an attribute that is only listed under its role.
+
+    >>> listed_attribute("quasi_identifier"), listed_attribute("sensitive")
+    ({'role': 'quasi_identifier', 'grid': 'auto'}, 'sensitive')
+    """
     return {"role": role, "grid": "auto"} if role == "quasi_identifier" else role
 
 
 def bound_of(key: Any) -> str | None:
-    """Return the key of a criterion's bound, of another package, too. None for other keys."""
+    """Return the key of a criterion's bound, or None for keys that are no criterion with a bound.
+
+    Criteria of other packages count, too.
+
+    >>> bound_of("l_diversity"), bound_of("k")
+    ('l', None)
+    """
     if key in BOUNDS or key in _OTHER_KEYS or not isinstance(key, str):
         return BOUNDS.get(key)
     criterion = foreign_criterion(key)
@@ -49,20 +59,18 @@ def bound_of(key: Any) -> str | None:
 
 
 def write_out(document: dict[str, Any], problems: list[str], *, with_tops: bool = True) -> None:
-    """Replace the short forms of a configuration by the long ones.
+    """Replace the short forms of a configuration by the long ones. The document is changed.
 
-    Parameters
-    ----------
-    document : dict
-        It is changed. ``quasi_identifiers: [a]`` and its like become ``attributes``, in the order
-        in which all of them stand there. ``model: NAME`` becomes ``{name: NAME}``. A number, or
-        attributes with numbers, become criteria. ``input: {table: NAME}`` becomes a path and a
-        format.
-    problems : list of str
-        What is wrong is added.
-    with_tops : bool
-        Whether quasi-identifiers without a hierarchy, in models with levels, get the one that has
-        only ``*`` above the values. Numbers and dates are refused when their type is known.
+    Lists of columns become ``attributes``, in the order in which all of them stand there. A number,
+    or attributes with numbers, become criteria, ``input: {table: NAME}`` a path and a format.
+    ``with_tops`` gives quasi-identifiers without a hierarchy, in models with levels, the one that
+    has only ``*`` above the values. Numbers and dates are refused when their type is known.
+    Problems are appended.
+
+    >>> document = {"quasi_identifiers": ["age"], "model": "canon"}
+    >>> write_out(document, [])
+    >>> document["model"], document["attributes"]
+    ({'name': 'canon'}, {'age': {'role': 'quasi_identifier', 'grid': 'auto'}})
     """
     _write_out_attributes(document, problems)
     source = document.get("input")
@@ -97,11 +105,12 @@ def write_out(document: dict[str, Any], problems: list[str], *, with_tops: bool 
 def take_out_of_lists(document: dict[str, Any], name: str) -> None:
     """Move an attribute from the list of its role to ``attributes``, where an override changes it.
 
-    Parameters
-    ----------
-    document : dict
-        It is changed, if one list alone names the attribute and ``attributes`` does not.
-    name : str
+    Nothing changes unless one list alone names it and ``attributes`` does not.
+
+    >>> document = {"sensitive": ["income", "illness"]}
+    >>> take_out_of_lists(document, "illness")
+    >>> document
+    {'sensitive': ['income'], 'attributes': {'illness': 'sensitive'}}
     """
     holding = [key for key in ROLE_LISTS if name in _entries(document.get(key))]
     attributes = document.get("attributes")
@@ -120,15 +129,7 @@ def _entries(listed: Any) -> list[Any]:
 
 
 def positions_of_listed(document: Mapping[str, Any], positions: Positions) -> Positions:
-    """Return where attributes stand whose names are listed under a role.
-
-    Parameters
-    ----------
-    document : mapping
-        As it was read.
-    positions : mapping
-        Of its keys and entries.
-    """
+    """Return the positions of attributes whose names are listed under a role."""
     found_at: dict[str, tuple[int, int]] = {}
     for key in ROLE_LISTS:
         for path, name in _names(key, document.get(key), []):
@@ -157,7 +158,7 @@ def _write_out_attributes(document: dict[str, Any], problems: list[str]) -> None
                 other = "attributes" if name in written else list_of.get(name)
                 if other is not None:
                     problems.append(
-                        f"{path}: found {found(name)}, which stands under {other!r}, too. "
+                        f"{path}: found {in_words(name)}, which stands under {other!r}, too. "
                         "Expected each attribute once. Remove one of them"
                     )
                     continue
@@ -172,7 +173,7 @@ def _names(key: str, listed: Any, problems: list[str]) -> Iterator[tuple[str, st
     entries = [listed] if isinstance(listed, str) else listed
     if not isinstance(entries, list):
         problems.append(
-            f"{key}: found {found(listed)}. Expected a list of names of columns. Write other "
+            f"{key}: found {in_words(listed)}. Expected a list of names of columns. Write other "
             "settings of an attribute under attributes"
         )
         return
@@ -182,7 +183,7 @@ def _names(key: str, listed: Any, problems: list[str]) -> Iterator[tuple[str, st
             yield where, name
         else:
             problems.append(
-                f"{where}: found {found(name)}. Expected the name of a column. Correct it"
+                f"{where}: found {in_words(name)}. Expected the name of a column. Correct it"
             )
 
 
@@ -230,8 +231,8 @@ def _criterion(
     several = f"{len(sensitive)} sensitive attributes ({which})" if sensitive else "none"
     if bound in rest:
         problems.append(
-            f"privacy.{key}: found {found(value)}, which is about the one sensitive attribute, and "
-            f"found {several}. Expected it together with the attribute, as in "
+            f"privacy.{key}: found {in_words(value)}, which is about the one sensitive attribute, "
+            f"and found {several}. Expected it together with the attribute, as in "
             f"{{attribute: NAME, {bound}: {_as_written(rest[bound])}}}. Add it"
         )
         return []

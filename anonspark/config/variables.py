@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from anonspark.config.problems import found, nearest
+from anonspark.config.problems import in_words, nearest
 from anonspark.core.run_ids import RUN_DATE_VARIABLE
 
 RUN_DATE = "run_date"
@@ -24,14 +24,9 @@ _EXPECTED = "${NAME}, ${NAME:-default}, ${run_date} or ${run_date:%Y%m%d}"
 
 
 class Filled(NamedTuple):
-    """A text with its variables filled in.
+    """A text with its variables filled in, and the problems with them.
 
-    Attributes
-    ----------
-    text : str
-    values : dict
-        Value of each variable, not of a default, to how it is shown.
-    problems : list of str
+    ``values`` maps the value of each variable, but not a default, to the variable as written.
     """
 
     text: str
@@ -40,18 +35,14 @@ class Filled(NamedTuple):
 
 
 def fill_in(text: str, environment: Mapping[str, str] = os.environ) -> Filled:
-    """Fill in the variables of a text.
+    """Fill in the variables of a text. ``$${`` stands for ``${`` itself.
 
-    Parameters
-    ----------
-    text : str
-        ``$${`` stands for ``${`` itself.
-    environment : mapping of str to str
+    It is a problem if a variable is not set and has no default, or has another form.
 
-    Returns
-    -------
-    Filled
-        With what is wrong: a variable that is not set and has no default, or another form.
+    >>> fill_in("s3://${BUCKET:-people}/${DAY}", {"DAY": "monday"}).text
+    's3://people/monday'
+    >>> fill_in("${DAY}", {}).problems[0][:56]
+    "found ${DAY}, but there is no environment variable 'DAY'"
     """
     values: dict[str, str] = {}
     problems: list[str] = []
@@ -70,7 +61,7 @@ def fill_in(text: str, environment: Mapping[str, str] = os.environ) -> Filled:
                 return written
         named = _NAME.fullmatch(inside)
         if named is None or inside.startswith(f"{RUN_DATE}:"):
-            problems.append(f"found {found(written)}. Expected {_EXPECTED}. Correct it")
+            problems.append(f"found {in_words(written)}. Expected {_EXPECTED}. Correct it")
             return written
         name, default = named.groups()
         # As in a shell, an empty one counts as one that is not set where there is a default.
@@ -94,7 +85,7 @@ def fill_in(text: str, environment: Mapping[str, str] = os.environ) -> Filled:
 
 
 def escaped(value: Any) -> Any:
-    """Return a value in whose texts :func:`fill_in` fills in nothing. Keys have no variables.
+    """Escape texts so that :func:`fill_in` fills in nothing. Keys have no variables.
 
     >>> escaped({"${A}": ["cost ${B}", 3]})
     {'${A}': ['cost $${B}', 3]}
@@ -107,7 +98,11 @@ def escaped(value: Any) -> Any:
 
 
 def configuration_yaml(document: dict[str, Any], width: float = 80) -> str:
-    """Return a configuration, or a part of one, as YAML that means the same to all who read it."""
+    r"""Write a configuration, or a part of one, as YAML that is read back as the same.
+
+    >>> configuration_yaml({"privacy": {"k": 5}})
+    'privacy:\n  k: 5\n'
+    """
     text = yaml.safe_dump(escaped(document), sort_keys=False, allow_unicode=True, width=width)
     return str(text)
 
@@ -115,10 +110,10 @@ def configuration_yaml(document: dict[str, Any], width: float = 80) -> str:
 def run_date(environment: Mapping[str, str] = os.environ) -> date:
     """Return the day of the run: that of the variable, else today in UTC.
 
-    Raises
-    ------
-    ValueError
-        If the variable holds something else.
+    Raises ValueError if the variable holds something else.
+
+    >>> run_date({"ANONSPARK_RUN_DATE": "2026-01-31"}).isoformat()
+    '2026-01-31'
     """
     text = environment.get(RUN_DATE_VARIABLE)
     if not text:
@@ -127,6 +122,6 @@ def run_date(environment: Mapping[str, str] = os.environ) -> date:
         return date.fromisoformat(text)
     except ValueError:
         raise ValueError(
-            f"the day of the run (--run-date, {RUN_DATE_VARIABLE}) is {found(text)}. Expected a "
+            f"the day of the run (--run-date, {RUN_DATE_VARIABLE}) is {in_words(text)}. Expected a "
             "day as 2026-01-31. Correct it"
         ) from None

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from anonspark.config.problems import Finding, Location, found, is_secret_place, key_path
+from anonspark.config.problems import Finding, Location, in_words, is_secret_place, key_path
 from anonspark.config.reading import TextReader, read_local_text, read_or_explain
 from anonspark.config.variables import fill_in
 from anonspark.errors import ConfigurationError, SparkNeededError
@@ -26,16 +26,10 @@ Positions = Mapping[str, tuple[int, int]]
 
 @dataclass(frozen=True)
 class Places:
-    """The places of a file's keys. Two configurations that say the same are equal without them.
+    """The positions of a file's keys. They do not count when configurations are compared.
 
-    Parameters
-    ----------
-    path : str
-        How messages name the file.
-    positions : mapping
-        Of its keys and entries.
-    replaced : tuple of str
-        Key paths of what ``--set`` gave, of which the file says nothing.
+    ``path`` is the file as messages name it. ``replaced`` are the key paths of ``--set``, which the
+    file has nothing to do with.
     """
 
     path: str = field(default="", compare=False)
@@ -43,7 +37,7 @@ class Places:
     replaced: tuple[str, ...] = field(default=(), compare=False)
 
     def key_path_of(self, problem: str) -> str:
-        """Return the key path that a problem begins with, as long as there is one."""
+        """Return the key path at the beginning of a problem: the longest that the file has."""
         paths = (path for path in self.positions if problem.startswith(f"{path}: "))
         longest = max(paths, key=len, default=None)
         return problem.partition(": ")[0] if longest is None else longest
@@ -55,27 +49,20 @@ class Places:
         return head in self.positions or not any(is_within(path, head) for path in self.replaced)
 
     def before(self, head: str, *, is_whole: bool) -> str:
-        """Return file, line and column of a key, or of what should hold it, to begin a line with.
+        """Return "file:line:column: " of a key, or of the section that should hold it, or "".
 
-        Parameters
-        ----------
-        head : str
-            Key path.
-        is_whole : bool
-            Whether all key paths are of this file, also those that are missing in it.
+        ``is_whole`` means that all key paths are of this file, also those that are missing in it.
 
-        Returns
-        -------
-        str
-            Empty where the file says nothing of it.
+        >>> Places("people.yaml", {"privacy": (3, 1)}).before("privacy.k", is_whole=False)
+        'people.yaml:3:1: '
         """
         position = self._position_of(head, is_whole=is_whole) if self.is_of_file(head) else None
         return "" if position is None else f"{self.path}:{position[0]}:{position[1]}: "
 
     def placed(self, problem: str) -> str:
-        """Return a problem, with its place if it begins with a key that the file has.
+        """Put the position before a problem if it begins with a key that the file has.
 
-        A section alone is no such place: what it lacks may be a default, or stand in a coding.
+        A section alone has no position: what it lacks may be a default, or stand in a coding.
         """
         head = self.key_path_of(problem)
         keys = (path for path in self.positions if path == head or "." in path)
@@ -97,22 +84,18 @@ class Places:
 
 
 def is_within(head: str, path: str) -> bool:
-    """Return whether a key path is another one, or is below it."""
+    """Return whether a key path is another one, or lies below it.
+
+    >>> is_within("privacy.k", "privacy"), is_within("privacy_k", "privacy")
+    (True, False)
+    """
     return head == path or head.startswith((f"{path}.", f"{path}["))
 
 
 class Document(dict[str, Any]):
-    """The mapping of a YAML file.
+    """The mapping of a YAML file, with the path as messages name it and the positions of its keys.
 
-    Parameters
-    ----------
-    content : mapping
-    path : str
-        How messages name the file.
-    positions : mapping
-        Of its keys and entries.
-    unset : mapping of str to sequence of str
-        Key paths at which a variable is missing, and what is said of it.
+    ``unset`` has the problems of missing variables by the key path at which they stand.
     """
 
     def __init__(
@@ -126,7 +109,7 @@ class Document(dict[str, Any]):
         self.path, self.positions, self.unset = path, positions or {}, unset or {}
 
     def places(self, overridden: Sequence[Location] = ()) -> Places:
-        """Return where its keys stand, but of what was replaced."""
+        """Return the positions of its keys, except those that were replaced."""
         replaced = tuple(key_path(location) for location in overridden)
         return Places(self.path, self.positions, replaced)
 
@@ -134,14 +117,9 @@ class Document(dict[str, Any]):
     def telling(
         self, overridden: Sequence[Location] = (), *, is_whole: bool = True
     ) -> Iterator[None]:
-        """Add the places in the file to the problems of a ``with`` block.
+        """Put file, line and column before the problems of a ``with`` block.
 
-        Parameters
-        ----------
-        overridden : sequence of tuple
-            What was replaced, so that the file says nothing of it.
-        is_whole : bool
-            Whether all key paths are of this file, also those that are missing in it.
+        The file says nothing of what was overridden. ``is_whole`` as of :meth:`Places.before`.
         """
         try:
             yield
@@ -165,7 +143,7 @@ class Document(dict[str, Any]):
         return list(dict.fromkeys(placed))
 
     def still_wrong(self, problems: Sequence[str], overridden: Sequence[Location]) -> list[str]:
-        """Return problems without those of variables that only stand in what was replaced."""
+        """Drop problems of unset variables that an override replaces: it mends the file."""
         replaced = [key_path(location) for location in overridden]
         unneeded = {
             problem
@@ -208,14 +186,7 @@ Loader.yaml_implicit_resolvers = {
 
 
 class UnreadableError(Exception):
-    """Text that is not YAML. The message says why and where.
-
-    Parameters
-    ----------
-    reason : str
-    line, column : int or None
-        From 1 on, where they are known.
-    """
+    """Text that is not YAML, for a reason, at a line and column from 1 on if they are known."""
 
     def __init__(self, reason: str, line: int | None = None, column: int | None = None) -> None:
         self.reason, self.line, self.column = reason, line, column
@@ -224,7 +195,11 @@ class UnreadableError(Exception):
         super().__init__(f"not valid YAML{position}: {reason}. Correct it")
 
     def at(self, path: str) -> str:
-        """Return the message of a file."""
+        """Return the message about a file.
+
+        >>> UnreadableError("nested too deeply", 3).at("people.yaml")
+        'people.yaml:3: not valid YAML: nested too deeply. Correct it'
+        """
         start = ":".join(str(part) for part in (path, self.line, self.column) if part is not None)
         return f"{start}: not valid YAML: {self.reason}. Correct it"
 
@@ -237,31 +212,11 @@ def read_document(
     *,
     variables: bool = False,
 ) -> tuple[Document, list[str]]:
-    """Read a YAML file that holds a mapping, without a look at what is in it.
+    """Read a YAML file that holds a mapping, unchecked, and return it with its problems so far.
 
-    Parameters
-    ----------
-    path : str or Path
-        A file on the local disk, or where `read` finds it.
-    what : str
-        What the file should be, for messages.
-    expected : str
-        What should be in it, for messages.
-    read : callable
-        Reads the file.
-    variables : bool
-        Whether texts may name variables of the environment.
-
-    Returns
-    -------
-    document : Document
-    problems : list of str
-        Keys that are there twice, and variables that are missing.
-
-    Raises
-    ------
-    ConfigurationError
-        If there is no such file, or it is no mapping in YAML.
+    These are repeated keys and missing variables. ``what`` and ``expected`` say in messages what
+    the file and its content should be. ``variables`` allows texts to name variables of the
+    environment. Raises ConfigurationError if the file is missing, or is no mapping in YAML.
     """
     shown = str(path) if str(path).isprintable() else repr(str(path))
     text = read_or_explain(str(path), read, shown, f"{what} in YAML")
@@ -278,26 +233,9 @@ def read_document(
 
 
 def read_base(path: str, expected: str, read: TextReader, problems: list[str]) -> Document | None:
-    """Read the configuration that another file names as its base.
+    """Read the configuration that another file names as its base, or return None if that fails.
 
-    Parameters
-    ----------
-    path : str
-    expected : str
-        As of :func:`read_document`.
-    read : callable
-    problems : list of str
-        What is wrong is added.
-
-    Returns
-    -------
-    Document or None
-        None where it cannot be read.
-
-    Raises
-    ------
-    SparkNeededError
-        If it lies where only Spark's Hadoop reaches it.
+    Problems are appended. Raises SparkNeededError if it lies where only Spark's Hadoop reaches it.
     """
     try:
         document, twice = read_document(path, "a configuration", expected, read, variables=True)
@@ -311,21 +249,15 @@ def read_base(path: str, expected: str, read: TextReader, problems: list[str]) -
 
 
 def _kind_of(document: object) -> str:
-    """Return what a document is without its content: the file may be a table of people."""
+    """Describe a document without its content: the file may be a table of people."""
     if isinstance(document, str | list):
         return "a text" if isinstance(document, str) else "a list"
-    return found(document)
+    return in_words(document)
 
 
 @dataclass
 class Reading:
-    """The notes about a document while it is read. See :class:`Document`.
-
-    Parameters
-    ----------
-    variables : bool
-        Whether they are filled in.
-    """
+    """Collects positions and missing variables while a document is read. See :class:`Document`."""
 
     variables: bool = False
     positions: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -335,26 +267,13 @@ class Reading:
 def read_yaml(
     text: str, base: Location = (), reading: Reading | None = None
 ) -> tuple[Any, list[Finding]]:
-    """Read one YAML document.
+    """Read one YAML document, and find repeated keys and missing variables.
 
-    Parameters
-    ----------
-    text : str
-        The document.
-    base : tuple of str and int
-        Where the document belongs in the configuration.
-    reading : Reading or None
-        What is noted. None notes nothing, and fills in no variables.
+    ``base`` is the location of the document in the configuration. Without a ``reading`` nothing is
+    collected and no variable is filled in. Raises UnreadableError if the text is not YAML.
 
-    Returns
-    -------
-    tuple
-        The document, and what is wrong with it: duplicate keys, and variables that are missing.
-
-    Raises
-    ------
-    UnreadableError
-        If it is not YAML.
+    >>> read_yaml("{k: 5, order: [2020-01-31]}")
+    ({'k': 5, 'order': ['2020-01-31']}, [])
     """
     try:
         # Unprintable characters are reported by the constructor of the loader already.
@@ -390,7 +309,7 @@ def read_yaml(
 def _note(
     loader: Loader, node: yaml.Node, location: Location, reading: Reading, seen: set[int]
 ) -> Iterator[Finding]:
-    """Note where keys and entries stand, and fill in variables."""
+    """Collect the positions of keys and entries, and fill in variables."""
     mark = node.start_mark
     reading.positions.setdefault(key_path(location), (mark.line + 1, mark.column + 1))
     if id(node) in seen:
@@ -428,7 +347,7 @@ def _note(
 def _duplicates(
     loader: Loader, node: yaml.Node, location: Location, seen: set[int]
 ) -> Iterator[Finding]:
-    """Find all keys that are given more than once, which YAML forbids and PyYAML lets pass."""
+    """Find all keys that stand more than once, which YAML forbids and PyYAML lets pass."""
     if id(node) in seen:
         # An alias: looked at already, and it may even refer to what encloses it.
         return

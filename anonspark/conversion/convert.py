@@ -7,12 +7,13 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from anonspark.conversion.reading import Options, Request
 from anonspark.engine.data_files import listed_files
 from anonspark.engine.local.files import LocalFiles
 from anonspark.errors import ConfigurationError, DataError, PublishingError, refusal_of
@@ -23,17 +24,10 @@ from anonspark.presentation.card import Card
 
 @dataclass(frozen=True)
 class Conversion:
-    """Files that were converted.
+    """A Parquet file that files were converted to.
 
-    Parameters
-    ----------
-    path : str
-        The Parquet file.
-    rows : int
-    columns : list of list of str
-        Each column: its name, its format in the file, its type in Parquet, and a note.
-    notes : list of str
-        What was left out, such as hidden sheets.
+    Each of ``columns`` has a name, a format in the file, a type in Parquet and a note. ``notes``
+    list what was left out, such as hidden sheets.
     """
 
     path: str
@@ -45,25 +39,14 @@ class Conversion:
 
     @property
     def card(self) -> Card:
-        """Return what is shown of it."""
+        """Return the card that shows the conversion."""
         verdict = f"{self.rows:,} records, {len(self.columns):,} columns at {self.path}"
         table = Table("Columns", ["column", "in the file", "in Parquet", "note"], self.columns)
         return Card("Converted", verdict, tables=(table,), remarks=self.notes)
 
 
-# What reading may take: MiB of memory, and seconds.
+# Limits of the process that reads: MiB of memory, and seconds.
 _MEMORY, _SECONDS = 8192, 3600
-
-
-class Options(NamedTuple):
-    """How files are read. :func:`anonspark.convert` describes each."""
-
-    sheet: str | None
-    header_row: int | None
-    hidden: str | None
-    encoding: str | None
-    catalog: str | None
-    types: Mapping[str, str]
 
 
 def convert(
@@ -71,14 +54,9 @@ def convert(
 ) -> Conversion:
     """Convert files to one Parquet file, which appears whole or not at all.
 
-    Raises
-    ------
-    ConfigurationError
-        If arguments are wrong, or it is not certain which part of a workbook is meant.
-    DataError
-        If a file cannot be read, or a column is of no certain type.
-    PublishingError
-        If the file cannot be written.
+    Raises ConfigurationError if arguments are wrong, or it is not certain which part of a workbook
+    is meant, DataError if a file cannot be read, or a column is of no certain type, and
+    PublishingError if the file cannot be written.
     """
     _require(out, options, overwrite=overwrite)
     listed = listed_files(LocalFiles(), files, "FILE")
@@ -93,7 +71,7 @@ def convert(
     try:
         number, target = tempfile.mkstemp(".converting", ".", Path(out).absolute().parent)
         os.close(number)
-        answer = _read({**options._asdict(), "files": paths, "target": target, "memory": _MEMORY})
+        answer = _read(Request(paths, target, _MEMORY, options))
         Path(target).replace(out)
     except OSError as error:
         raise PublishingError(f"OUT: {refusal_of(error)}") from error
@@ -104,6 +82,7 @@ def convert(
 
 
 def _require(out: str, options: Options, *, overwrite: bool) -> None:
+    """Check the arguments, and report all faults at once."""
     problems = []
     if not out.endswith(".parquet"):
         problems.append(
@@ -119,13 +98,10 @@ def _require(out: str, options: Options, *, overwrite: bool) -> None:
         raise ConfigurationError(*problems)
 
 
-def _read(request: dict[str, Any]) -> dict[str, Any]:
-    """Have a process of its own read the files, and return its answer.
+def _read(request: Request) -> dict[str, Any]:
+    """Read the files in a child process, and return what the columns became.
 
-    Raises
-    ------
-    ConfigurationError, DataError
-        What it found, or that it ended by a signal or a limit.
+    Raises the error that the process reports, or DataError if a signal or a limit ended it.
     """
     environment = {
         "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)]),
@@ -134,7 +110,7 @@ def _read(request: dict[str, Any]) -> dict[str, Any]:
         "OPENBLAS_NUM_THREADS": "1",
     }
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-P", "-m", "anonspark.conversion.reading"],
             input=json.dumps(request).encode(),
             capture_output=True,
@@ -142,7 +118,7 @@ def _read(request: dict[str, Any]) -> dict[str, Any]:
             timeout=_SECONDS,
             env=environment,
         )
-        printed, end = done.stdout, f"exit code {done.returncode}"
+        printed, end = process.stdout, f"exit code {process.returncode}"
     except subprocess.TimeoutExpired as error:
         printed, end = error.stdout or b"", f"no answer after {_SECONDS:,} s"
     lines = printed.decode(errors="replace").splitlines()
@@ -160,7 +136,7 @@ def _read(request: dict[str, Any]) -> dict[str, Any]:
             end, cause = error, RuntimeError(details)
     number = sum(line.isdecimal() for line in lines)
     raise DataError(
-        f"{request['files'][max(number, 1) - 1]}: the file cannot be read ({end}). Expected a file "
+        f"{request.files[max(number, 1) - 1]}: the file cannot be read ({end}). Expected a file "
         f"of Stata, SPSS, SAS or Excel (.xlsx) that is read with {_MEMORY:,} MiB of memory. "
         "Fetch it again, name its --encoding, save a workbook as .xlsx without a password, or "
         "export the file as CSV or Parquet (the details, with --debug, may show data)"

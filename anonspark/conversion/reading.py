@@ -1,7 +1,7 @@
-"""Read foreign files in a process of its own, so that no file ends a process that holds keys.
+"""Read foreign files in a child process, so that no file harms a process that holds keys.
 
-It gets a request as JSON on its standard input. It prints the number of each file before it reads
-the file, and in the last line what the columns became, or why nothing was written.
+The process gets a :class:`Request` as JSON on its standard input. It prints the number of each file
+before it reads the file, and in the last line what the columns became, or why nothing was written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from functools import cache, partial
 from pathlib import Path
-from typing import IO, Any
+from types import MappingProxyType
+from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -28,6 +29,7 @@ from anonspark.engine.compression import unpacked
 from anonspark.engine.csv_beginning import has_header
 from anonspark.errors import ConfigurationError, DataError
 
+# Days and moments are counted from these: by Stata and SAS, and by SPSS (the Gregorian calendar).
 _1960, _1582 = datetime(1960, 1, 1), datetime(1582, 10, 14)
 _NUMBERS = {"integer", "float", "number"}
 _TYPES = {
@@ -43,45 +45,85 @@ _TYPES = {
 }
 
 Meaning = tuple[str, Callable[[Any], Any]]
-"""The kind of a column's values, and what converts numbers to them. It raises if one is none."""
+"""The kind of a column's values, and a function that converts a number to such a value. It raises
+ValueError, OverflowError or TypeError if there is no such value."""
+
+
+class Options(NamedTuple):
+    """Options of reading files, as :func:`anonspark.convert` describes them."""
+
+    sheet: str | None = None
+    header_row: int | None = None
+    hidden: str | None = None
+    encoding: str | None = None
+    catalog: str | None = None
+    types: Mapping[str, str] = MappingProxyType({})
+
+
+class Request(NamedTuple):
+    """The files to read, the file to write, the MiB of memory, and how to read."""
+
+    files: Sequence[str]
+    target: str
+    memory: int
+    options: Options
 
 
 def whole_day(moment: datetime) -> date:
-    """Return the day of a moment, whose time of day must not get lost."""
+    """Return the day of a moment. Raises ValueError if a time of day would get lost.
+
+    >>> whole_day(datetime(2026, 1, 31))
+    datetime.date(2026, 1, 31)
+    """
     if moment.time() != time.min:
         raise ValueError
     return moment.date()
 
 
 def _moment(zero: datetime, unit: str, count: float) -> datetime:
+    """Return the moment that is a number of units after another one.
+
+    >>> _moment(_1960, "seconds", 90)
+    datetime.datetime(1960, 1, 1, 0, 1, 30)
+    """
     return zero + timedelta(**{unit: count})
 
 
 def _day(zero: datetime, unit: str, count: float) -> date:
+    """Return the day that is a number of units after a moment."""
     return whole_day(_moment(zero, unit, count))
 
 
 def _whole(count: float) -> int:
+    """Return a float that is a whole number. Raises ValueError if it is not."""
     if count != int(count):
         raise ValueError
     return int(count)
 
 
 def _month(months: int, count: float) -> date:
-    """Return the first day of one of the months, quarters or half-years since 1960."""
+    """Return the first day of a month, quarter or half-year, counted from 1960.
+
+    >>> _month(3, 5)
+    datetime.date(1961, 4, 1)
+    """
     month = _whole(count) * months
     return date(1960 + month // 12, month % 12 + 1, 1)
 
 
 def _week(count: float) -> date:
-    """Return the first day of a week of Stata, of which a year has 52."""
+    """Return the first day of a week of Stata, of which each year has 52, counted from 1960.
+
+    >>> _week(53)
+    datetime.date(1961, 1, 8)
+    """
     return date(1960 + _whole(count) // 52, 1, 1) + timedelta(days=7 * (_whole(count) % 52))
 
 
 NUMBER: Meaning = ("number", float)
 _SECONDS: Meaning = ("seconds", float)
 
-# Display formats without width and decimals. What is not here is refused, never guessed at.
+# Display formats without width and decimals. Others are refused, never guessed at.
 _FORMATS: dict[str, dict[str, Meaning]] = {
     "spss": {
         r"F|N|E|Z|COMMA|DOT|DOLLAR|PCT|CC[A-E]|IB|PIB|PIBHEX|P|PK|RB|RBHEX": NUMBER,
@@ -90,7 +132,7 @@ _FORMATS: dict[str, dict[str, Meaning]] = {
         r"[DM]?TIME": _SECONDS,
     },
     "sas": {
-        # Whatever part of a day these show, the value is a whole one.
+        # Whatever part of a date these show, the value is a day.
         r"([EB]8601|IS8601)DA|DATE|DAY|(DDMMYY|MMDDYY|YYMMDD)[BCDNPS]?|(YYMM|MMYY|YYQR?)[CDNPS]?"
         r"|YYMON|YYQZ|MONYY|QTRR?|YEAR|MONTH|MONNAME|DOWNAME|WEEKDAY|(WEEK|WORD)DAT[EX]|WEEK[UVW]"
         r"|JULIAN|JULDAY|NLDATE[A-Z]*": ("day", partial(_day, _1960, "days")),
@@ -119,7 +161,8 @@ def meaning_of(program: str, display: str) -> Meaning | None:
 
     >>> meaning_of("stata", "%tcHH:MM")[0], meaning_of("sas", "MONYY7.")[0]
     ('moment', 'day')
-    >>> meaning_of("stata", "%tbnyse")
+    >>> meaning_of("stata", "%tbnyse") is None
+    True
     """
     if program != "stata":
         display = re.sub(r"(?<=[A-Z])\d*(\.\d*)?$", "", display.upper())
@@ -129,21 +172,10 @@ def meaning_of(program: str, display: str) -> Meaning | None:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a file.
+    """A column of a file: its values, or their codes if they have labels, with None for missing.
 
-    Parameters
-    ----------
-    name : str
-    source : str
-        Its type or display format in the file, for people.
-    kind : str
-        Of its values. ``empty`` fits to all others.
-    values : list
-        Codes if there are labels. None is missing.
-    labels : mapping of code to str
-    about : str
-        The variable's label.
-    note : str
+    ``source`` is its type or display format in the file, in words, and ``about`` the label of the
+    variable. The kind ``empty`` fits all others.
     """
 
     name: str
@@ -155,15 +187,19 @@ class Column:
     note: str = ""
 
     def array(self) -> pa.Array:
-        """Return the values. Codes become labels, in the order of the codes.
+        """Return the values as an array. Codes become labels, in the order of the codes.
 
         A code without a label becomes its own text, as in haven's as_factor and in pandas.
+
+        >>> column = Column("sex", "F1", "integer", [2, 1, 9], {1: "male", 2: "female"})
+        >>> column.array().to_pylist()
+        ['female', 'male', '9']
         """
         if not self.labels:
             return pa.array(self.values, _TYPES[self.kind])
         codes = sorted({*self.labels, *self.values} - {None})
-        taken = set(self.labels.values())
-        texts = [self.labels.get(code) or _own_text(code, taken) for code in codes]
+        label_texts = set(self.labels.values())
+        texts = [self.labels.get(code) or _own_text(code, label_texts) for code in codes]
         positions = {code: position for position, code in enumerate(codes)}
         indices = pa.array([positions.get(value) for value in self.values], pa.int32())
         return pa.DictionaryArray.from_arrays(indices, texts, ordered=True)
@@ -172,12 +208,13 @@ class Column:
 def converted(
     values: Sequence[Any], meaning: Meaning, rows: Sequence[int], name: str, path: str
 ) -> list[Any]:
-    """Convert numbers that are not None to what they count.
+    """Convert the numbers of a column to values of its kind. None stays.
 
-    Raises
-    ------
-    DataError
-        Naming the row of a number that counts none, as a day beyond the year 9999 or a half one.
+    Raises DataError with the row of a number that is no such value, as a day beyond the year 9999
+    or half a day.
+
+    >>> converted([0, None], ("day", partial(_day, _1960, "days")), [1, 2], "birth", "a.dta")
+    [datetime.date(1960, 1, 1), None]
     """
     kind, convert = meaning
     result = []
@@ -194,39 +231,49 @@ def converted(
 
 
 def labels_that_apply(labels: Mapping[Any, str], *, of_text: bool) -> dict[Any, str]:
-    """Return the labels of a column that replace its codes, or none.
+    """Return the labels that replace the codes of a column, or none if codes stay.
 
-    This follows from the labels and never from the values, so that no record decides how others
-    are read. A single label marks an end or an answer of its own, as "89 or older" does, and labels
-    that are equal would merge codes.
+    No value decides this, so no record changes how others are read. Codes stay if they have a
+    single label, which marks an end such as "89 or older", or equal labels, which would merge them.
+
+    >>> labels_that_apply({1: "male", 2: "female"}, of_text=False)
+    {1: 'male', 2: 'female'}
+    >>> labels_that_apply({89: "89 or older"}, of_text=False)
+    {}
     """
     texts = {
         code: text.strip()
         for code, text in labels.items()
-        # Stata labels letters for missing values among the numbers.
+        # Stata has letters for missing values, which may have labels, too.
         if isinstance(code, str) == of_text and text.strip()
     }
     return texts if len(texts) >= 2 and len(set(texts.values())) == len(texts) else {}
 
 
 def _own_text(code: object, taken: Collection[str]) -> str:
-    """Return the text of a code without a label, which another code's label may be."""
+    """Return the text of a code without a label, different from the labels of other codes.
+
+    >>> _own_text(9.0, {"male", "9"})
+    'code 9'
+    """
     text = text_of(code)
     return f"code {text}" if text in taken else text
 
 
 def text_of(value: object) -> str:
-    """Return a value as text, whole numbers without a point."""
+    """Return a value as text, a whole number without a point.
+
+    >>> text_of(9.0), text_of(9.5)
+    ('9', '9.5')
+    """
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def unite(parts: Sequence[tuple[str, Sequence[Column]]]) -> list[Column]:
-    """Unite the columns of several files of one table.
+    """Unite the columns of the files of one table.
 
-    Raises
-    ------
-    DataError
-        Naming a column that is in some files only, or has other types or labels in some.
+    Raises DataError with the name of a column that some files lack, or that has other types or
+    labels in some.
     """
     (first_file, columns), *others = parts
     united = {column.name: column for column in columns}
@@ -244,7 +291,7 @@ def unite(parts: Sequence[tuple[str, Sequence[Column]]]) -> list[Column]:
 
 
 def _united(first: Column, other: Column, files: str) -> Column:
-    """Return a column with the values of another file, in the wider type of numbers."""
+    """Append another file's values to a column. Integers become floats if they meet them."""
     kinds = {first.kind, other.kind} - {"empty"}
     is_same = len(kinds) < 2 or kinds <= _NUMBERS
     if not is_same or (
@@ -264,7 +311,7 @@ Rows = dict[int, dict[int, tuple[str, Any]]]
 """Cells that have a value, by row and column: the kind of each and its value."""
 
 _ROWS_LOOKED_AT = 1000
-# A sheet whose cells are further apart has some by mistake.
+# A sheet with more than 20 times its cells, and a million, between them has some by mistake.
 _SPREAD, _SMALL = 20, 1_000_000
 _LONGEST = 2**53
 _NO_RESULT = "formula without a result"
@@ -272,20 +319,15 @@ _READ = {"number", "text", "boolean", "day", "moment", "time", "seconds"}
 _KINDS = {"s": "text", "b": "boolean", "e": "error", "d": "text of a date"}
 
 
-def read_sheet(
-    content: IO[bytes], request: Mapping[str, Any], notes: list[str], path: str
-) -> list[Column]:
+def read_sheet(content: IO[bytes], options: Options, notes: list[str], path: str) -> list[Column]:
     """Read the columns of a workbook's sheet.
 
-    Raises
-    ------
-    ConfigurationError
-        If it is not certain which sheet, which row of names or which records are meant.
-    DataError
-        Naming a column with cells of several kinds, or cells that cannot be read as they look.
+    Raises ConfigurationError if it is not certain which sheet, which row of names or which records
+    are meant, and DataError if a column has cells of several kinds, or cells cannot be read as they
+    look.
     """
     book = _open(content)
-    sheet = _chosen(book, request["sheet"], notes, path)
+    sheet = _chosen(book, options.sheet, notes, path)
     rows, parser = _cells(book, sheet)
     if not rows:
         raise DataError(f"{path}: no cell of the sheet has a value")
@@ -295,21 +337,21 @@ def read_sheet(
             f"{path}: the sheet has cells far from the others, in row {last_row:,} or column "
             f"{last_column:,}. Delete them, or copy the table to a new workbook"
         )
-    header = _header_row(rows, path) if request["header_row"] is None else request["header_row"]
+    header = _header_row(rows, path) if options.header_row is None else options.header_row
     if header and header not in rows:
         raise ConfigurationError(f"{path}: --header-row: row {header:,} has no cell with a value")
     names = {column: text_of(cell[1]).strip() for column, cell in rows.get(header, {}).items()}
     records = {row: cells for row, cells in rows.items() if row > header}
     hidden = {int(row) for row, about in parser.row_dimensions.items() if _is_hidden(about)}
     if hidden := hidden & records.keys():
-        if request["hidden"] not in ("keep", "drop"):
+        if options.hidden not in ("keep", "drop"):
             raise ConfigurationError(
                 f"{path}: {len(hidden):,} of {len(records):,} records are in rows that are hidden, "
                 "by a filter or by hand. They may be people who withdrew. Say --hidden drop to "
                 "leave them out, or --hidden keep to convert them"
             )
-        notes.append(f"{path}: {len(hidden):,} hidden rows (--hidden {request['hidden']})")
-        if request["hidden"] == "drop":
+        notes.append(f"{path}: {len(hidden):,} hidden rows (--hidden {options.hidden})")
+        if options.hidden == "drop":
             records = {row: cells for row, cells in records.items() if row not in hidden}
     for column in {column for cells in records.values() for column in cells} - names.keys():
         names[column] = f"_c{column - 1}"
@@ -320,7 +362,7 @@ def read_sheet(
                 f"{path}: the column {names.get(left, left)!r} has merged cells (row {top:,}), "
                 "which have one value together. Unmerge them, and fill each cell"
             )
-    epoch, types = book.epoch, request["types"]
+    epoch, types = book.epoch, options.types
     return [
         _column(name, records, column, types.get(name), epoch, path)
         for column, name in sorted(names.items())
@@ -336,7 +378,7 @@ def _open(content: IO[bytes]) -> Any:
 
     reader = ExcelReader(content, read_only=True, data_only=True, keep_links=False)
     reader.read_manifest()
-    # Some programs leave them out of the list of parts.
+    # Some programs do not list these parts in the manifest.
     for part, kind in (("xl/workbook.xml", XLSX), ("xl/sharedStrings.xml", SHARED_STRINGS)):
         if part in reader.valid_files:
             reader.package.Override.append(Override(f"/{part}", kind))
@@ -352,7 +394,7 @@ def _chosen(book: Any, asked: str | None, notes: list[str], path: str) -> Any:
     sheets = {sheet.title: sheet for sheet in book.worksheets}
     if asked in sheets:
         return sheets[asked]
-    filled = [name for name, sheet in sheets.items() if _cells(book, sheet, most=1)[0]]
+    filled = [name for name, sheet in sheets.items() if _cells(book, sheet, limit=1)[0]]
     visible = [name for name in filled if sheets[name].sheet_state == "visible"]
     listed = ", ".join(repr(name) if name in visible else f"{name!r} (hidden)" for name in filled)
     if asked or len(visible) != 1:
@@ -365,9 +407,9 @@ def _chosen(book: Any, asked: str | None, notes: list[str], path: str) -> Any:
     return sheets[visible[0]]
 
 
-def _cells(book: Any, sheet: Any, most: int | None = None) -> tuple[Rows, Any]:
-    """Read the cells of a sheet, or of some rows, and return what else its parser has read."""
-    # The public readers have either hidden rows or little memory.
+def _cells(book: Any, sheet: Any, limit: int | None = None) -> tuple[Rows, Any]:
+    """Read the cells of a sheet, or of its first rows, and return the parser with the rest."""
+    # Of openpyxl's public readers one hides hidden rows, and the other takes too much memory.
     from openpyxl.worksheet._reader import FORMULA_TAG, WorkSheetParser
 
     rows: Rows = {}
@@ -387,17 +429,18 @@ def _cells(book: Any, sheet: Any, most: int | None = None) -> tuple[Rows, Any]:
         parser = WorkSheetParser(source, sheet._shared_strings, data_only=True)
         parse, parser.parse_cell = parser.parse_cell, read
         for _ in parser.parse():
-            if most and len(rows) >= most:
+            if limit and len(rows) >= limit:
                 break
     return dict(sorted(rows.items())), parser
 
 
 def _is_hidden(row: Mapping[str, str]) -> bool:
+    """Return whether a row is hidden, by a filter or by its height."""
     return row.get("hidden", "0") in ("1", "true") or float(row.get("ht", 1)) == 0
 
 
 def _number_kind(book: Any, style: int) -> str:
-    """Return what a number is by the format of its cell."""
+    """Return the kind of a number by the display format of its cell."""
     from openpyxl.styles.numbers import BUILTIN_FORMATS, STRIP_RE, is_datetime, is_timedelta_format
 
     number = book._cell_styles[style].numFmtId
@@ -411,13 +454,16 @@ def _number_kind(book: Any, style: int) -> str:
 
 
 def _header_row(rows: Rows, path: str) -> int:
-    """Return the number of the row that names the columns: the first one that is mostly filled."""
+    """Return the number of the row with the names: the first one with over half of the columns.
+
+    Raises ConfigurationError unless its texts stand above values of another kind, or form a header.
+    """
     width = max(map(len, rows.values()))
     first = next(row for row, cells in rows.items() if 2 * len(cells) > width)
-    looked_at = [cells for row, cells in rows.items() if row >= first][:_ROWS_LOOKED_AT]
-    columns = sorted({column for cells in looked_at for column in cells})
-    texts = [[text_of(cells.get(at, ("", ""))[1]) for at in columns] for cells in looked_at]
-    below = [[cells[at][0] for cells in looked_at[1:] if at in cells] for at in columns]
+    first_rows = [cells for row, cells in rows.items() if row >= first][:_ROWS_LOOKED_AT]
+    columns = sorted({column for cells in first_rows for column in cells})
+    texts = [[text_of(cells.get(at, ("", ""))[1]) for at in columns] for cells in first_rows]
+    below = [[cells[at][0] for cells in first_rows[1:] if at in cells] for at in columns]
     is_typed = any(2 * kinds.count("text") < len(kinds) for kinds in below)
     is_named = is_typed and all(kind == "text" for kind, _ in rows[first].values())
     if not is_named and not has_header(texts, []):
@@ -432,7 +478,7 @@ def _header_row(rows: Rows, path: str) -> int:
 def _column(
     name: str, records: Rows, column: int, asked: str | None, epoch: Any, path: str
 ) -> Column:
-    """Return a column whose cells are of one kind."""
+    """Return a column whose cells are of one kind, or raise DataError."""
     cells = [cells.get(column, ("", None)) for cells in records.values()]
     first_rows: dict[str, int] = {}
     for row, (kind, _) in zip(records, cells, strict=True):
@@ -464,18 +510,18 @@ def _column(
 
 
 def _within(low: float, count: float, high: float) -> float:
-    """Return a number that is in a range, its end left out."""
+    """Return a number from ``low`` to below ``high``, or raise ValueError."""
     if not low <= count < high:
         raise ValueError
     return count
 
 
 def _meaning(kind: str, epoch: Any) -> Meaning:
-    """Return how numbers of a kind are converted."""
+    """Return how numbers of a kind of cell are converted."""
     from openpyxl.utils.datetime import WINDOWS_EPOCH, from_excel
 
     def moment(count: float) -> Any:
-        # Excel has a day before March 1900 that never was, and shows 0 as the 0th of January.
+        # Excel counts February 29, 1900, which never was, and shows 0 as January 0.
         is_leap_day = epoch == WINDOWS_EPOCH and 60 <= count < 61
         return from_excel(_within(61 if is_leap_day else 1, count, math.inf), epoch)
 
@@ -491,7 +537,7 @@ def _meaning(kind: str, epoch: Any) -> Meaning:
     return meanings[kind]
 
 
-# Parquet gives up a larger dictionary, and the order of labels with it.
+# Beyond its limit Parquet drops a dictionary, and with it the order of labels.
 _LARGEST_DICTIONARY = 1 << 28
 _STORED: dict[str | None, Meaning] = {
     "string": ("text", str),
@@ -500,51 +546,63 @@ _STORED: dict[str | None, Meaning] = {
 }
 
 
-def _columns_of(path: str, request: Mapping[str, Any], notes: list[str]) -> list[Column]:
-    """Read the columns of a file, whose first bytes show the format."""
+def _columns_of(path: str, options: Options, notes: list[str]) -> list[Column]:
+    """Read the columns of a file in the format that its first bytes show."""
     with Path(path).open("rb") as file:
         content = io.BytesIO(unpacked(file, path).read())
     beginning = bytes(content.getbuffer()[:256])
     if beginning.startswith(b"PK\x03\x04"):
-        columns = read_sheet(content, request, notes, path)
+        columns = read_sheet(content, options, notes, path)
     else:
-        columns = list(_statistics(content, beginning, request, path))
+        columns = list(_statistics(content, beginning, options, path))
     names = {column.name.lower() for column in columns}
     if len(names) < len(columns) or "" in names:
         raise DataError(
             f"{path}: a column has no name, or one that differs from another one only in the case "
             "of letters. Rename it"
         )
-    unknown = request["types"].keys() - {column.name for column in columns}
+    unknown = options.types.keys() - {column.name for column in columns}
     if unknown:
         raise ConfigurationError(f"--type: {path} has no column {min(unknown)!r}. Correct the name")
     return columns
 
 
+def _reader_of(beginning: bytes) -> tuple[str, str]:
+    """Return the program that wrote a file, and the function of pyreadstat that reads it.
+
+    >>> _reader_of(b"$FL2@(#) SPSS DATA FILE")
+    ('spss', 'read_sav')
+    """
+    if beginning.startswith(b"$FL"):
+        return "spss", "read_sav"
+    if b"SPSS PORT FILE" in beginning:
+        return "spss", "read_por"
+    if beginning.startswith(b"HEADER RECORD"):
+        return "sas", "read_xport"
+    return (
+        ("sas", "read_sas7bdat")
+        if beginning[12:16] == b"\xc2\xea\x81\x60"
+        else ("stata", "read_dta")
+    )
+
+
 def _statistics(
-    content: io.BytesIO, beginning: bytes, request: Mapping[str, Any], path: str
+    content: io.BytesIO, beginning: bytes, options: Options, path: str
 ) -> Iterator[Column]:
     """Yield the columns of a file of Stata, SPSS or SAS."""
     import pyreadstat
 
-    options: dict[str, Any] = {"output_format": "dict", "disable_datetime_conversion": True}
-    if request["encoding"]:
-        options["encoding"] = request["encoding"]
-    program, read = "stata", "read_dta"
-    if beginning.startswith(b"$FL"):
-        # Else labels of codes that are declared as missing would be those of values.
-        program, read, options["user_missing"] = "spss", "read_sav", True
-    elif b"SPSS PORT FILE" in beginning:
-        program, read = "spss", "read_por"
-        options.pop("encoding", None)
-    elif beginning.startswith(b"HEADER RECORD"):
-        program, read = "sas", "read_xport"
-    elif beginning[12:16] == b"\xc2\xea\x81\x60":
-        program, read = "sas", "read_sas7bdat"
-    columns, about = getattr(pyreadstat, read)(content, **options)
+    program, read = _reader_of(beginning)
+    settings: dict[str, Any] = {"output_format": "dict", "disable_datetime_conversion": True}
+    if options.encoding and read != "read_por":
+        settings["encoding"] = options.encoding
+    if read == "read_sav":
+        # Else labels of codes that are declared as missing would be taken for those of values.
+        settings["user_missing"] = True
+    columns, about = getattr(pyreadstat, read)(content, **settings)
     labels = about.variable_value_labels
-    if request["catalog"]:
-        _, catalog = pyreadstat.read_sas7bcat(request["catalog"])
+    if options.catalog:
+        _, catalog = pyreadstat.read_sas7bcat(options.catalog)
         labels = {
             name: catalog.value_labels.get(display, {})
             for name, display in about.variable_to_label.items()
@@ -552,25 +610,17 @@ def _statistics(
     for name in list(columns):
         spans = about.missing_ranges.get(name, [])
         values = [None if _is_missing(value, spans) else value for value in columns.pop(name)]
-        codes = {
-            code: label
-            for code, label in labels.get(name, {}).items()
-            if not _is_missing(code, spans)
-        }
-        meaning = _STORED.get(about.readstat_variable_types.get(name), ("integer", int))
+        labeled = labels.get(name, {}).items()
+        codes = {code: label for code, label in labeled if not _is_missing(code, spans)}
+        stored = _STORED.get(about.readstat_variable_types.get(name), ("integer", int))
         display = (about.original_variable_types.get(name) or "").strip()
-        asked = request["types"].get(name)
+        asked = options.types.get(name)
         if asked == "text":
-            meaning = ("text", text_of)
-        elif meaning[0] != "text" and not asked:
-            shown = meaning_of(program, display)
-            if shown is None:
-                raise DataError(
-                    f"{path}: the column {name!r} has the display format {display}, and it is not "
-                    "certain what its numbers count. Give it a format of days, moments, durations "
-                    f"or numbers, or read the bare numbers with --type {name}=number"
-                )
-            meaning = meaning if shown is NUMBER else shown
+            meaning: Meaning = ("text", text_of)
+        elif asked or stored[0] == "text":
+            meaning = stored
+        else:
+            meaning = _displayed(stored, program, display, name, path)
         values = converted(values, meaning, range(1, len(values) + 1), name, path)
         has_labels = not asked and meaning[0] in ("integer", "float", "number", "text")
         yield Column(
@@ -583,21 +633,37 @@ def _statistics(
         )
 
 
+def _displayed(stored: Meaning, program: str, display: str, name: str, path: str) -> Meaning:
+    """Return what stored numbers count by their display format, or raise DataError."""
+    meaning = meaning_of(program, display)
+    if meaning is None:
+        raise DataError(
+            f"{path}: the column {name!r} has the display format {display}, and it is not certain "
+            "what its numbers count. Give it a format of days, moments, durations or numbers, or "
+            f"read the bare numbers with --type {name}=number"
+        )
+    return stored if meaning is NUMBER else meaning
+
+
 def _is_missing(value: Any, spans: list[dict[str, Any]]) -> bool:
-    """Whether a value is none, an empty text, or one that its file declares as missing."""
+    """Return whether a value is None, an empty text, or in a span that its file declares missing.
+
+    >>> _is_missing(99, [{"lo": 98, "hi": 99}]), _is_missing(9, [{"lo": 98, "hi": 99}])
+    (True, False)
+    """
     return value in (None, "") or any(
         isinstance(value, str) == isinstance(span["lo"], str) and span["lo"] <= value <= span["hi"]
         for span in spans
     )
 
 
-def _convert(request: Mapping[str, Any]) -> dict[str, Any]:
+def _convert(request: Request) -> dict[str, Any]:
     """Write the columns of all files as one table, and return what they became."""
     notes: list[str] = []
     parts = []
-    for number, path in enumerate(request["files"]):
-        print(number, flush=True)  # noqa: T201 - the parent reads it
-        parts.append((path, _columns_of(path, request, notes)))
+    for number, path in enumerate(request.files):
+        print(number, flush=True)  # noqa: T201 - the parent names the file that ended the process
+        parts.append((path, _columns_of(path, request.options, notes)))
     fields, arrays, rows = [], [], []
     for column in unite(parts):
         array = column.array()
@@ -611,15 +677,18 @@ def _convert(request: Mapping[str, Any]) -> dict[str, Any]:
             [column.name, column.source, shown, "; ".join(filter(None, [unit, column.note]))]
         )
     table = pa.table(arrays, schema=pa.schema(fields))
-    with Path(request["target"]).open("wb") as file:
+    with Path(request.target).open("wb") as file:
         parquet.write_table(table, file, dictionary_pagesize_limit=_LARGEST_DICTIONARY)
         os.fsync(file.fileno())
     return {"columns": rows, "rows": len(table), "notes": notes}
 
 
-def _answer(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert files and return what they became, or the kind and the texts of the error."""
-    limits = {resource.RLIMIT_AS: request["memory"] << 20, resource.RLIMIT_CORE: 0}
+def _answer(request: Request) -> dict[str, Any]:
+    """Convert files and return what they became, or the kind and the texts of the error.
+
+    Limits the memory first, and turns core dumps off, which would hold data.
+    """
+    limits = {resource.RLIMIT_AS: request.memory << 20, resource.RLIMIT_CORE: 0}
     for kind, most in limits.items():
         hard = resource.getrlimit(kind)[1]
         resource.setrlimit(kind, (most, most) if hard < 0 else (min(most, hard), hard))
@@ -636,4 +705,6 @@ def _answer(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(_answer(json.load(sys.stdin))))  # noqa: T201 - the parent reads it
+    files, target, memory, options = json.load(sys.stdin)
+    answer = _answer(Request(files, target, memory, Options(*options)))
+    print(json.dumps(answer))  # noqa: T201 - the parent reads it

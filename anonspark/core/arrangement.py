@@ -1,9 +1,9 @@
-"""Categories arranged by a target: a learned order, and the hierarchy of joining its neighbours.
+"""Arrange categories by a target: a learned order, and a hierarchy that joins neighbours.
 
-Sets of values that are neighbours in the order say much about the target. Rare values get a place
-that reveals nothing: the value of one person at the end of the order would disclose what class that
-person has. For several classes the order is the first axis of correspondence analysis (Benzecri
-1973).
+Sets of values that are neighbours in the order say much about the target. Rare values get a
+position that reveals nothing: the value of one person at the end of the order would disclose the
+class of that person. For several classes the order is the first axis of correspondence analysis
+(Benzecri 1973).
 """
 
 from __future__ import annotations
@@ -31,23 +31,15 @@ TOP = "*"
 def learned_order(
     values: Sequence[str], counts: Integers, classes: Sequence[str], least: int
 ) -> list[int]:
-    """Return the order of values in which neighbours go with the classes of a target alike.
+    """Order values so that neighbours go with the classes of a target alike. Returns their indices.
 
-    Parameters
-    ----------
-    values : sequence of str
-        Different ones.
-    counts : int64 ndarray of shape (v, c)
-        Records of each value and class, every class with one at least.
-    classes : sequence of str
-        Two at least.
-    least : int
-        Values with fewer records get a place that reveals nothing.
+    ``counts`` (int64, shape (v, c)) holds the records of each value and class; every class has one
+    at least, and there are two classes at least. Values with fewer than ``least`` records get a
+    position that reveals nothing.
 
-    Returns
-    -------
-    list of int
-        Places in ``values``.
+    >>> counts = np.array([[90, 10], [50, 50], [80, 20]])
+    >>> learned_order(["flu", "cancer", "cold"], counts, ["alive", "dead"], least=5)
+    [0, 2, 1]
     """
     keys: Sequence[Fraction | float]
     if len(classes) == _TWO:
@@ -69,34 +61,26 @@ def _rates(counts: Integers, classes: Sequence[str], least: int) -> list[Fractio
 
 
 def _first_axis(counts: Integers, classes: Sequence[str], least: int) -> list[float]:
-    """Return the place of each value on the first axis of correspondence analysis."""
+    """Return the position of each value on the first axis of correspondence analysis."""
     total, of_class, of_value = counts.sum(), counts.sum(axis=0), counts.sum(axis=1)
     frequent = of_value >= least
-    places = np.zeros(len(counts))
+    positions = np.zeros(len(counts))
     if frequent.any():
         records = of_value[frequent]
         # In whole numbers the products of many records would be beyond 64 bits.
         both = np.outer(records.astype(np.float64), of_class.astype(np.float64))
         deviations = (counts[frequent] - both / total) / np.sqrt(both)
         left, _, right = np.linalg.svd(deviations, full_matrices=False)
-        most = min(range(len(classes)), key=lambda t: (-of_class[t], classes[t]))
-        sign = -1.0 if right[0, most] > 0 else 1.0
-        places[frequent] = sign * left[:, 0] / np.sqrt(records / total)
+        most_frequent = min(range(len(classes)), key=lambda t: (-of_class[t], classes[t]))
+        sign = -1.0 if right[0, most_frequent] > 0 else 1.0
+        positions[frequent] = sign * left[:, 0] / np.sqrt(records / total)
     # Adding 0 makes one zero of two.
-    return [round(position, _DECIMALS) + 0.0 for position in places.tolist()]
+    return [round(position, _DECIMALS) + 0.0 for position in positions.tolist()]
 
 
 @dataclass(frozen=True)
 class Joined:
-    """Two groups that became one.
-
-    Parameters
-    ----------
-    values : list of int
-        Places in the order.
-    cost : float
-        Bits of the target lost.
-    """
+    """Two groups that became one: the positions of its values, and the bits of the target lost."""
 
     values: list[int]
     cost: float
@@ -104,14 +88,9 @@ class Joined:
 
 @dataclass(frozen=True)
 class LearnedHierarchy:
-    """Groups of neighbours, from fine to coarse.
+    """Groups of neighbours, from fine to coarse, and the groups that were joined, in order.
 
-    Parameters
-    ----------
-    levels : list of list of list of int
-        Of each level its groups, of each group the places of its values in the order.
-    joined : list of Joined
-        In the order of joining.
+    ``levels`` holds the groups of each level, and of each group the positions of its values.
     """
 
     levels: list[list[list[int]]]
@@ -119,7 +98,7 @@ class LearnedHierarchy:
 
 
 class _Groups:
-    """Groups of neighbours, as a chain in which two beside one another become one."""
+    """Groups of neighbours, as a chain in which two neighbours become one."""
 
     def __init__(self, counts: Integers) -> None:
         self.counts = [count.astype(np.int64) for count in counts]
@@ -133,13 +112,13 @@ class _Groups:
         self.joined: list[Joined] = []
 
     def cost(self, left: int) -> float:
-        """Return the bits lost if a group and the next one become one."""
+        """Return the bits that are lost if a group joins the next one."""
         right = self.after[left]
         first, second = self.counts[left], self.counts[right]
         return round(_bits(first + second) - _bits(first) - _bits(second), _DECIMALS)
 
     def join(self, left: int) -> None:
-        """Make a group and the next one the first of them."""
+        """Join a group and the next one. The result has the number of the first."""
         right = self.after[left]
         cost = self.cost(left)
         self.counts[left] = self.counts[left] + self.counts[right]
@@ -152,10 +131,11 @@ class _Groups:
         self.joined.append(Joined(list(range(self.first[left], self.last[left] + 1)), cost))
 
     def size(self, group: int) -> int:
+        """Return the records of a group."""
         return int(self.counts[group].sum())
 
     def groups(self) -> list[list[int]]:
-        """Return the places of the values of all groups."""
+        """Return the positions of the values of all groups."""
         return [
             list(range(self.first[index], self.last[index] + 1))
             for index in range(len(self.counts))
@@ -171,23 +151,14 @@ def _bits(counts: Integers) -> float:
 
 
 def learned_hierarchy(counts: Integers, least: int) -> LearnedHierarchy:
-    """Join neighbours of an order as long as little of the target is lost.
+    """Join neighbours of an order, at the least cost first. O(v log v) for v values.
 
-    Parameters
-    ----------
-    counts : int64 ndarray of shape (v, c)
-        Records of each value, in the order, and class.
-    least : int
-        Records of each group of each level.
+    ``counts`` (int64, shape (v, c)) holds the records of each value, in the order, and class. Each
+    group of each level has at least ``least`` records. The level of all values together is left
+    out.
 
-    Returns
-    -------
-    LearnedHierarchy
-        Without the level of all values together.
-
-    Notes
-    -----
-    O(v log v) for v values.
+    >>> learned_hierarchy(np.array([[9, 1], [8, 2], [1, 9], [2, 8]]), least=1).levels
+    [[[0, 1], [2, 3]]]
     """
     groups = _Groups(counts)
     _join_small(groups, least)
@@ -239,17 +210,12 @@ def _join_small(groups: _Groups, least: int) -> None:
 
 
 def group_label(values: Sequence[str]) -> str:
-    """Return the label of a group of values.
+    """Return the label of a group of values in the learned order: braces, or the value itself.
 
-    Parameters
-    ----------
-    values : sequence of str
-        In the learned order.
+    A long label shows the first two values.
 
-    Returns
-    -------
-    str
-        A single value itself. Several in braces, or the first two where that would be long.
+    >>> group_label(["flu"]), group_label(["flu", "cold"])
+    ('flu', '{flu, cold}')
     """
     if len(values) == 1:
         return values[0]

@@ -1,8 +1,8 @@
 """Measure the association with a target: the share of its uncertainty that a release removes.
 
 For each attribute, by itself: the share of the target's entropy that its values remove, taken from
-the original, and from a release. By Gibbs' inequality the second is not above the first, but for
-the smoothing. Below 0 it is where the release misleads. The formulas are in docs/algorithms.md.
+the original, and from a release. By Gibbs' inequality the second is not above the first, except for
+the smoothing. It is below 0 if the release misleads. The formulas are in docs/algorithms.md.
 """
 
 from __future__ import annotations
@@ -36,18 +36,11 @@ _OUTERMOST = 0.01
 class Dependency:
     """A column that gives another one away.
 
-    Parameters
-    ----------
-    column : str
-    determines : str
-    holds : float
-        Share of records for which the most frequent value of the second column, given the first,
-        is theirs (1 - g3 of Kivinen and Mannila 1995): 1 if the first determines the second.
-    records : int
-        Of which it is measured: those whose value of the first column another record has, too.
-    within : float or None
-        Share of the second column's range by which what is guessed may miss. None if it is the
-        value itself.
+    ``holds`` is the share of records whose value of ``determines`` is the most frequent one of the
+    records with the same value of ``column`` (1 - g3 of Kivinen and Mannila 1995): 1 if the first
+    column determines the second. It is measured of ``records``: those that share their value of
+    ``column`` with another one. ``within`` is the share of the second column's range by which the
+    guess may miss, or None if it is the value itself.
     """
 
     column: str
@@ -73,28 +66,21 @@ def find_dependencies(
     determined: Sequence[str] | None = None,
     numbers: Mapping[str, Floats] | None = None,
 ) -> list[Dependency]:
-    """Find which columns give which away.
+    """Find which columns of the ``determinants`` give which of the ``determined`` (None: all) away.
 
-    Parameters
-    ----------
-    names : sequence of str
-    codes : sequence of int64 ndarray of shape (n,)
-        Of each column, from 0 up to below n. Missing is a value like others.
-    determinants : sequence of str
-        The columns to begin with.
-    determined : sequence of str or None
-        Those that they may give away. None are all.
-    numbers : mapping of str to float64 ndarray of shape (n,), or None
-        Of the columns that are numbers, days or times, NaN where they are missing. Of these it
-        counts, too, if they are given away within :data:`WITHIN` of their range: by the median of
-        the records that have the same value, or, where values of a number hardly repeat, by the
-        records that have the next lower and the next higher one.
+    ``codes`` (int64, each of shape (n,)) has the values of each column, from 0 up to below n; a
+    missing value is one of them. ``numbers`` holds the columns that are numbers, days or times, NaN
+    for missing values. These also count if they are given away within :data:`WITHIN` of their
+    range: by the median of the records that have the same value, or, if values of a number hardly
+    repeat, by the records with the next lower and the next higher one.
 
-    Returns
-    -------
-    list of Dependency
-        That hold for at least :data:`NEARLY` of the records, for much more than what one value for
-        all would be right for, and of a column whose values repeat in at least half of the records.
+    A dependency must hold for at least :data:`NEARLY` of the records and for many more than one
+    guess for all is right for, and the values of its column repeat in at least half of the records.
+
+    >>> zip_codes, cities = np.array([0, 1, 2, 0, 1, 2]), np.array([0, 0, 1, 0, 0, 1])
+    >>> for dependency in find_dependencies(["zip", "city"], [zip_codes, cities], ["zip", "city"]):
+    ...     print(dependency.column, dependency.determines, dependency.holds)
+    zip city 1.0
     """
     by_name = dict(zip(names, codes, strict=True))
     numeric = numbers or {}
@@ -122,13 +108,13 @@ def find_dependencies(
 
 
 def _exactly(first: str, second: str, groups: Integers, values: Integers) -> Dependency | None:
-    """Return whether the most frequent value of each group is nearly always right."""
+    """Return the dependency if the most frequent value of each group is nearly always right."""
     base = int(np.bincount(values).max())
     return _judged(first, second, most_frequent(groups, values), base, len(groups), None)
 
 
 def _nearly(first: str, second: str, groups: Integers, numbers: Floats) -> Dependency | None:
-    """Return whether the median of each group is nearly always close."""
+    """Return the dependency if the median of each group is nearly always close."""
     present = ~np.isnan(numbers)
     if 2 * present.sum() < len(present):
         return None
@@ -138,14 +124,14 @@ def _nearly(first: str, second: str, groups: Integers, numbers: Floats) -> Depen
     ends = np.cumsum(sizes)
     sizes, ends = sizes[sizes > 0], ends[sizes > 0]
     # In all groups but the even ones this is the median; there it is one of the two in the middle.
-    guessed = np.repeat(numbers[ends - 1 - sizes // 2], sizes)
-    return _close(first, second, guessed, numbers)
+    guesses = np.repeat(numbers[ends - 1 - sizes // 2], sizes)
+    return _close(first, second, guesses, numbers)
 
 
 def _by_neighbors(
     first: str, second: str, numbers: Mapping[str, Floats], codes: Integers
 ) -> Dependency | None:
-    """Return whether records with the next values of a number are nearly always close."""
+    """Return the dependency if records with the next values of a number are nearly always close."""
     present = ~(np.isnan(numbers[first]) | np.isnan(numbers[second]))
     # Equal ones in no order that their values would decide.
     order = np.lexsort((codes[present] * 0x9E3779B1 % 2**32, numbers[first][present]))
@@ -155,29 +141,37 @@ def _by_neighbors(
     return _close(first, second, (values[:-2] + values[2:]) / 2, values[1:-1])
 
 
-def _close(first: str, second: str, guessed: Floats, values: Floats) -> Dependency | None:
-    """Return whether guesses are nearly always within a small part of the range."""
+def _close(first: str, second: str, guesses: Floats, values: Floats) -> Dependency | None:
+    """Return the dependency if guesses are nearly always within a small part of the range."""
     if not len(values):
         return None
     low, middle, high = np.quantile(
         values, (_OUTERMOST, 0.5, 1 - _OUTERMOST), method="inverted_cdf"
     )
-    most = WITHIN * (high - low)
-    right, base = (int((np.abs(guess - values) <= most).sum()) for guess in (guessed, middle))
+    tolerance = WITHIN * (high - low)
+    right, base = (int((np.abs(guess - values) <= tolerance).sum()) for guess in (guesses, middle))
     return _judged(first, second, right, base, len(values), WITHIN)
 
 
 def _judged(
     first: str, second: str, right: int, base: int, records: int, within: float | None
 ) -> Dependency | None:
-    """Return a dependency if it holds nearly, and says much more than one value for all."""
+    """Return a dependency if it holds nearly, and is right far more often than one guess for all.
+
+    ``right`` and ``base`` count the records of the right guesses: given the first column, and by
+    one value for all.
+    """
     if base == records or right < NEARLY * records or right - base < _GAINED * (records - base):
         return None
     return Dependency(first, second, right / records, records, within)
 
 
 def most_frequent(groups: Integers, values: Integers) -> int:
-    """Return how many records have the most frequent value of their group."""
+    """Count the records that have the most frequent value of their group.
+
+    >>> most_frequent(np.array([0, 0, 0, 1]), np.array([5, 5, 2, 3]))
+    3
+    """
     pairs, which = dense_codes(groups * (np.int64(values.max()) + 1) + values)
     counts = np.bincount(pairs)
     of_groups = which // (int(values.max()) + 1)
@@ -187,13 +181,22 @@ def most_frequent(groups: Integers, values: Integers) -> int:
 
 
 def joined_codes(first: Integers, second: Integers) -> Integers:
-    """Return codes of the pairs of two columns."""
+    """Return codes of the pairs of two columns.
+
+    >>> joined_codes(np.array([0, 0, 1]), np.array([2, 1, 2])).tolist()
+    [0, 1, 2]
+    """
     # Below n * n, which 64 bits hold.
     return dense_codes(first * (np.int64(second.max(initial=0)) + 1) + second)[0]
 
 
 def dense_codes(numbers: Integers) -> tuple[Integers, Integers]:
-    """Return codes of numbers, from 0 on, and the number of each code."""
+    """Return codes of numbers, from 0 on as they appear, and the number of each code.
+
+    >>> codes, numbers = dense_codes(np.array([70, 50, 70]))
+    >>> codes.tolist(), numbers.tolist()
+    ([0, 1, 0], [70, 50])
+    """
     coded = pa.array(numbers).dictionary_encode()
     codes: Integers = coded.indices.to_numpy().astype(np.int64)
     return codes, coded.dictionary.to_numpy()
@@ -207,21 +210,16 @@ LEAST_ASSOCIATION = 0.001
 
 
 def removed_uncertainty(original: Integers, released: Figures, classes: Integers) -> float | None:
-    """Return the share of a target's uncertainty that is removed by who believes a table.
+    """Return the share of a target's uncertainty that a table removes, at most 1.
 
-    Parameters
-    ----------
-    original : int64 ndarray of shape (bins, c)
-        Records of the original, by value and class.
-    released : float64 ndarray of shape (bins, c)
-        The same by the table.
-    classes : int64 ndarray of shape (c,)
-        Records of the table, by class.
+    ``original`` (int64) and ``released`` (float64), of shape (bins, c), hold the records of the
+    original by value and class, and the same as the table shows them. ``classes`` (int64, shape
+    (c,)) holds the records of the table by class. The result is 0 for a table without information,
+    and None for a constant target.
 
-    Returns
-    -------
-    float or None
-        At most 1. 0 where the table holds no information. None where the target is constant.
+    >>> original = np.array([[50, 0], [0, 50]])
+    >>> round(removed_uncertainty(original, original.astype(float), np.array([50, 50])), 2)
+    0.99
     """
     of_target = original.sum(axis=0)
     uncertainty = entropy(of_target)
@@ -230,31 +228,32 @@ def removed_uncertainty(original: Integers, released: Figures, classes: Integers
     records = int(of_target.sum())
     share = (classes + 1) / (classes.sum() + len(classes))
     predicted = (released + share) / (released.sum(axis=1, keepdims=True) + 1)
-    some = original > 0
+    occurs = original > 0
     # Exactly rounded sums: the order of bins decides no digit.
-    terms = (original[some] / records) * np.log2(predicted[some])
+    terms = (original[occurs] / records) * np.log2(predicted[occurs])
     return 1 + math.fsum(terms.tolist()) / uncertainty
 
 
 def entropy(counts: Integers | Figures) -> float:
-    """Return the entropy of counts, in bits."""
+    """Return the entropy of counts, in bits.
+
+    >>> entropy(np.array([5, 5, 0]))
+    1.0
+    """
     shares = counts[counts > 0] / counts.sum()
     return -math.fsum((shares * np.log2(shares)).tolist())
 
 
 def association_loss(before: Sequence[float | None], after: Sequence[float | None]) -> float | None:
-    """Return what a release loses of the association of all attributes.
+    """Return the share of the association of all attributes that a release loses.
 
-    Parameters
-    ----------
-    before, after : sequence of float or None
-        Of each attribute, by the original and by the release.
+    ``before`` and ``after`` hold :func:`removed_uncertainty` of each attribute, by the original and
+    by the release. The loss is 0 for the original itself, about 1 without any information, and more
+    for a release that misleads. It is None if the original holds no information, or the target is
+    constant.
 
-    Returns
-    -------
-    float or None
-        0 for a release that is its original, about 1 where it holds no information. More where it
-        misleads. None where the original holds no information, or the target is constant.
+    >>> association_loss([0.25, 0.25], [0.25, 0.0])
+    0.5
     """
     total = math.fsum(value for value in before if value is not None)
     if total <= LEAST_ASSOCIATION:
@@ -272,16 +271,12 @@ _BINARY_PLACES = 40
 
 
 def gini_score(counts: Integers) -> int:
-    """Return the sum over rows of the squares of their cells by the records of the row, in units.
+    """Sum, over rows, the squares of the cells by the records of the row, in 256ths.
 
-    Parameters
-    ----------
-    counts : int64 ndarray of shape (rows, c)
+    It is 0 to 256 times the records. One record more changes it by -256 to 256.
 
-    Returns
-    -------
-    int
-        From 0 to 256 times the records. One record more changes it by -256 to 256.
+    >>> gini_score(np.array([[4, 0], [1, 1]])), gini_score(np.array([[2, 2]]))
+    (1280, 512)
     """
     return sum(
         UNITS * sum(cell * cell for cell in row) // total
@@ -291,18 +286,14 @@ def gini_score(counts: Integers) -> int:
 
 
 def information_score(counts: Integers, records_at_most: int | None = None) -> int:
-    """Return minus the records times the entropy of the target given the rows, in units of bits.
+    """Return minus the records times the entropy of the target given the rows, in 256ths of a bit.
 
-    Parameters
-    ----------
-    counts : int64 ndarray of shape (rows, c)
-    records_at_most : int or None
-        Rows of more records are scored by :func:`_capped_bits`. None scores no row so.
+    Rows of more than ``records_at_most`` records are scored by :func:`_capped_bits`; None caps no
+    row. One record more changes the score by at most :func:`width_of_information`, however many
+    records there are.
 
-    Returns
-    -------
-    int
-        One record more changes it by at most :func:`width_of_information`, however many there are.
+    >>> information_score(np.array([[4, 0], [1, 1]]))
+    -512
     """
     terms = []
     for row in counts.tolist():
@@ -315,19 +306,19 @@ def information_score(counts: Integers, records_at_most: int | None = None) -> i
     return math.floor(UNITS * math.fsum(terms))
 
 
-def _capped_bits(row: Sequence[int], most: float) -> float:
-    """Return the bits of the classes of a row, where no record takes more than so many.
+def _capped_bits(row: Sequence[int], limit: float) -> float:
+    """Return the bits of the classes of a row, of which no record takes more than ``limit``.
 
-    The fewest bits that any code of the classes takes, whose words have ``most`` bits at most: the
-    rarest classes take as many each, the others their entropy. Of each code one record more takes
-    0 to ``most`` bits more, and so does it of the best one.
+    It is the fewest bits that any code of the classes takes whose words have ``limit`` bits at
+    most: the rarest classes take so many each, the others their entropy. In each code one record
+    more takes 0 to ``limit`` bits more, and so it does in the best code.
     """
     total, counted, logarithms = sum(row), 0, 0
-    fewest = _exact(most) * total
+    fewest = _exact(limit) * total
     for cell in sorted(filter(None, row), reverse=True):
         counted += cell
         logarithms += _exact(cell * math.log2(cell))
-        bits = _exact(counted * math.log2(counted)) - logarithms + _exact(most) * (total - counted)
+        bits = _exact(counted * math.log2(counted)) - logarithms + _exact(limit) * (total - counted)
         fewest = min(fewest, bits)
     return math.ldexp(fewest, -_BINARY_PLACES)
 
@@ -342,7 +333,7 @@ WIDTH_OF_GINI = 2 * UNITS
 
 
 def width_of_information(records_at_most: int) -> int:
-    """Return the same of :func:`information_score` with the same bound, for tables of any size."""
+    """Return the width of :func:`information_score` with the same bound, for tables of any size."""
     return math.ceil(UNITS * _largest_change(records_at_most - 1)) + 2
 
 
@@ -352,19 +343,27 @@ def _largest_change(x: int) -> float:
 
 
 def chi_square(counts: Figures | Integers) -> float:
-    """Return chi-square of a table. Cells whose expectation is 0 are left out."""
+    """Return chi-square of a table. Cells whose expectation is 0 are left out.
+
+    >>> chi_square(np.array([[10, 0], [0, 10]])), chi_square(np.array([[5, 5], [5, 5]]))
+    (20.0, 0.0)
+    """
     total = counts.sum()
     if total <= 0:
         return 0.0
     # In whole numbers the products of many records would be beyond 64 bits.
     of_rows, of_columns = (counts.sum(axis=axis).astype(np.float64) for axis in (1, 0))
     expected = np.outer(of_rows, of_columns) / total
-    some = expected > 0
-    return math.fsum(((counts[some] - expected[some]) ** 2 / expected[some]).tolist())
+    valid = expected > 0
+    return math.fsum(((counts[valid] - expected[valid]) ** 2 / expected[valid]).tolist())
 
 
 def information_gain(counts: Figures | Integers) -> float:
-    """Return the bits of information about the target in the rows of a table."""
+    """Return the bits of information about the target in the rows of a table.
+
+    >>> information_gain(np.array([[10, 0], [0, 10]]))
+    1.0
+    """
     total = counts.sum()
     if total <= 0:
         return 0.0
@@ -373,18 +372,13 @@ def information_gain(counts: Figures | Integers) -> float:
 
 
 def cleaned(noisy: Integers, scale: float) -> Integers:
-    """Return a noisy table of which scores can be made.
+    """Make a noisy table usable for scores: no cell is below 0.
 
-    Parameters
-    ----------
-    noisy : int64 ndarray of shape (rows, c)
-    scale : float
-        Of the noise.
+    Rows below the largest noise that is to be expected, from its ``scale``, become one row, the
+    last.
 
-    Returns
-    -------
-    int64 ndarray of shape (other rows, c)
-        Rows below the largest noise that is to be expected are one row. No cell is below 0.
+    >>> cleaned(np.array([[40, 30], [1, -2], [0, 3]]), scale=5.0).tolist()
+    [[40, 30], [1, 1]]
     """
     low = noisy.sum(axis=1) < scale * math.log(noisy.size)
     parts: Sequence[Integers] = [noisy[~low]]

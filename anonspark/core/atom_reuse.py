@@ -1,4 +1,4 @@
-"""Atoms of earlier plans, divided so that no coalition gains by who came, changed or left."""
+"""Divide atoms of earlier plans so that no coalition gains by who came, changed or left."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ PEOPLE = "people"
 
 @dataclass(frozen=True)
 class Stratum:
-    """Records of one pattern.
+    """Records of one pattern of recipients.
 
-    Parameters
-    ----------
-    persons : int
-        Whom the records are about. If a person has several, the number of the records.
-    values : mapping of str to frozenset of int
-        Of the attributes of which several values are demanded, and :data:`PEOPLE`.
+    ``persons`` counts the people, or the records if a person may have several. ``values`` holds the
+    different values of the attributes of which several are demanded, and of :data:`PEOPLE`.
+
+    >>> both = Stratum(2, {"disease": frozenset({1})}) + Stratum(3, {"disease": frozenset({1, 2})})
+    >>> both.persons, sorted(both.values["disease"])
+    (5, [1, 2])
     """
 
     persons: int
@@ -43,14 +43,13 @@ class Stratum:
 
 @dataclass(frozen=True)
 class Soundness:
-    """Requirements of records, so that no coalition can distinguish too few of them.
+    """What a set of records needs so that no coalition can distinguish too few of them.
 
-    Parameters
-    ----------
-    k : int
-        Persons at least.
-    diversity : mapping of str to int
-        Different values of sensitive attributes at least, and different :data:`PEOPLE`.
+    It needs ``k`` persons, and the numbers of ``diversity`` of different values of sensitive
+    attributes, and of :data:`PEOPLE`.
+
+    >>> Soundness(2, {"disease": 2}).holds(Stratum(9, {"disease": frozenset({1})}))
+    False
     """
 
     k: int
@@ -64,36 +63,29 @@ class Soundness:
 
 
 def reading_order(pattern: int, recipients: int) -> str:
-    """Return the bits of a pattern in the order of the recipients' names, to compare patterns."""
+    """Return the bits of a pattern in the order of the recipients' names, to compare patterns.
+
+    >>> reading_order(0b110, 3)
+    '011'
+    """
     return "".join("1" if pattern >> bit & 1 else "0" for bit in range(recipients))
 
 
 def join_strata(
     strata: Mapping[int, Stratum], soundness: Soundness, recipients: int
 ) -> dict[int, int]:
-    """Return the pattern that each pattern becomes, so that all strata are sound.
+    """Return the pattern that each pattern becomes, so that all strata are sound; 0 withholds.
 
-    Unsound strata give up recipients: no recipient gets a record that it did not ask for, and some
-    get fewer.
+    Unsound strata give up recipients: no recipient gets a record that it did not ask for. Bit i of
+    a pattern is the i-th recipient; no pattern is 0, and no stratum is empty.
 
-    Parameters
-    ----------
-    strata : mapping of int to Stratum
-        By pattern, none of them 0 and none empty. Bit i is that of the i-th recipient.
-    soundness : Soundness
-    recipients : int
-        Their number.
+    As long as a stratum is unsound, the one with the fewest records (on a tie with the smallest
+    pattern) joins the stratum, or nothing, with which the fewest records are withheld, summed over
+    recipients; on a tie the largest stratum, then the smallest pattern. O(p^2) for p patterns.
 
-    Returns
-    -------
-    dict of int to int
-        0 where records are withheld from all.
-
-    Notes
-    -----
-    As long as a stratum is unsound, the one with the fewest records, on a tie with the smallest
-    pattern, joins the one, or none, with which the fewest records are withheld, summed over
-    recipients. On a tie the largest, then the smallest pattern. O(p^2) for p patterns.
+    >>> strata = {0b11: Stratum(9), 0b01: Stratum(4), 0b10: Stratum(1)}
+    >>> join_strata(strata, Soundness(3), recipients=2)
+    {3: 3, 1: 1, 2: 0}
     """
     parts = dict(strata)
     becomes = {pattern: pattern for pattern in parts}
@@ -125,7 +117,7 @@ def join_strata(
 
 
 def _withheld(s: int, first: Stratum, t: int, second: Stratum) -> int:
-    """Return the records that are withheld if two strata become one, summed over recipients."""
+    """Count the records that are withheld if two strata become one, summed over recipients."""
     common = (s & t).bit_count()
     lost = first.persons * (s.bit_count() - common)
     return lost + second.persons * (t.bit_count() - common)
@@ -137,19 +129,10 @@ OUTSIDE = 0
 
 @dataclass(frozen=True)
 class AtomDemand:
-    """Requirements of the parts of an atom.
+    """What the parts of an atom need in a new plan: ``k`` persons, and enough different values.
 
-    Parameters
-    ----------
-    k : int
-        Persons at least.
-    recipients : int
-        Of the new plan.
-    then : mapping of str to int
-        Different values at least of sensitive attributes in releases that count, by the names of
-        their columns.
-    now : mapping of str to int
-        The same of what is to be released.
+    ``then`` holds the numbers of different values of sensitive attributes of earlier releases, by
+    the names of their columns, ``now`` those of the new release.
     """
 
     k: int
@@ -159,7 +142,7 @@ class AtomDemand:
 
 
 def _enough_of(gone: Integers, rows: Integers, people: Sequence[bytes] | None, k: int) -> int:
-    """Return how many persons make k with those who are gone, one at least."""
+    """Return how many persons make k with those who are gone. It is at least one."""
     if people is None:
         return max(1, k - len(gone))
     counted = {people[row] for row in gone.tolist()}
@@ -177,33 +160,18 @@ def divide_atom(
     demand: AtomDemand,
     people: Sequence[bytes] | None = None,
 ) -> Integers:
-    """Return who may have each person of an atom in a new plan.
+    """Return the recipients' pattern of each person of an atom in a new plan, int64.
 
-    Parameters
-    ----------
-    patterns : int64 ndarray of shape (n,)
-        Who asks for each person, :data:`OUTSIDE` for those who are gone or whom no recipient asks
-        for.
-    keys : sequence of bytes
-        Names of the persons.
-    values : mapping of str to sequence of int or None
-        Numbers of the sensitive values, by the names of ``demand``. None where a person is not in
-        that release.
-    demand : AtomDemand
-    people : sequence of bytes or None
-        Whom each record is about, if a person may have several. ``keys`` are of records then, and
-        what is demanded of persons is demanded of both. None where each person has one record.
+    ``patterns`` holds who asks for each person, :data:`OUTSIDE` for people who are gone or whom no
+    recipient asks for. ``keys`` names the persons. ``values`` holds numbers of the sensitive
+    values, by the names of ``demand``, and None for a person who is not in that release. ``people``
+    is the person of each record if a person may have several: ``keys`` are of records then, and
+    records must satisfy the demand, too. It is None if each person has one record.
 
-    Returns
-    -------
-    int64 ndarray of shape (n,)
-        Persons of one pattern are one atom from now on, those outside, too. If no recipient asks
-        for any, all are outside: the atom stays as it is.
-
-    Notes
-    -----
-    Two releases show by their difference who has left. So some who are still there leave with them,
-    until those outside are sound by themselves. O(n) for each of the parts.
+    Persons of one pattern are one atom from now on, those outside, too. If no recipient asks for
+    any person, all are outside: the atom stays as it is. The difference of two releases shows who
+    has left. So some who are present leave with them, until those outside are sound by themselves.
+    O(n) for each of the parts.
     """
     new = patterns.copy()
     if not (patterns != OUTSIDE).any():

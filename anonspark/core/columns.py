@@ -71,7 +71,11 @@ class Part(StrEnum):
 
 
 def quasi_identifier_column(index: int) -> str:
-    """Return the staged column of a quasi-identifier's raw values."""
+    """Return the staged column of a quasi-identifier's raw values.
+
+    >>> quasi_identifier_column(0)
+    'quasi_identifier_0'
+    """
     return f"quasi_identifier_{index}"
 
 
@@ -86,7 +90,11 @@ def identifier_column(index: int) -> str:
 
 
 def payload_column(index: int) -> str:
-    """Return the staged column of a sensitive or insensitive attribute."""
+    """Return the staged column of a sensitive or insensitive attribute.
+
+    >>> payload_column(2), is_payload(payload_column(2))
+    ('payload_2', True)
+    """
     return f"{_PAYLOAD}{index}"
 
 

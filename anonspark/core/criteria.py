@@ -24,37 +24,36 @@ from anonspark.kernels.people import BY_PEOPLE, match_values
 
 
 def matched_values(values: Integers, people: Integers, most: int) -> int:
-    """Return how many values can have a person of their own each who has it, at most ``most``.
+    """Count values that have a person each whom no other of them has, up to ``most`` of them.
 
-    Parameters
-    ----------
-    values, people : int64 ndarray of shape (n,)
-        Pairs of a value and a person who has it, in any order.
-    most : int
+    ``values`` and ``people`` (int64, shape (n,)) are pairs of a value and a person who has it, in
+    any order. Two values that only one person has count as one:
+
+    >>> matched_values(np.array([0, 1, 1]), np.array([7, 7, 8]), 5)
+    2
+    >>> matched_values(np.array([0, 1]), np.array([7, 7]), 5)
+    1
     """
     return len(match_values(*_different(values, people), most))
 
 
 def enough_pairs(values: Integers, people: Integers, most: int) -> tuple[Integers, Integers]:
-    """Return few of some pairs, for which :func:`matched_values` is the same.
+    """Reduce pairs of a value and a person to few with the same :func:`matched_values`.
 
-    Parameters
-    ----------
-    values, people, most
-        See :func:`matched_values`.
+    What stays are ``most`` pairs that match, or the first ``most`` people of each value and the
+    first ``most`` values of each person: at most 2 ``most``^2 pairs. Why that is enough:
+    docs/algorithms.md.
 
-    Returns
-    -------
-    values, people : int64 ndarray of shape (fewer,)
-        ``most`` pairs, or those of the first ``most`` people of each value and the first ``most``
-        values of each person: at most 2 ``most``^2. Why that is enough: docs/algorithms.md.
+    >>> values, people = enough_pairs(np.array([0, 0, 0, 1]), np.array([5, 6, 7, 5]), 2)
+    >>> sorted(zip(values.tolist(), people.tolist()))
+    [(0, 6), (1, 5)]
     """
     values, people = _different(values, people)
     chosen = match_values(values, people, most)
     if len(chosen) < most:
-        chosen = np.flatnonzero(_places_in_runs(values) < most)
+        chosen = np.flatnonzero(_positions_in_runs(values) < most)
         by_person = chosen[np.lexsort((values[chosen], people[chosen]))]
-        chosen = by_person[_places_in_runs(people[by_person]) < most]
+        chosen = by_person[_positions_in_runs(people[by_person]) < most]
     return values[chosen], people[chosen]
 
 
@@ -63,14 +62,8 @@ def matched_of_attributes(
 ) -> list[int]:
     """Return :func:`matched_values` of each sensitive attribute.
 
-    Parameters
-    ----------
-    first_value : int64 ndarray of shape (s + 1,)
-        Where the values of each attribute begin.
-    most_matched : sequence of int
-        Of each attribute how many values are asked for.
-    items, people : int64 ndarray of shape (n,)
-        Pairs of a value, numbered through all attributes, and a person.
+    The values of attribute i have the numbers from ``first_value[i]`` up to below ``first_value[i +
+    1]``. ``most_matched`` says how many of them are asked for, and 0 counts none.
     """
     matched = []
     first = first_value.tolist()
@@ -81,7 +74,7 @@ def matched_of_attributes(
 
 
 def _different(values: Integers, people: Integers) -> tuple[Integers, Integers]:
-    """Return each pair once, by value and person."""
+    """Return the different pairs, ordered by value and person."""
     order = np.lexsort((people, values))
     values, people = values[order], people[order]
     new = np.ones(len(order), bool)
@@ -89,23 +82,26 @@ def _different(values: Integers, people: Integers) -> tuple[Integers, Integers]:
     return values[new], people[new]
 
 
-def _places_in_runs(ordered: Integers) -> Integers:
-    """Return the place of each element among those that are equal to it and follow each other."""
+def _positions_in_runs(ordered: Integers) -> Integers:
+    """Return the position of each element in its run of equal neighbours.
+
+    >>> _positions_in_runs(np.array([4, 4, 4, 7, 9, 9])).tolist()
+    [0, 1, 2, 0, 0, 1]
+    """
     new = np.ones(len(ordered), bool)
     new[1:] = ordered[1:] != ordered[:-1]
     starts = np.flatnonzero(new)
-    places: Integers = np.arange(len(ordered)) - starts[np.cumsum(new) - 1]
-    return places
+    positions: Integers = np.arange(len(ordered)) - starts[np.cumsum(new) - 1]
+    return positions
 
 
 def comparable(values: pa.Array, *, as_text: bool) -> pa.Array:
-    """Return values so that equal ones are equal to Arrow, too.
+    """Normalize values so that Arrow finds equal what is one value: -0.0 and 0.0.
 
-    Parameters
-    ----------
-    values : pyarrow.Array
-    as_text : bool
-        Whether they are compared as texts without blanks at their ends.
+    With ``as_text`` they become texts without blanks at their ends.
+
+    >>> comparable(pa.array([" a", "a "]), as_text=True).to_pylist()
+    ['a', 'a']
     """
     if pa.types.is_floating(values.type):
         # -0.0 and 0.0 are one value.
@@ -117,21 +113,11 @@ def comparable(values: pa.Array, *, as_text: bool) -> pa.Array:
 class SensitiveAttribute:
     """A sensitive attribute that a criterion is about.
 
-    Parameters
-    ----------
-    name : str
-        As configured.
-    column : str
-        Its staged column.
-    values : pyarrow.Array
-        Its different values in order. A null, which is a value of its own, comes last.
-    counts : int64 ndarray of shape (values,)
-        Records of the whole input with each value.
-    parents, heights : int64 ndarray of shape (nodes,)
-        Nodes of its hierarchy bottom up, the values first. Empty where it has none.
-    as_text : bool
-        Whether values are compared as texts without blanks at their ends, as those that a
-        hierarchy or a declared order lists.
+    ``column`` is its staged column. ``values`` are its different values in order; a null, which is
+    a value, too, comes last. ``counts`` (int64, as long) are the records of the whole input with
+    each value. ``parents`` and ``heights`` (int64, one a node) describe its hierarchy bottom up,
+    the values first, and are empty without a hierarchy. With ``as_text``, values are compared as
+    texts without blanks at their ends, as a hierarchy or a declared order lists them.
     """
 
     name: str
@@ -149,24 +135,22 @@ class SensitiveAttribute:
         return shares
 
     def encode(self, column: pa.Array | pa.ChunkedArray) -> Integers:
-        """Return the place of each value among :attr:`values`.
+        """Return the position of each value in :attr:`values`, int64.
 
-        Raises
-        ------
-        ValueError
-            If a value is none of them: the data changed after they were counted.
+        Raises ValueError for a value that is not among them: the data changed after they were
+        counted.
         """
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
         coded = pa.types.is_dictionary(column.type)
         values = comparable(column.dictionary if coded else column, as_text=self.as_text)
-        places = pc.index_in(values, value_set=self.values)
+        positions = pc.index_in(values, value_set=self.values)
         if coded:
             missing = pc.index_in(pa.nulls(1, self.values.type), value_set=self.values)[0]
-            places = pc.if_else(column.is_null(), missing, places.take(column.indices))
-        if places.null_count:
+            positions = pc.if_else(column.is_null(), missing, positions.take(column.indices))
+        if positions.null_count:
             raise ValueError("a sensitive value is unknown in the staged records")
-        encoded: Integers = places.to_numpy(zero_copy_only=False).astype(np.int64)
+        encoded: Integers = positions.to_numpy(zero_copy_only=False).astype(np.int64)
         return encoded
 
 
@@ -180,14 +164,14 @@ class SensitiveAttribute:
 
 
 class GroupValues(NamedTuple):
-    """The sensitive values of a group of records.
+    """The sensitive values of a group of records, as a criterion of another package gets them.
 
     Attributes
     ----------
     codes : int64 ndarray of shape (values of the group,)
         Codes of the values that the group has, ascending.
     counts : int64 ndarray of shape (values of the group,)
-        Its records with each of them.
+        Records of the group with each of these values.
     shares : float64 ndarray of shape (values,)
         Share of each value in the whole input, by code.
     size : int
@@ -206,7 +190,7 @@ _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 6, ctypes.c_dou
 
 @cache
 def _as_c(judge: Callable[..., int], key: str) -> Any:
-    """Return a C function that calls one of Python. -1 stands for an exception."""
+    """Return a C function that calls a function of Python. -1 stands for an exception."""
 
     def call(*numbers: Any) -> int:
         codes, counts, present, shares, values, size, bound = numbers
@@ -231,23 +215,16 @@ def _as_c(judge: Callable[..., int], key: str) -> Any:
 
 
 def _array(address: int, length: int, kind: Any) -> np.ndarray[Any, Any]:
+    """View ``length`` numbers at an address as an array, without a copy."""
     return np.ctypeslib.as_array((kind * length).from_address(address))
 
 
 @cache
 def address_of(judge: Callable[..., int], key: str) -> int:
-    """Return the address of the C function that judges groups, in this process alone.
+    """Return the address of the C function that judges groups. It is valid in this process alone.
 
-    Parameters
-    ----------
-    judge : callable
-    key : str
-        Of the criterion.
-
-    Raises
-    ------
-    ConfigurationError
-        It cannot judge a class of two records with the same value.
+    Raises ConfigurationError if the function cannot judge a class of two records with the same
+    value.
     """
     address: Any = getattr(judge, "address", None)
     if address is None:
@@ -267,17 +244,10 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class Units:
-    """The known facts about the people of a table.
+    """The people of a table: how many they are, and how many records they have.
 
-    Parameters
-    ----------
-    number : int
-        Number of different people.
-    most_records : int
-        Of one of them.
-    of_fewer_than_k : int
-        Records that k - 1 people have at most: more records are about k people at least, in any
-        part of the table.
+    ``of_fewer_than_k`` is the number of records that k - 1 people have at most. More records than
+    that are about at least k people, in any part of the table.
     """
 
     number: int
@@ -286,42 +256,25 @@ class Units:
 
     @property
     def repeat(self) -> bool:
-        """Return whether any person has several records, else k people are k records."""
+        """Return whether any person has several records. If none has, k records are k people."""
         return self.most_records > 1
 
 
 def with_units(hashes: Integers, units: Integers) -> Integers:
-    """Return hashes that distinguish equal records of different people.
+    """Mix hashes of content with hashes of people: equal records of different people differ.
 
-    Parameters
-    ----------
-    hashes : int64 ndarray of shape (n,)
-        Of the records' content.
-    units : int64 ndarray of shape (n,)
-        Hashes of whom they are about.
-
-    Notes
-    -----
-    Records that are equal in everything but whom they are about are ordered by it, for it matters
-    who stays in a class.
+    Records that are equal in all else are ordered by their person: who stays in a class matters.
     """
     mixed = (hashes.view(np.uint64) ^ (units.view(np.uint64) * _MIX)) * _MIX
     return (mixed ^ (mixed >> np.uint64(32))).view(np.int64)
 
 
 def numbered(units: Integers) -> tuple[Integers, int]:
-    """Give each of the people of some records a number.
+    """Return a number for each record's person, from 0 on by the hashes, and the number of people.
 
-    Parameters
-    ----------
-    units : int64 ndarray of shape (n,)
-
-    Returns
-    -------
-    numbers : int64 ndarray of shape (n,)
-        From 0 on, in the order of the hashes.
-    number : int
-        Number of different people.
+    >>> numbers, number = numbered(np.array([50, -3, 50]))
+    >>> numbers.tolist(), number
+    ([1, 0, 1], 2)
     """
     different, numbers = np.unique(units, return_inverse=True)
     return numbers.astype(np.int64, copy=False), len(different)
@@ -329,15 +282,11 @@ def numbered(units: Integers) -> tuple[Integers, int]:
 
 @dataclass(frozen=True)
 class PairedPeople:
-    """The people of some records and the sensitive values that each of them has, numbered.
+    """The people of some records and the sensitive values that each person has, numbered.
 
-    Parameters
-    ----------
-    first : int64 ndarray of shape (s + 2,)
-        Where the numbers of each attribute's pairs begin, and those of people, and where they end.
-    values, people : int64 ndarray of shape (pairs,)
-        Value, numbered through all attributes, and person of each pair. By attribute, value and
-        person.
+    ``first`` (int64, shape (s + 2,)) holds the first number of the pairs of each attribute, then
+    that of the people, then the end. ``values`` (numbered through all attributes) and ``people``
+    describe each pair, by attribute, value and person.
     """
 
     first: Integers
@@ -352,15 +301,10 @@ class PairedPeople:
 
 @dataclass(frozen=True)
 class PeopleOfGroup:
-    """The requirements of criteria for the people of a group.
+    """What criteria that count people need of a group.
 
-    Parameters
-    ----------
-    number : int
-        Number of different people.
-    matched : sequence of int
-        Of each sensitive attribute, the values that are of another person each, at most as many as
-        are asked for.
+    ``number`` counts its people. ``matched`` is, for each sensitive attribute, the number of values
+    that have a person of their own, counted up to the number that is asked for.
     """
 
     number: int
@@ -368,23 +312,16 @@ class PeopleOfGroup:
 
 
 def paired(values: Integers) -> tuple[Integers, PairedPeople]:
-    """Give numbers to people, and to each pair of a sensitive value and a person.
+    """Give a number to each person, and to each pair of a sensitive value and a person.
 
-    Parameters
-    ----------
-    values : int64 ndarray of shape (n, s + 1)
-        Numbers of the sensitive values, those of all attributes numbered through, and the hash of
-        whom the record is about.
+    ``values`` (int64, shape (n, s + 1)) holds the numbers of the sensitive values, which are
+    numbered through all attributes, and last the hash of the person. The first result has the same
+    shape: of each record the numbers of its pairs and of its person, all numbered through. O(n log
+    n) for each attribute; the order of the records does not matter.
 
-    Returns
-    -------
-    numbers : int64 ndarray of shape (n, s + 1)
-        Of the pair that each record is of, for each attribute, and of the person, numbered through.
-    pairs : PairedPeople
-
-    Notes
-    -----
-    O(n log n) for each attribute. No order of the records matters.
+    >>> numbers, pairs = paired(np.array([[0, 70], [1, 70], [0, 70]]))
+    >>> numbers.tolist(), pairs.first.tolist()
+    ([[0, 2], [1, 2], [0, 2]], [0, 2, 3])
     """
     people, number = numbered(values[:, -1])
     uniques = [
@@ -398,8 +335,8 @@ def paired(values: Integers) -> tuple[Integers, PairedPeople]:
         numbers[:, position] = first[position] + inverse
     numbers[:, -1] = first[-2] + people
     pairs = np.concatenate([np.zeros(0, np.int64), *(pairs for pairs, _ in uniques)])
-    own_values, own_people = np.divmod(pairs, max(number, 1))
-    return numbers, PairedPeople(first, own_values, own_people)
+    values_of_pairs, people_of_pairs = np.divmod(pairs, max(number, 1))
+    return numbers, PairedPeople(first, values_of_pairs, people_of_pairs)
 
 
 Counts = npt.NDArray[np.int64]
@@ -408,7 +345,7 @@ _NEVER = np.iinfo(np.int64).max
 
 
 def _kind_of(criterion: Criterion) -> int:
-    """Return what kernels know a criterion by."""
+    """Return the number by which kernels know a criterion: a constant, or a function's address."""
     constant = criterion.type.kernel
     if isinstance(constant, str):
         return int(getattr(kernel, constant))
@@ -417,18 +354,11 @@ def _kind_of(criterion: Criterion) -> int:
 
 @dataclass(frozen=True)
 class Criteria:
-    """The requirements of every class of every round.
+    """The requirements of every class of every round: k, and the criteria beyond k.
 
-    Parameters
-    ----------
-    k : int
-        Smallest class size.
-    criteria : tuple of Criterion
-    sensitive : tuple of SensitiveAttribute
-        The attributes that the criteria are about, each once.
-    units : Units or None
-        Of people, of whom a class has to have k, where they have several records. None where
-        records are counted.
+    ``sensitive`` are the attributes that the criteria are about, each once. ``units`` describes the
+    people, of whom a class must have k, if people have several records, or is None if records are
+    counted.
     """
 
     k: int
@@ -438,7 +368,7 @@ class Criteria:
 
     @property
     def has_more_than_k(self) -> bool:
-        """Return whether a class has to satisfy more than to have k records."""
+        """Return whether a class must satisfy more than to have k records."""
         return bool(self.criteria) or self.units is not None
 
     def __getstate__(self) -> dict[str, object]:
@@ -447,23 +377,17 @@ class Criteria:
 
     @cached_property
     def first_value(self) -> Counts:
-        """Return where the values of each sensitive attribute begin if all are numbered through."""
+        """Return the first number of the values of each attribute, if all are numbered through."""
         sizes = [len(attribute.values) for attribute in self.sensitive]
         return np.cumsum([0, *sizes]).astype(np.int64)
 
     @cached_property
     def requirements(self) -> Requirements:
-        """The same for the kernels, but for what is said of people."""
+        """The requirements for the kernels, without those for people."""
         return self._requirements(None)
 
     def requirements_among(self, pairs: PairedPeople | None) -> Requirements:
-        """Return the same for the kernels, for records of some people.
-
-        Parameters
-        ----------
-        pairs : PairedPeople or None
-            Those of the records. None where records are counted.
-        """
+        """Return the requirements for the kernels, with people (None if records are counted)."""
         return self.requirements if self.units is None else self._requirements(pairs)
 
     def _requirements(self, pairs: PairedPeople | None) -> Requirements:
@@ -477,7 +401,7 @@ class Criteria:
         bounds = [(float(criterion.bound), criterion.c) for criterion in self.criteria]
         certain = [_NEVER] * len(kinds)
         first_value = self.first_value
-        none = np.zeros(0, np.int64)
+        no_pairs = np.zeros(0, np.int64)
         if self.units is not None and pairs is not None:
             # k people are k different values of what tells them apart.
             kinds = [*(kind + BY_PEOPLE for kind in kinds), kernel.DISTINCT]
@@ -496,8 +420,8 @@ class Criteria:
             certain=np.array(certain, np.int64),
             first_value=first_value,
             shares=shares,
-            paired_values=none if pairs is None else pairs.values,
-            paired_people=none if pairs is None else pairs.people,
+            paired_values=no_pairs if pairs is None else pairs.values,
+            paired_people=no_pairs if pairs is None else pairs.people,
             first_node=np.cumsum([0, *nodes]).astype(np.int64),
             parents=np.concatenate(parents),
             heights=np.concatenate(heights).astype(np.float64),
@@ -510,7 +434,7 @@ class Criteria:
 
     @cached_property
     def most_matched(self) -> list[int]:
-        """Values of each sensitive attribute that have to be of another person each, at most."""
+        """Number of values of each sensitive attribute that must be of different people."""
         return [
             max(
                 (
@@ -535,12 +459,10 @@ class Criteria:
     def satisfied_by(self, rows: int, counts: Sequence[Counts]) -> bool:
         """Return whether a group may be a class.
 
-        Parameters
-        ----------
-        rows : int
-            Its records.
-        counts : sequence of int64 ndarray
-            Its records with each value of each sensitive attribute.
+        ``counts`` are, for each sensitive attribute, its records with each value.
+
+        >>> Criteria(k=3).satisfied_by(3, []), Criteria(k=3).satisfied_by(2, [])
+        (True, False)
         """
         return rows >= self.k and self.violated_by(rows, counts) is None
 

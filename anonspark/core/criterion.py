@@ -34,11 +34,11 @@ class Option:
     key : str
         Key of the bound.
     limits : mapping of str to float
-        Of the bound, as pydantic names them: ``gt``, ``ge``, ``lt``, ``le``.
+        Limits of the bound, as pydantic names them: ``gt``, ``ge``, ``lt``, ``le``.
     description : str
-        Of the bound.
+        Description of the bound.
     list_description : str
-        Of the list of such sections.
+        Description of the list of such sections.
     """
 
     section: str
@@ -56,10 +56,11 @@ class CriterionType:
     Parameters
     ----------
     key : str
-        Of the section ``privacy`` that asks for it.
+        Key in the section ``privacy`` that asks for it.
     kernel : str or callable
-        Its constant in :mod:`anonspark.kernels.criteria`, which a configuration need not load. Of
-        another package the function that judges groups, see :mod:`anonspark.core.criteria`.
+        Name of its constant in :mod:`anonspark.kernels.criteria`: no kernel is loaded to read a
+        configuration. A criterion of another package passes the function that judges groups, see
+        :mod:`anonspark.core.criteria`.
     words : str
         The criterion, for messages. Braces name its bound, c and kind.
     measured : str
@@ -69,22 +70,22 @@ class CriterionType:
     column : str
         Name of the figure in the JSON of ``verify``.
     title : str
-        Of the figure on the terminal.
+        Title of the figure on the terminal.
     short : str
         The figure in a sentence.
     loosest : tuple of float
-        Bound and c with which the figure is measured where nothing is required.
+        Bound and c with which the figure is measured if nothing is required.
     is_distance : bool
         Whether it compares a class with the distribution of a whole table.
     needs : str or None
-        What its attribute has to have.
+        What its attribute must have, or None if it needs nothing.
     counts_values : bool
         Whether its bound is a number of different values.
     option : Option or None
-        Its section of the configuration. None where :mod:`anonspark.config.privacy` writes it out,
-        for it has more than one bound.
+        Its section of the configuration, or None if :mod:`anonspark.config.privacy` writes the
+        section out because it has more than one bound.
     measure : callable or None
-        Of another package its :data:`anonspark.verification.proof.measures.Measure`.
+        The :data:`anonspark.verification.proof.measures.Measure` of a criterion of another package.
     """
 
     key: str
@@ -113,7 +114,7 @@ def _distance(
     measured: str,
     needs: Literal["order", "hierarchy"] | None = None,
 ) -> CriterionType:
-    """Return t-closeness by a distance."""
+    """Return the row of t-closeness with a distance, ``name``."""
     return CriterionType(
         "t_closeness",
         f"{name.upper()}_DISTANCE",
@@ -226,12 +227,17 @@ CRITERIA: Mapping[str, CriterionType] = {
 
 
 def criterion_type(kind: str) -> CriterionType:
-    """Return what all criteria of a kind have in common. In other packages a kind is a key.
+    """Return the row of a kind of criterion. The kind of a criterion of another package is its key.
 
     Raises
     ------
     ConfigurationError
-        No installed package has it, or the one that has it cannot be used.
+        If no installed package has the kind, or the package that has it cannot be used.
+
+    Examples
+    --------
+    >>> criterion_type("recursive").words.format(bound=3, c=2)
+    'recursive (c, l)-diversity with c = 2 and l = 3'
     """
     criterion = CRITERIA.get(kind) or foreign_criterion(kind)
     if criterion is None:
@@ -248,7 +254,7 @@ def foreign_criterion(key: str) -> CriterionType | None:
     Raises
     ------
     ConfigurationError
-        The package cannot be used.
+        If the package cannot be used.
     """
     plugin = extensions.extension(extensions.CRITERIA, key)
     if plugin is None:
@@ -271,20 +277,25 @@ def foreign_criterion(key: str) -> CriterionType | None:
 class Criterion:
     """One criterion beyond k, about one sensitive attribute.
 
-    Every one of them is closed under union where records are counted: two classes that satisfy it
-    satisfy it together, so a table that violates it as a whole cannot be cut into classes that
-    satisfy it. So is distinct l-diversity where people are counted.
+    All criteria are closed under union if records are counted: two classes that satisfy one satisfy
+    it together, so a table that violates it as a whole cannot be cut into classes that satisfy it.
+    If people are counted, this holds for distinct l-diversity.
 
     Parameters
     ----------
     attribute : str
         Name of the sensitive attribute.
     kind : str
-        As :data:`CRITERIA` has it, or the key of one of another package.
+        A key of :data:`CRITERIA`, or the key of a criterion of another package.
     bound : float
-        l, or what the figure is bounded by.
+        l, or the bound of the figure.
     c : float
-        Of recursive (c, l)-diversity.
+        The factor c of recursive (c, l)-diversity.
+
+    Examples
+    --------
+    >>> Criterion("disease", "distinct", 3).describe()
+    'distinct l-diversity with l = 3'
     """
 
     attribute: str
@@ -303,23 +314,23 @@ class Criterion:
         return self.type.is_distance
 
     @property
-    def told_c(self) -> float | None:
-        """The c of recursive (c, l)-diversity. None for all others."""
+    def recursive_c(self) -> float | None:
+        """The c of recursive (c, l)-diversity, or None if it is another criterion."""
         return self.c if self.type.bound == "below" else None
 
     @property
     def limit(self) -> float:
         """Return what the figure of a class is compared with."""
-        return self.bound if self.told_c is None else self.told_c
+        return self.bound if self.recursive_c is None else self.recursive_c
 
     @property
     def is_foreign(self) -> bool:
-        """Return whether it is from another package, whose functions define it."""
+        """Return whether it is of another package, whose functions define it."""
         return self.kind not in CRITERIA
 
     @property
     def demands_nothing(self) -> bool:
-        """Return whether every class satisfies it, whatever values the class holds."""
+        """Return whether every class satisfies it, whichever values the class holds."""
         if self.is_foreign:
             return False
         match self.type.bound:
@@ -340,7 +351,12 @@ class Criterion:
         return self.kind == "distinct" and self.attribute == attribute
 
     def is_as_strict_as(self, other: Criterion) -> bool:
-        """Return whether it implies another one of its kind and attribute."""
+        """Return whether it implies another one of its kind and attribute.
+
+        >>> three, two = (Criterion("disease", "distinct", l) for l in (3, 2))
+        >>> three.is_as_strict_as(two), two.is_as_strict_as(three)
+        (True, False)
+        """
         if (self.attribute, self.kind) != (other.attribute, other.kind):
             return False
         if self.type.bound == "at most":
@@ -361,19 +377,13 @@ _MANY_VALUES = 10
 
 
 def proposed_l(values: int, largest: float) -> int | None:
-    """Return how many different values of a sensitive attribute to ask for in every class.
+    """Propose the l of distinct l-diversity, or return None for one value or too many values.
 
-    Parameters
-    ----------
-    values : int
-        Different values of the table, without missing ones.
-    largest : float
-        Share of the records with the most frequent value, or without a value.
+    ``values`` counts the different values that are present, and ``largest`` is the share of the
+    records with the most frequent value, or without a value.
 
-    Returns
-    -------
-    int or None
-        As many as there are enough of. None where there is one value only, or too many of them.
+    >>> [proposed_l(values, 0.4) for values in (1, 5, 20)]
+    [None, 2, 3]
     """
     if not 2 <= values <= MOST_VALUES:
         return None

@@ -2,7 +2,7 @@
 
 Medians are taken on *codes*: integers in the order of the values, exact for every type. Widths and
 distances are measured on *positions*: float64 numbers whose differences are the differences of the
-values. No Spark here: this runs on the driver and inside every task alike.
+values. There is no Spark here, because this runs on the driver and inside every task alike.
 """
 
 from __future__ import annotations
@@ -31,7 +31,12 @@ _EXACT_IN_FLOAT64 = 2**53
 
 
 def _order_preserving_bits(values: Figures) -> Codes:
-    """Map float64 to int64 so that the order is kept. -0.0 and 0.0 are one value."""
+    """Map float64 to int64 so that the order is kept. -0.0 and 0.0 are one value.
+
+    >>> bits = _order_preserving_bits(np.array([-1.5, -0.0, 0.0, 2.0]))
+    >>> bits.argsort(kind="stable").tolist(), bool(bits[1] == bits[2])
+    ([0, 1, 2, 3], True)
+    """
     bits = (values + 0.0).view(np.int64)
     return np.where(bits < 0, np.int64(-(2**63)) - bits - 1, bits)
 
@@ -54,27 +59,26 @@ class QuasiIdentifier:
     arrow_type : pyarrow.DataType
         Type of the staged column.
     lowest, highest : int
-        Smallest and largest code of the values that are present (not missing).
+        Smallest and largest code of the values that are present (not missing). Crossed if none is.
     scale : int
         Decimal places that the values need (kind ``decimal``).
     categories : tuple of str
         All values in order (kind ``category``).
     has_missing : bool
-        Whether values are missing and a category of their own: they get the code after
-        ``highest``.
+        Whether missing values are a category: they get the code after ``highest``.
     weight : float
-        What widths, distances and penalties are multiplied by. Greater than 0.
+        Factor of widths, distances and penalties. Greater than 0.
     hierarchy : Hierarchy or None
         Groups of the categories, by which classes are generalized. Its leaves are the categories.
     range_declared : bool
-        Whether ``lowest`` and ``highest`` are bounds that were declared, which no record need have.
+        Whether ``lowest`` and ``highest`` are declared bounds, which no record need have.
     grid : Grid or None
-        Where the ends of published ranges may lie. The code of a value is then that of its line,
-        and so are ``lowest`` and ``highest``.
+        Grid of the ends of published ranges. The code of a value is then that of its line, and so
+        are ``lowest`` and ``highest``.
     bottom, top : Fraction or None
-        Values from here on, downwards and upwards, are one value. Days are numbers.
+        All values from here on, downwards and upwards, are one value. Days are numbers.
     folded : tuple of (str, int)
-        Values that are none of the categories, with the codes that they have (kind ``category``).
+        Values that are not among the categories, with their codes (kind ``category``).
     """
 
     name: str
@@ -95,7 +99,7 @@ class QuasiIdentifier:
 
     @property
     def unit(self) -> float:
-        """Difference of positions that counts as 1 in widths: the range, less the larger weight."""
+        """Difference of positions that counts as 1 in widths: the range over the weight."""
         # A range of denormal numbers may be too small to be divided.
         return self.range / self.weight or self.range
 
@@ -118,19 +122,19 @@ class QuasiIdentifier:
 
     @property
     def root_cell(self) -> tuple[int | None, int | None]:
-        """Ends of a table's cell: what was declared, None where they are its own extremes."""
+        """Ends of the cell of a whole table: as declared, or None if they are its own extremes."""
         if not self.range_declared:
             return None, None
         return self.lowest, self.missing_code if self.has_missing else self.highest
 
     @property
     def height(self) -> int:
-        """Levels above the values: those of the hierarchy, 1 without one."""
+        """Levels above the values: those of the hierarchy, or 1 without one."""
         return self.hierarchy.height if self.hierarchy is not None else 1
 
     @property
     def domain_size(self) -> int:
-        """Values of the domain, a missing one among them (categories only)."""
+        """Number of values of the domain. A missing category is a value."""
         if self.hierarchy is not None:
             return len(self.categories) + int(self.has_missing)
         return self.highest - self.lowest + 1 + int(self.has_missing)
@@ -159,7 +163,7 @@ class QuasiIdentifier:
 
     @cached_property
     def range(self) -> float:
-        """Largest minus smallest position over the whole input, 1 where they are equal."""
+        """Largest minus smallest position over the whole input, or 1 if they are equal."""
         if self.lowest > self.highest:
             return 1.0
         ends = np.array([self.lowest, self.highest], np.int64)
@@ -178,30 +182,22 @@ class QuasiIdentifier:
 
     @cached_property
     def step(self) -> float:
-        """Distance of neighbouring values of the domain. 0 for a continuous one."""
+        """Distance of neighbouring values of the domain, 0 for a continuous one."""
         return 0.0 if self.kind in ("float", "timestamp") else 1.0
 
     def of_round(self, number: int) -> QuasiIdentifier:
-        """Return it for a round: what was declared are ends of the whole table, that of round 1."""
+        """Return it for a round. Declared bounds are ends of the whole table, that of round 1."""
         return self if number == 1 else replace(self, range_declared=False)
 
     def encode(self, column: pa.Array) -> Codes:
-        """Return the code of each value.
+        """Return the code of each value, int64. Nulls and NaN are missing.
 
-        Parameters
-        ----------
-        column : pyarrow.Array
-            Values of ``arrow_type``, texts as a dictionary, too. Nulls and NaN are missing.
+        Texts may come as a dictionary. Raises ValueError if values are missing and no category, or
+        are none of the categories: the data changed after they were checked.
 
-        Returns
-        -------
-        int64 ndarray of the same length
-
-        Raises
-        ------
-        ValueError
-            If values are missing and not a category of their own, or are none of the categories:
-            the data changed after they were checked.
+        >>> age = QuasiIdentifier("age", "integer", pa.int64(), 17, 90, has_missing=True)
+        >>> age.encode(pa.array([17, None, 42])).tolist()
+        [17, 91, 42]
         """
         missing = np.asarray(pc.is_null(column, nan_is_null=True))
         any_missing = bool(missing.any())
@@ -289,7 +285,13 @@ class QuasiIdentifier:
         return self.grid is not None and not isinstance(self.grid.step, str)
 
     def coarsened(self, codes: Codes) -> Codes:
-        """Return codes of single values as those that records have: lines of the grid."""
+        """Return the codes that records have instead of those of single values: lines of the grid.
+
+        >>> grid = Grid(Fraction(5), "integer")
+        >>> age = QuasiIdentifier("age", "integer", pa.int64(), 10, 90, grid=grid)
+        >>> age.coarsened(np.array([0, 3, 17, 42])).tolist()
+        [0, 1, 15, 40]
+        """
         lines = codes if self.grid is None else self._on_grid(self.grid.floor, codes)
         if self.zero_is_strip:
             # Few records of many columns of amounts have another value than 0. Its code is 0, and
@@ -314,7 +316,13 @@ class QuasiIdentifier:
         return codes
 
     def last(self, codes: Codes) -> Codes:
-        """Return the upper ends of the values that codes of records stand for."""
+        """Return the upper ends of the values that codes of records stand for.
+
+        >>> grid = Grid(Fraction(5), "integer")
+        >>> age = QuasiIdentifier("age", "integer", pa.int64(), 10, 90, grid=grid)
+        >>> age.last(np.array([15, 40])).tolist()
+        [19, 44]
+        """
         if self.grid is None:
             return codes
         ends = self._on_grid(self.grid.last, self._on_grid(self.grid.floor, codes))
@@ -328,9 +336,9 @@ class QuasiIdentifier:
         return ends
 
     def may_end(self, values: pa.Array, marked: Flags | None, *, upper: bool) -> Flags:
-        """Return which values, days and microseconds as numbers, are ends that ranges may have.
+        """Return which values, days and microseconds as numbers, may be the ends of ranges.
 
-        ``marked`` are ends that stand for all values beyond. None where ends have no mark.
+        ``marked`` says which ends stand for all values beyond, or is None if ends have no mark.
         """
         is_time = self.kind in ("date", "timestamp")
         codes = _numpy(values, False) if is_time else self._encode_present(values, False)
@@ -351,16 +359,11 @@ class QuasiIdentifier:
         return moved
 
     def decode(self, codes: Codes) -> pa.Array:
-        """Return the values of codes, nulls for missing ones.
+        """Return the values of codes of :meth:`encode` as ``arrow_type``, nulls for missing ones.
 
-        Parameters
-        ----------
-        codes : int64 ndarray
-            Codes made by :meth:`encode`.
-
-        Returns
-        -------
-        pyarrow.Array of ``arrow_type``
+        >>> age = QuasiIdentifier("age", "integer", pa.int64(), 17, 90, has_missing=True)
+        >>> age.decode(np.array([17, 91])).to_pylist()
+        [17, None]
         """
         missing = codes == self.missing_code if self.has_missing else None
         if missing is not None and missing.any():
@@ -396,19 +399,15 @@ class QuasiIdentifier:
         return pc.if_else(pa.array(missing), pa.scalar(None, self.arrow_type), values)
 
     def positions(self, codes: Codes) -> Positions:
-        """Return where codes lie on the real line.
+        """Return where codes lie on the real line, float64.
 
         A missing category is the last one of its domain. A missing number lies one whole range
         beyond the largest one: near to nothing, so that trees cut missing from present values
         first.
 
-        Parameters
-        ----------
-        codes : int64 ndarray
-
-        Returns
-        -------
-        float64 ndarray of the same shape
+        >>> age = QuasiIdentifier("age", "integer", pa.int64(), 20, 90, has_missing=True)
+        >>> age.positions(np.array([20, 91])).tolist()
+        [20.0, 160.0]
         """
         positions = self._present_positions(codes)
         if self.has_missing and not self.is_category:
@@ -432,7 +431,7 @@ class QuasiIdentifier:
         return (positions - self.origin) / self.unit
 
     def describe(self) -> dict[str, Any]:
-        """Return what a manifest may say of this attribute: no value of it."""
+        """Return the description for a manifest. It holds no value of the attribute."""
         description: dict[str, Any] = {"name": self.name, "kind": self.kind}
         description["type"] = str(self.arrow_type)
         if self.grid is not None:
@@ -444,7 +443,7 @@ class QuasiIdentifier:
 
 
 def _numpy(column: pa.Array, any_missing: bool) -> npt.NDArray[Any]:
-    """Return the values, anything where one is missing (the caller replaces those codes)."""
+    """Return values as an array, with anything for a missing one: the caller replaces its code."""
     if any_missing:
         column = column.fill_null(pa.scalar(0, pa.int64()).cast(column.type))
     values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)

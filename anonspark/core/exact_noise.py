@@ -29,15 +29,10 @@ def _bernoulli_of_at_most_one(a: int, b: int, below: Below) -> bool:
 
 
 def bernoulli_exp(a: int, b: int, below: Below = secrets.randbelow) -> bool:
-    """Return True with probability exp(-a / b).
+    """Return True with probability exp(-a / b), for a of at least 0 and b of at least 1.
 
-    Parameters
-    ----------
-    a : int
-        At least 0.
-    b : int
-        At least 1.
-    below : callable
+    >>> bernoulli_exp(0, 1)
+    True
     """
     while a > b:
         if not _bernoulli_of_at_most_one(1, 1, below):
@@ -47,13 +42,14 @@ def bernoulli_exp(a: int, b: int, below: Below = secrets.randbelow) -> bool:
 
 
 def discrete_laplace(t: int, s: int, below: Below = secrets.randbelow) -> int:
-    """Return a whole number y with probability in proportion to exp(-|y| s / t).
+    """Return a whole number y with probability proportional to exp(-|y| s / t).
 
-    Parameters
-    ----------
-    t, s : int
-        At least 1. t / s is the scale.
-    below : callable
+    t / s is the scale of the noise; both are at least 1.
+
+    >>> from random import Random
+    >>> below = Random(7).randrange
+    >>> [discrete_laplace(3, 1, below) for _ in range(5)]
+    [2, 6, 0, 0, -5]
     """
     while True:
         u = below(t)
@@ -72,20 +68,12 @@ def discrete_laplace(t: int, s: int, below: Below = secrets.randbelow) -> int:
 def permute_and_flip(
     scores: Sequence[int], a: int, b: int, below: Below = secrets.randbelow
 ) -> int:
-    """Choose one of the largest scores (McKenna and Sheldon, NeurIPS 2020).
+    """Return the position of one of the largest scores (McKenna and Sheldon, NeurIPS 2020).
 
-    Parameters
-    ----------
-    scores : sequence of int
-        One at least.
-    a, b : int
-        At least 1. a / b is the privacy loss per unit of a score.
-    below : callable
+    There is at least one score. a / b is the privacy loss per unit of a score, both at least 1.
 
-    Returns
-    -------
-    int
-        The place of the chosen one.
+    >>> permute_and_flip([0, 90, 3], 1, 1)
+    1
     """
     best = max(scores)
     indices = list(range(len(scores)))

@@ -19,17 +19,17 @@ _OWNERS: dict[str, Callable[[], Any]] = {}
 
 
 def register_owner(section: str, load: Callable[[], Any]) -> None:
-    """Let a section be read by what `load` returns, which is called when one is met."""
+    """Register the room that reads a section. ``load`` is called when such a section is met."""
     _OWNERS[section] = load
 
 
 def owner_of(section: str) -> Any:
-    """Return who owns a section.
+    """Return the registered reader of a section.
 
     Raises
     ------
     ConfigurationError
-        If no room does: an unknown section is never ignored.
+        If no room is registered: an unknown section is never ignored.
     """
     if section not in _OWNERS:
         raise ConfigurationError(
@@ -62,7 +62,7 @@ class Extension:
     package: str
 
     def refused(self, group: Group, name: str, problem: str) -> ConfigurationError:
-        """Return the error that it is not what it has to be."""
+        """Return the error that says why the extension cannot be used."""
         return ConfigurationError(
             f"{group}: the {_WORDS[group]} {name!r} of the installed package {self.package} "
             f"cannot be used: {problem}. Correct the package, or remove it"
@@ -73,22 +73,22 @@ _LOADED: dict[tuple[Group, str], Extension] = {}
 
 
 def names(group: Group) -> list[str]:
-    """Return the names that installed packages have, in order. Nothing is loaded."""
+    """Return the names in the installed packages, in order. Nothing is loaded."""
     return sorted({point.name for point in entry_points(group=group)})
 
 
 def loaded(group: Group) -> dict[str, Extension]:
-    """Return what was loaded so far, by name, in the order of the names."""
+    """Return the extensions that were loaded, by name, in the order of the names."""
     return {name: _LOADED[key, name] for key, name in sorted(_LOADED) if key == group}
 
 
 def extension(group: Group, name: str) -> Extension | None:
-    """Load a model or a criterion of another package. None where no installed one has the name.
+    """Load a model or a criterion of another package, or return None if no package has the name.
 
     Raises
     ------
     ConfigurationError
-        It cannot be loaded, or two packages have it.
+        If it cannot be loaded, or if two packages have it.
     """
     if (group, name) not in _LOADED:
         points = _points(group, name)
@@ -112,12 +112,13 @@ def extension(group: Group, name: str) -> Extension | None:
 
 
 def any_asked_for() -> bool:
-    """Return whether a name was met that is none of ours."""
+    """Return whether a name was met that is not ours."""
     return _points.cache_info().currsize > 0
 
 
 @cache
 def _points(group: Group, name: str) -> tuple[EntryPoint, ...]:
+    """List the entry points with a name, the first of each package on the path, as imports do."""
     # A package that lies in two folders of the path is the first one, as in an import.
     points = reversed([*entry_points(group=group, name=name)])
     return tuple({_package(point): point for point in points}.values())

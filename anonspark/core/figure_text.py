@@ -1,4 +1,4 @@
-"""Figures as people read them: on a terminal, in a notebook and in a report."""
+"""Write figures for people: on a terminal, in a notebook and in a report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ _DIGITS = 3
 
 
 def rounded_share(some: int, records: int, k: int) -> float | None:
-    """Return a share of multiples of k records, or None if it stands for fewer than k."""
+    """Return a share of multiples of k records, or None if it stands for fewer than k.
+
+    >>> rounded_share(3, 100, k=5), rounded_share(12, 100, k=5)
+    (None, 0.1)
+    """
     if 0 < some < k:
         return None
     return round(min(k * int(some / k + 0.5) / records, 1.0), _DIGITS)
@@ -24,14 +28,12 @@ _SMALL = 1e-6
 
 
 def figure_text(value: object, digits: int = 4) -> str:
-    """Return a figure as text, without zeros at its end.
+    """Write a figure without zeros at its end: a number, yes or no, a text, or nothing for None.
 
-    Parameters
-    ----------
-    value : object
-        A number, yes or no, a text, or None for nothing.
-    digits : int
-        How many of a fraction's digits count, at least 1. Whole numbers have all of theirs.
+    ``digits`` is how many digits of a fraction count, at least 1. Whole numbers keep all of theirs.
+
+    >>> [figure_text(value) for value in (0.5, 1234567, 2 / 3, 123456.789, True, None)]
+    ['0.5', '1,234,567', '0.6667', '123,457', 'yes', '']
     """
     value = _plain(value)
     if not isinstance(value, float):
@@ -43,14 +45,12 @@ def figure_text(value: object, digits: int = 4) -> str:
 
 
 def figure_texts(values: Sequence[object], digits: int = 4) -> list[str]:
-    """Return the figures of a column as texts, each fraction with as many decimals.
+    """Write the figures of a column, each fraction with equally many decimals.
 
-    Parameters
-    ----------
-    values : sequence of object
-        As those of :func:`figure_text`.
-    digits : int
-        How many digits of the largest fraction count.
+    ``digits`` is how many digits of the largest fraction count. See :func:`figure_text`.
+
+    >>> figure_texts([12.3456, 0.5, 7])
+    ['12.35', '0.50', '7']
     """
     plain = [_plain(value) for value in values]
     fractions = [value for value in plain if isinstance(value, float) and math.isfinite(value)]
@@ -62,31 +62,23 @@ def figure_texts(values: Sequence[object], digits: int = 4) -> list[str]:
 
 
 def figure_rows(rows: Sequence[Mapping[str, object]], names: Sequence[str]) -> list[list[str]]:
-    """Return some figures of each row as texts. See :func:`figure_texts`.
+    """Write some columns of a table, empty texts for what a row lacks. See :func:`figure_texts`.
 
-    Parameters
-    ----------
-    rows : sequence of mapping
-        One that lacks a figure has an empty text.
-    names : sequence of str
-        Of the columns.
+    >>> figure_rows([{"k": 5, "gcp": 0.25}, {"k": 10}], ["k", "gcp"])
+    [['5', '0.25'], ['10', '']]
     """
     columns = [figure_texts([row.get(name) for row in rows]) for name in names]
     return [[column[index] for column in columns] for index in range(len(rows))]
 
 
 def percent(part: float, whole: float = 1, *, short: bool = False) -> str:
-    """Return a share as text: 0% and 100% are none and all.
+    """Write the share of a part in a whole, neither below 0. 0% and 100% mean none and all.
 
-    Parameters
-    ----------
-    part : float
-        At least 0.
-    whole : float
-        At least as much.
-    short : bool
-        Whether a small share is <0.1% and a large one >99.9%, for tables. If not, three digits or
-        so are written, such as 0.0123%, and more than 99.9%.
+    With ``short``, for tables, a small share is <0.1% and a large one >99.9%. Otherwise about three
+    digits are written.
+
+    >>> percent(1, 8123), percent(1, 8123, short=True), percent(0)
+    ('0.012%', '<0.1%', '0%')
     """
     if part in (0, whole):
         return "100%" if part else "0%"
@@ -112,14 +104,10 @@ def k_of(probability: float) -> int:
 
 
 def share_of_records(some: int, records: int, k: int) -> str:
-    """Return a share of records in words that reveal no count below k.
+    """Write a share of at least one record in words that reveal no count below k.
 
-    Parameters
-    ----------
-    some : int
-    records : int
-        All of them, at least 1.
-    k : int
+    >>> [share_of_records(some, 200, k=5) for some in (3, 50, 198, 200)]
+    ['fewer than 5 records', '25% of the records', 'all but fewer than 5 records', 'all records']
     """
     if some == records:
         return "all records"
@@ -132,7 +120,7 @@ def share_of_records(some: int, records: int, k: int) -> str:
 
 
 def _plain(value: object) -> object:
-    """Return a number, of whatever library, as one of Python. Anything else as it is."""
+    """Convert a number of any library to one of Python. Anything else stays as it is."""
     if isinstance(value, bool):
         return value
     if isinstance(value, Decimal):
@@ -143,6 +131,7 @@ def _plain(value: object) -> object:
 
 
 def _whole_text(value: object) -> str:
+    """Write a value that is not a fraction."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,8 +1,8 @@
-"""Every figure of a release, once: the tables of metrics, and what is said of their columns.
+"""Every figure of a release, once: the tables of metrics, and the words for their columns.
 
 The schemas of the tables, the terminal, the comparison of cells, gates, drift and the form of a
-manifest read these rows. A new figure of the summary is a row here, and a line where
-it is computed (:meth:`anonspark.release.derived_figures.Totals.figures` for figures of classes).
+manifest read these rows. A new figure of the summary is a row here, and a line where it is computed
+(:meth:`anonspark.release.derived_figures.Totals.figures` for figures of classes).
 """
 
 from __future__ import annotations
@@ -45,26 +45,31 @@ class Figure:
     Parameters
     ----------
     name : str
-        Of the column. Configuration and manifest name it so.
+        Name of the column, in the configuration and the manifest, too.
     type : str
-        Of the column, as DDL.
+        Type of the column, as DDL.
     words : str
         What it is, for people. Braces name another figure of the same row.
     unit : str
-        What it is measured in, or where it lies.
+        What it is measured in, or its range.
     is_symbol : bool
         Whether people know it by its name, too, which then stands beside the words.
     better : str or None
-        ``smaller`` or ``larger``. None for what cells of a comparison are not ranked by.
+        ``smaller`` or ``larger``, or None if cells of a comparison are not ranked by it.
     needs : str or None
-        What it is measured with only. None for what every run has.
+        Condition of runs that measure it, or None if every run does.
     is_loss : bool
-        Whether it gives back how wide classes are: null where means are published, whose bounds
-        are hidden.
+        Whether it shows how wide classes are: it is null if means are published, whose bounds are
+        hidden.
     is_result : bool
         Whether gates and drift may bound it: it is neither configured nor known after the end.
     line : int or None
-        Its place on the terminal among the figures of its table. None is not shown there.
+        Its position on the terminal among the figures of its table, or None if it is not shown.
+
+    Examples
+    --------
+    >>> Figure("gcp", "double", "certainty penalty per value", "0 to 1", is_symbol=True).title
+    'certainty penalty per value (gcp, 0 to 1)'
     """
 
     name: str
@@ -111,7 +116,11 @@ def arrow_schema(table: Sequence[Figure]) -> pa.Schema:
 
 
 def without_losses(table: Sequence[Figure], row: Mapping[str, Any]) -> dict[str, object]:
-    """Return a row of a table whose figures of loss are null."""
+    """Return a row of a table whose figures of loss are null.
+
+    >>> without_losses(SUMMARY, {"classes": 40, "gcp": 0.2})
+    {'classes': 40, 'gcp': None}
+    """
     losses = [figure.name for figure in table if figure.is_loss and figure.name in row]
     return {**row, **dict.fromkeys(losses)}
 
@@ -122,7 +131,11 @@ def results(table: Sequence[Figure]) -> tuple[Figure, ...]:
 
 
 def shown(table: Sequence[Figure]) -> tuple[Figure, ...]:
-    """Return the columns of a table that the terminal shows, in the order there."""
+    """Return the columns of a table that the terminal shows, in the order there.
+
+    >>> [figure.name for figure in shown(PRIVACY)]
+    ['attribute', 'criterion', 'required', 'measured']
+    """
     figures = [figure for figure in table if figure.line]
     return tuple(sorted(figures, key=lambda figure: figure.line or 0))
 

@@ -6,13 +6,9 @@ import hashlib
 
 
 def table_fingerprint(rows: int, hash_sum: int, hash_xor: int) -> str:
-    """Return the fingerprint of a table, equal for tables that hold the same records.
+    """Return the fingerprint of a table from its records, and the sum and the XOR of their hashes.
 
-    Parameters
-    ----------
-    rows : int
-        Records.
-    hash_sum, hash_xor : int
-        Sum and exclusive or of their hashes.
+    >>> table_fingerprint(2, hash_sum=12, hash_xor=6)[:8]
+    'd652e3e4'
     """
     return hashlib.sha256(f"{rows} {hash_sum} {hash_xor}".encode()).hexdigest()

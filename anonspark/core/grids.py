@@ -1,4 +1,4 @@
-"""Grids: where the ends of published ranges may lie, whichever records there are.
+"""Grids: the values at which published ranges may end, whichever records the table has.
 
 Lines are multiples of a step, or the beginnings of units of the calendar. The values from a line to
 the next one are a *strip*.
@@ -36,12 +36,10 @@ class UnfitRangeError(ValueError):
 
 
 def day_of(text: str) -> int:
-    """Return a day as days since 1970-01-01.
+    """Read a day as days since 1970-01-01, or raise UnfitRangeError.
 
-    Raises
-    ------
-    UnfitRangeError
-        If it is none.
+    >>> day_of("1970-02-01")
+    31
     """
     try:
         if _DAY.fullmatch(text):
@@ -52,17 +50,21 @@ def day_of(text: str) -> int:
 
 
 def day_text(day: int) -> str:
-    """Return the text of a day, given as days since 1970-01-01."""
+    """Write a day, days since 1970-01-01, as in ISO 8601.
+
+    >>> day_text(31)
+    '1970-02-01'
+    """
     return (_DAY_0 + timedelta(days=day)).isoformat()
 
 
 def moment_of(text: str) -> int:
-    """Return a moment as microseconds since 1970-01-01 in UTC. Of a day its first one.
+    """Read a moment as microseconds since 1970-01-01 in UTC, or raise UnfitRangeError.
 
-    Raises
-    ------
-    UnfitRangeError
-        If it is none.
+    A day stands for its first moment.
+
+    >>> moment_of("1970-01-01 00:00:01"), moment_of("1970-01-02") // 10**6
+    (1000000, 86400)
     """
     try:
         if _MOMENT.fullmatch(text):
@@ -75,33 +77,24 @@ def moment_of(text: str) -> int:
 
 
 def number_of(bound: Bound) -> Fraction:
-    """Return a number as it is written in decimal.
+    """Read a finite number exactly as it is written in decimal, or raise UnfitRangeError.
 
-    Raises
-    ------
-    UnfitRangeError
-        If it is none, or not finite.
+    >>> number_of(0.1)
+    Fraction(1, 10)
     """
     if isinstance(bound, str) or (isinstance(bound, float) and not math.isfinite(bound)):
         raise UnfitRangeError("numbers")
     return Fraction(repr(bound))
 
 
-def places_of_range(kind: Kind, bounds: Sequence[Bound], *, single: bool = False) -> list[Fraction]:
-    """Return where bounds lie: numbers as they are, days and microseconds as their number.
+def bound_numbers(kind: Kind, bounds: Sequence[Bound], *, single: bool = False) -> list[Fraction]:
+    """Return bounds as numbers: days and microseconds are counted from 1970-01-01.
 
-    Parameters
-    ----------
-    kind : Kind
-        Of the values.
-    bounds : sequence of (int, float or str)
-    single : bool
-        Whether numbers have 32 bits: the bounds are then the nearest ones that have.
+    With ``single``, floats have 32 bits, and the bounds are the nearest of these. Raises
+    UnfitRangeError if values of the kind cannot have such bounds.
 
-    Raises
-    ------
-    UnfitRangeError
-        If values of the kind cannot have such bounds.
+    >>> bound_numbers("date", ["1970-01-01", "1970-02-01"])
+    [Fraction(0, 1), Fraction(31, 1)]
     """
     if kind in ("date", "timestamp"):
         read = day_of if kind == "date" else moment_of
@@ -117,14 +110,18 @@ def places_of_range(kind: Kind, bounds: Sequence[Bound], *, single: bool = False
 
 
 def _nearest(number: Fraction, *, single: bool) -> float:
-    """Return the nearest float, of 32 bits where it is to be ``single``."""
+    """Return the nearest float, of 32 bits if ``single``."""
     largest = float(np.finfo(np.float32 if single else np.float64).max)
     within = float(min(max(number, Fraction(-largest)), Fraction(largest)))
     return float(np.float32(within)) if single else within
 
 
 def decimal_places(bounds: Sequence[Bound]) -> int:
-    """Return the decimal places that numbers need."""
+    """Return how many decimal places numbers need.
+
+    >>> decimal_places([1, 0.25, 1.5])
+    2
+    """
     places = 0
     for bound in bounds:
         number = number_of(bound)
@@ -165,18 +162,9 @@ class UnfitGridError(ValueError):
 class Grid:
     """A grid of the values of one attribute.
 
-    Parameters
-    ----------
-    step : Fraction or str
-        Of numbers a positive number, of days and moments a unit of the calendar (in UTC).
-    kind : Kind
-        Of the values. Days since 1970-01-01 and microseconds since are numbers.
-    single : bool
-        Whether floats, and the lines among them, have 32 bits.
-
-    Notes
-    -----
-    Arrays are int64 codes of the values, float64 values of the kind ``float``.
+    The step is a positive number, or of days and moments a unit of the calendar in UTC. All methods
+    take and return int64 codes (days and microseconds since 1970-01-01), or float64 values of the
+    kind ``float``. With ``single``, floats and the lines among them have 32 bits.
     """
 
     step: Fraction | CalendarUnit
@@ -184,7 +172,11 @@ class Grid:
     single: bool = False
 
     def floor(self, values: Lines, scale: int = 0) -> Lines:
-        """Return the line at or below each value. Decimals have ``scale`` places."""
+        """Return the line at or below each value. Decimals have ``scale`` places.
+
+        >>> Grid(Fraction(5), "integer").floor(np.array([-1, 0, 12])).tolist()
+        [-5, 0, 10]
+        """
         if isinstance(self.step, str) and self.step in _MONTHS:
             return self._day_of_month(self._months(values))
         if self.kind == "float":
@@ -198,7 +190,11 @@ class Grid:
         return (values - first) // step * step + first
 
     def following(self, lines: Lines, scale: int = 0) -> Lines:
-        """Return the line above each line."""
+        """Return the line above each line.
+
+        >>> Grid("year", "date").following(np.array([0])).tolist()
+        [365]
+        """
         if isinstance(self.step, str) and self.step in _MONTHS:
             return self._day_of_month(self._months(lines) + _MONTHS[self.step])
         if self.kind == "float":
@@ -209,12 +205,15 @@ class Grid:
     def last(self, lines: Lines, scale: int = 0) -> Lines:
         """Return the upper end of the strip at each line.
 
-        Of whole numbers and days it is the last value, of others the line above.
+        It is the last value of whole numbers and days, and the line above for other kinds.
+
+        >>> Grid(Fraction(5), "integer").last(np.array([10])).tolist()
+        [14]
         """
         return self.following(lines, scale) - gap(self.kind)
 
     def is_exact(self, largest: Fraction) -> bool:
-        """Return whether floats hold the lines up to a number."""
+        """Return whether floats hold all lines up to a number."""
         if self.kind != "float":
             return True
         numerator, denominator = self._ratio
@@ -261,17 +260,19 @@ class Grid:
 
 
 def gap(kind: Kind) -> int:
-    """Return what the values of a strip end before the line above, in codes."""
+    """Return by how much the values of a strip end before the line above, in codes.
+
+    >>> gap("integer"), gap("float")
+    (1, 0)
+    """
     return int(kind not in _CONTINUOUS)
 
 
 def read_grid(step: float | str, kind: Kind) -> Grid:
-    """Return the grid that a configuration names.
+    """Return the grid that a configuration names. Raises UnfitGridError if values cannot have it.
 
-    Raises
-    ------
-    UnfitGridError
-        If values of the kind cannot have it.
+    >>> read_grid(0.5, "float").step
+    Fraction(1, 2)
     """
     if kind in ("date", "timestamp"):
         units = CALENDAR_UNITS if kind == "timestamp" else CALENDAR_UNITS[2:]
@@ -288,22 +289,16 @@ def read_grid(step: float | str, kind: Kind) -> Grid:
 
 
 def default_grid(kind: Kind, low: Fraction, high: Fraction, places: int) -> Grid | None:
-    """Return the grid of some 200 to 500 steps in a range.
+    """Propose a grid of some 200 to 500 steps in a range, or None for equal values and names.
 
-    Parameters
-    ----------
-    kind : Kind
-    low, high : Fraction
-        Ends of the range: days and microseconds as numbers.
-    places : int
-        Decimal places of decimals: no step is finer.
+    A step is 1, 2 or 5 times a power of ten, the largest with at least 200 steps in the range;
+    decimals of so many ``places`` have no finer one. For days and moments it is the longest of a
+    month, week, day, hour or minute with at least 120 in the range.
 
-    Returns
-    -------
-    Grid or None
-        A step is 1, 2 or 5 times a power of ten, the largest of which there are 200 at least. Of
-        days and moments it is a month, week, day, hour or minute, the longest of which there are
-        120. None where all values are equal, or not numbers.
+    >>> default_grid("integer", Fraction(0), Fraction(1000), 0).step
+    Fraction(5, 1)
+    >>> default_grid("date", Fraction(0), Fraction(3650), 0).step
+    'month'
     """
     if kind in ("boolean", "category") or low >= high:
         return None
@@ -326,7 +321,11 @@ def default_grid(kind: Kind, low: Fraction, high: Fraction, places: int) -> Grid
 
 
 def grid_text(grid: Grid) -> float | str:
-    """Return what a configuration or a manifest names a grid by."""
+    """Return the step of a grid as a configuration or a manifest writes it.
+
+    >>> grid_text(Grid(Fraction(1, 2), "float")), grid_text(Grid("month", "date"))
+    (0.5, 'month')
+    """
     if isinstance(grid.step, str):
         return grid.step
     return int(grid.step) if grid.step.denominator == 1 else float(grid.step)

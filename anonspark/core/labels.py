@@ -17,23 +17,21 @@ from anonspark.errors import DataError
 
 
 def levels_text(levels: Mapping[str, int]) -> str:
-    """Return the level of each quasi-identifier as text."""
+    """Write the level of each quasi-identifier.
+
+    >>> levels_text({"age": 2, "zip": 1})
+    'age=2, zip=1'
+    """
     return ", ".join(f"{name}={level}" for name, level in levels.items())
 
 
 def read_levels(text: str, names: Sequence[str]) -> tuple[int, ...] | None:
-    """Read levels back. The opposite of :func:`levels_text`.
+    """Read the text of :func:`levels_text`, or return None if it is of other quasi-identifiers.
 
-    Parameters
-    ----------
-    text : str
-    names : sequence of str
-        Of the quasi-identifiers, in order. They may hold any character.
+    Names may hold any character.
 
-    Returns
-    -------
-    tuple of int or None
-        None if it is no text of these quasi-identifiers.
+    >>> read_levels("age=2, zip=1", ["age", "zip"]), read_levels("age=2", ["age", "zip"])
+    ((2, 1), None)
     """
     pattern = ", ".join(rf"{re.escape(name)}=(\d{{1,9}})" for name in names)
     match = re.fullmatch(pattern, text)
@@ -41,19 +39,9 @@ def read_levels(text: str, names: Sequence[str]) -> tuple[int, ...] | None:
 
 
 def require_levels(text: str, names: Sequence[str], key: str) -> tuple[int, ...]:
-    """Read levels back that the table ``rounds`` of a release must contain.
+    """Read levels that the table ``rounds`` of a release must contain, or raise DataError.
 
-    Parameters
-    ----------
-    text, names
-        As of :func:`read_levels`.
-    key : str
-        What the message calls the release.
-
-    Raises
-    ------
-    DataError
-        If the text is none of these quasi-identifiers.
+    ``key`` names the release in the message. See :func:`read_levels`.
     """
     levels = read_levels(text, names)
     if levels is None:
@@ -90,14 +78,12 @@ MISSING = "missing"
 
 
 def value_labels(values: pa.Array, kind: Kind) -> pa.StringArray:
-    """Return one label a value. Numbers in their shortest form that reads back exactly.
+    """Return the label of each value, numbers in their shortest form that reads back exactly.
 
-    Parameters
-    ----------
-    values : pyarrow.Array
-        No nulls.
-    kind : Kind
-        What the values are.
+    No value is null.
+
+    >>> value_labels(pa.array([1.0, 0.1]), "float").to_pylist()
+    ['1', '0.1']
     """
     if kind == "float":
         return _float_labels(values)
@@ -115,7 +101,7 @@ def value_labels(values: pa.Array, kind: Kind) -> pa.StringArray:
 
 
 def _float_labels(values: pa.Array) -> pa.StringArray:
-    """Write floats as NumPy does, those of the usual sizes by Arrow, which is many times faster."""
+    """Write floats as NumPy does. Arrow writes those of the usual sizes, many times faster."""
     numbers = values.to_numpy()
     sizes = np.abs(numbers)
     alike = ((sizes > _SMALLEST_ALIKE) & (sizes < _LARGEST_ALIKE)) | (sizes == 0)
@@ -128,7 +114,11 @@ def _float_labels(values: pa.Array) -> pa.StringArray:
 
 
 def _date_label(days: int) -> str:
-    """Write a day of any year. Python knows those from 1 to 9999."""
+    """Write a day, in days since 1970-01-01, of any year. Python knows only the years 1 to 9999.
+
+    >>> _date_label(0), _date_label(2932896 + 1)
+    ('1970-01-01', '10000-01-01')
+    """
     cycles, days = divmod(days + _DAYS_TO_1970, _DAYS_OF_400_YEARS)
     moved = date(2000, 1, 1) + timedelta(days=days)
     return f"{moved.year - 2000 + 400 * cycles:0{4 if cycles >= 0 else 5}d}-{moved:%m-%d}"
@@ -144,14 +134,11 @@ def _timestamp_label(micros: int) -> str:
 def end_labels(
     labels: pa.StringArray, kind: Kind, is_bottom: Flags, is_top: Flags
 ) -> pa.StringArray:
-    """Mark the labels of ends that stand for all values beyond: ``90+``, ``5 or less``.
+    """Mark the labels of ends that stand for all smaller, or all larger values.
 
-    Parameters
-    ----------
-    labels : pyarrow.StringArray
-    kind : Kind
-    is_bottom, is_top : bool ndarray
-        Whether each stands for all smaller values, and for all larger ones.
+    >>> labels = pa.array(["5", "90"])
+    >>> end_labels(labels, "integer", np.array([True, False]), np.array([False, True])).to_pylist()
+    ['5 or less', '90+']
     """
     for marked, mark in zip((is_bottom, is_top), open_marks(kind), strict=True):
         if marked.any():
@@ -161,32 +148,42 @@ def end_labels(
 
 
 def open_marks(kind: Kind) -> tuple[str, str]:
-    """Return what stands behind the smallest and the largest end, where values beyond are one."""
+    """Return the marks behind the smallest and the largest end, if values beyond are one value.
+
+    >>> open_marks("date")
+    (' or earlier', ' or later')
+    """
     return (" or earlier", " or later") if kind in ("date", "timestamp") else (" or less", "+")
 
 
 def unmarked_ends(labels: pa.StringArray, kind: Kind) -> pa.StringArray:
-    """Return labels without the marks of :func:`end_labels`."""
+    """Remove the marks of :func:`end_labels`.
+
+    >>> unmarked_ends(pa.array(["90+", "[17-90+]"]), "integer").to_pylist()
+    ['90', '[17-90]']
+    """
     marks = "|".join(map(re.escape, open_marks(kind)))
     return pc.replace_substring_regex(labels, rf"({marks})([\]/-]|$)", r"\2")
+
+
+def divider_of(kind: Kind) -> str:
+    """Return what stands between the ends of an interval: for times a slash, as in ISO 8601."""
+    return "/" if kind in ("date", "timestamp") else "-"
 
 
 def interval_labels(
     low: pa.StringArray, high: pa.StringArray, kind: Kind, with_missing: Flags
 ) -> pa.StringArray:
-    """Return the labels of all values from one to another, both included.
+    """Return the labels of all values from ``low`` to ``high``, labels, too. Both are included.
 
-    Parameters
-    ----------
-    low, high : pyarrow.StringArray
-        Labels of the smallest and largest value of each class.
-    kind : Kind
-        Dates and times are divided by a slash, as in ISO 8601. Numbers by a hyphen.
-    with_missing : bool ndarray
-        Whether each class holds missing values, too.
+    Dates and times are divided by a slash, as in ISO 8601, numbers by a hyphen. ``with_missing``
+    says which classes hold missing values, too.
+
+    >>> low, high = pa.array(["17", "20"]), pa.array(["25", "20"])
+    >>> interval_labels(low, high, "integer", np.array([False, True])).to_pylist()
+    ['[17-25]', '20 or missing']
     """
-    divider = "/" if kind in ("date", "timestamp") else "-"
-    intervals = pc.binary_join_element_wise("[", low, divider, high, "]", "")
+    intervals = pc.binary_join_element_wise("[", low, divider_of(kind), high, "]", "")
     labels = pc.if_else(pc.equal(low, high), low, intervals)
     if not with_missing.any():
         return labels
@@ -195,18 +192,14 @@ def interval_labels(
 
 
 def category_label(values: Sequence[str | None]) -> str:
-    """Return the label of a set of categories: the value itself, or ``{a, b}``.
+    """Return the label of categories in the order of the domain. None stands for missing values.
 
-    Parameters
-    ----------
-    values : sequence of (str or None)
-        In the order of the domain. None stands for missing values.
-
-    Notes
-    -----
     A value that could be taken for something else (an empty one, one that looks like a set, like
-    the mark of missing values, or like the mark of everything) is quoted as in JSON, inside a set
-    also one with a comma.
+    the mark of missing values, or like the mark of everything) is quoted as in JSON; in a set also
+    a value with a comma.
+
+    >>> category_label(["flu"]), category_label(["a, b", "flu", None])
+    ('flu', '{"a, b", flu, missing}')
     """
     if len(values) == 1:
         (value,) = values
@@ -216,20 +209,14 @@ def category_label(values: Sequence[str | None]) -> str:
 
 
 def hierarchy_label(label: str, *, with_missing: bool) -> str:
-    """Return the label of a value or group of a hierarchy, as the hierarchy has it.
+    """Return the label of a class with a hierarchy from that of its lowest common ancestor.
 
-    Parameters
-    ----------
-    label : str
-        Of the lowest common ancestor of the values.
-    with_missing : bool
-        Whether the class holds missing values, too.
-
-    Notes
-    -----
     A label that could be taken for something else (an empty one, or one that looks like a quoted
     one or like the mark of missing values) is quoted as in JSON. Braces and brackets are not: with
     a hierarchy there are no sets, and a hierarchy has one meaning for each of its labels.
+
+    >>> hierarchy_label("061**", with_missing=True), hierarchy_label("missing", with_missing=False)
+    ('061** or missing', '"missing"')
     """
     mark = f" or {MISSING}"
     if label in ("", MISSING) or label.startswith('"') or label.endswith(mark):

@@ -1,8 +1,8 @@
 """Score how well models predict, and how much better one is than another, from counts.
 
-A test record has a class, and each model predicts one and the probability of class 1. Probabilities
-are rounded down to multiples of 0.0001, their *steps*. All sums are of whole numbers, so that
-neither the order of records nor how they are divided among tasks changes a digit.
+A test record has a class, and each model predicts a class and the probability of class 1.
+Probabilities are rounded down to multiples of 0.0001, their *steps*. All sums are of whole numbers,
+so that neither the order of records nor how they are divided among tasks changes a digit.
 
 Sources
 -------
@@ -34,24 +34,32 @@ _MOST_NAMES = 8
 def utility_score(loss: float) -> float:
     """Return a score from 0 (nothing is left) to 100 (every value is exact).
 
-    Parameters
-    ----------
-    loss : float
-        Share of its attribute's range, or of its hierarchy's values beside its own, that a
-        published value covers, as a mean over all values and records, weighted as configured. 1
-        for those of suppressed records.
+    ``loss`` is the share of its attribute's range, or of the other values of its hierarchy, that a
+    published value covers: the mean over all values and records, weighted as configured. Values of
+    suppressed records lose 1.
+
+    >>> utility_score(0.25)
+    75.0
     """
     # A mean of losses of 1 may be 1 and its last digit.
     return max(0.0, 100.0 * (1.0 - loss))
 
 
 def utility_word(score: float) -> str:
-    """Return the word for a score from 0 to 100."""
+    """Return the word for a score from 0 to 100.
+
+    >>> [utility_word(score) for score in (99.2, 84.9)]
+    ['excellent', 'fair']
+    """
     return next(word for least, word in _WORDS if score >= least)
 
 
 def columns_text(summary: Mapping[str, Any]) -> str:
-    """Return how many columns of the input are published, empty if it is unknown."""
+    """Return how many columns of the input are published, or an empty text if that is unknown.
+
+    >>> columns_text({"columns_published": 3, "columns_in": 8})
+    '3 of 8 columns published'
+    """
     published, columns = (summary.get(name) for name in ("columns_published", "columns_in"))
     if published is None:
         return ""
@@ -60,20 +68,21 @@ def columns_text(summary: Mapping[str, Any]) -> str:
 
 
 def unpublished_text(columns: Sequence[str]) -> str:
-    """Return how many columns are not published, and the first of them."""
+    """Return how many columns are not published, and the names of the first eight.
+
+    >>> unpublished_text(["name", "street"])
+    '2 not published: name, street'
+    """
     named = ", ".join(columns[:_MOST_NAMES])
     more = f" and {len(columns) - _MOST_NAMES:,} more" if len(columns) > _MOST_NAMES else ""
     return f"{len(columns):,} not published: {named}{more}"
 
 
 def describe_utility(summary: Mapping[str, Any]) -> str:
-    """Return the score in words.
+    """Describe the utility score of a release in words.
 
-    Parameters
-    ----------
-    summary : mapping
-        Of the table ``summary``: ``utility_score``, ``rows_suppressed``, ``rows_published``,
-        ``rows_left_out``, ``columns_in``, ``columns_published`` and ``k``.
+    Reads of the row of ``summary``: ``utility_score``, ``rows_suppressed``, ``rows_published``,
+    ``rows_left_out``, ``columns_in``, ``columns_published`` and ``k``.
     """
     if summary["utility_score"] is None:
         return "not shown, because the bounds of means would follow from it"
@@ -94,15 +103,19 @@ def describe_utility(summary: Mapping[str, Any]) -> str:
 
 
 def mean_span(summary: Mapping[str, Any]) -> float:
-    """Return the share of its column's range that a value spans on average.
+    """Return the share of its column's range that a published value spans on average.
 
-    Values of suppressed records, which count as the whole range in the score, do not count.
+    Values of suppressed records count as the whole range in the score, but not here.
+
+    >>> mean_span({"utility_score": 75.0, "rows_published": 90, "rows_suppressed": 0})
+    0.25
     """
     loss, suppressed = (100.0 - float(summary["utility_score"])) / 100.0, _suppressed_share(summary)
     return max(0.0, (loss - suppressed) / (1.0 - suppressed)) if suppressed < 1 else 1.0
 
 
 def _suppressed_share(summary: Mapping[str, Any]) -> float:
+    """Return the share of the records that are suppressed."""
     published, left_out, suppressed = (
         int(summary.get(f"rows_{name}") or 0) for name in ("published", "left_out", "suppressed")
     )
@@ -122,18 +135,11 @@ _HALF = 31
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference of two models' scores on the same records.
+    """The difference of two models' scores on the same records, positive if the second is better.
 
-    Parameters
-    ----------
-    difference : float
-        Positive where the second is better.
-    standard_error : float or None
-        None where a class has one record only.
-    low, high : float or None
-        1.96 standard errors around the difference.
-    verdict : str or None
-        What the interval says of the second model.
+    ``standard_error`` and all that follows from it are None if a class has one record only. ``low``
+    and ``high`` lie 1.96 standard errors around the difference, and ``verdict`` says what the
+    interval shows of the second model.
     """
 
     difference: float
@@ -144,43 +150,49 @@ class Difference:
 
 
 def steps_of(probabilities: Figures) -> Integers:
-    """Return the steps of probabilities, which are in [0, 1]."""
+    """Return the steps of probabilities, which are in [0, 1].
+
+    >>> steps_of(np.array([0.0, 0.12345, 1.0])).tolist()
+    [0, 1234, 10000]
+    """
     return np.floor(probabilities * STEPS).astype(np.int64).clip(0, STEPS)
 
 
 def accuracy(confusion: Integers) -> float:
     """Return the share of records whose class is predicted.
 
-    Parameters
-    ----------
-    confusion : int64 ndarray of shape (c, c)
-        Records by class and by what is predicted. At least one.
+    ``confusion`` (int64, shape (c, c)) counts at least one record, by class and by predicted class.
+
+    >>> accuracy(np.array([[8, 2], [1, 9]]))
+    0.85
     """
     return int(np.trace(confusion)) / int(confusion.sum())
 
 
 def precisions(confusion: Integers) -> Figures:
-    """Return the share of each class among what is predicted as it. Parameters: `f1_scores`."""
+    """Return the share of each predicted class that is predicted rightly. See :func:`accuracy`.
+
+    >>> precisions(np.array([[8, 2], [2, 8]])).tolist()
+    [0.8, 0.8]
+    """
     shares: Figures = np.diag(confusion) / np.maximum(confusion.sum(axis=0), 1)
     return shares
 
 
 def recalls(confusion: Integers) -> Figures:
-    """Return the share of each class that is predicted as it. Parameters: `f1_scores`."""
+    """Return the share of each class that is predicted as it. See :func:`accuracy`.
+
+    >>> recalls(np.array([[9, 1], [2, 8]])).tolist()
+    [0.9, 0.8]
+    """
     return precisions(confusion.T)
 
 
 def f1_scores(confusion: Integers) -> Figures:
-    """Return the F1 of each class. 0 where it is neither there nor predicted.
+    """Return the F1 of each class, 0 if it neither occurs nor is predicted. See :func:`accuracy`.
 
-    Parameters
-    ----------
-    confusion : int64 ndarray of shape (c, c)
-        Records by class and by what is predicted.
-
-    Returns
-    -------
-    float64 ndarray of shape (c,)
+    >>> f1_scores(np.array([[8, 2], [2, 8]])).tolist()
+    [0.8, 0.8]
     """
     both = confusion.sum(axis=0) + confusion.sum(axis=1)
     scores: Figures = 2 * np.diag(confusion) / np.maximum(both, 1)
@@ -188,37 +200,34 @@ def f1_scores(confusion: Integers) -> Figures:
 
 
 def macro_f1(confusion: Integers) -> float:
-    """Return the mean F1 of the classes that are there or predicted. Parameters: `f1_scores`."""
-    some = confusion.sum(axis=0) + confusion.sum(axis=1) > 0
-    return math.fsum(f1_scores(confusion)[some].tolist()) / int(some.sum())
+    """Return the mean F1 of the classes that occur or are predicted. See :func:`accuracy`.
+
+    >>> macro_f1(np.array([[8, 2, 0], [2, 8, 0], [0, 0, 0]]))
+    0.8
+    """
+    occurs = confusion.sum(axis=0) + confusion.sum(axis=1) > 0
+    return math.fsum(f1_scores(confusion)[occurs].tolist()) / int(occurs.sum())
 
 
 def weighted_mean(scores: Figures, confusion: Integers) -> float:
     """Return the mean of the scores of classes, weighted by their records.
 
-    Parameters
-    ----------
-    scores : float64 ndarray of shape (c,)
-    confusion : int64 ndarray of shape (c, c)
-        Records by class and by what is predicted.
+    >>> weighted_mean(np.array([1.0, 0.5]), np.array([[30, 0], [5, 5]]))
+    0.875
     """
     weighted = scores * confusion.sum(axis=1)
     return math.fsum(weighted.tolist()) / int(confusion.sum())
 
 
 def placements(steps: Integers) -> Integers:
-    """Return twice the number of records of the other class that are placed rightly beside a step.
+    """Return for each class and step twice the records of the other class that are placed rightly.
 
-    Parameters
-    ----------
-    steps : int64 ndarray of shape (2, STEPS + 1)
-        Records by class and step.
+    Rightly means: records of class 1 at a higher step than a record of class 0, and records of
+    class 0 at a lower step than one of class 1. Records at the same step count half. ``steps``
+    (int64, shape (2, STEPS + 1)) counts records by class and step; fewer steps work, too.
 
-    Returns
-    -------
-    int64 ndarray of shape (2, STEPS + 1)
-        Beside a record of class 0 those of class 1 at higher steps, beside one of class 1 those of
-        class 0 at lower ones. Those at the same step count half.
+    >>> placements(np.array([[2, 1, 0], [0, 1, 3]])).tolist()
+    [[8, 7, 3], [2, 5, 6]]
     """
     up_to = np.cumsum(steps, axis=1)
     above = 2 * (up_to[1, -1] - up_to[1]) + steps[1]
@@ -227,54 +236,41 @@ def placements(steps: Integers) -> Integers:
 
 
 def area_under_curve(steps: Integers) -> float | None:
-    """Return the area under the ROC curve.
+    """Return the area under the ROC curve, or None if one of the classes has no record.
 
-    Parameters
-    ----------
-    steps : int64 ndarray of shape (2, STEPS + 1)
-        Records by class and step.
+    It is the share of pairs of records of both classes that are in the right order; ties count
+    half.
 
-    Returns
-    -------
-    float or None
-        Pairs of records of both classes in the right order, as a share. Ties count half. None
-        without records of one class.
+    >>> area_under_curve(np.array([[2, 1, 0], [0, 1, 3]]))
+    0.9583333333333334
     """
     area = _area(steps)
     return None if area is None else float(area)
 
 
 def split_products(first: Integers, second: Integers) -> tuple[int, int]:
-    """Return the sum of products of placements as two sums that 64 bits can hold.
+    """Return the sum of products of placements as two sums that fit 64 bits for 2**31 records.
 
-    Parameters
-    ----------
-    first, second : int64 ndarray of shape (records,)
-        Placements of the same records by two models, below 2**31.
+    The arrays hold the placements of the same records by two models, below 2**31.
+
+    >>> joined_products(*split_products(np.array([2**30, 3]), np.array([2**30, 5]))) == 2**60 + 15
+    True
     """
     products = first * second
     return int((products >> _HALF).sum()), int((products & ((1 << _HALF) - 1)).sum())
 
 
 def joined_products(high: int, low: int) -> int:
-    """Return the sum that :func:`split_products` divided, after each part was added up."""
+    """Join the two sums of :func:`split_products`, after each part was added up."""
     return (high << _HALF) + low
 
 
 def area_covariance(first: Integers, second: Integers, products: Sequence[int]) -> Fraction | None:
-    """Return the covariance of the areas under the curves of two models, by DeLong.
+    """Return the covariance of the areas under the curves of two models by DeLong's formula.
 
-    Parameters
-    ----------
-    first, second : int64 ndarray of shape (2, STEPS + 1)
-        Records by class and step, of each model on the same records.
-    products : sequence of int
-        For each class the sum over its records of the product of their :func:`placements`.
-
-    Returns
-    -------
-    Fraction or None
-        None if a class has fewer than two records.
+    ``first`` and ``second`` count the same records by class and step. ``products`` holds for each
+    class the sum over its records of the product of their :func:`placements`. Returns None if a
+    class has fewer than two records.
     """
     negatives, positives = (int(number) for number in first.sum(axis=1))
     if min(negatives, positives) < 2:
@@ -293,9 +289,9 @@ def area_covariance(first: Integers, second: Integers, products: Sequence[int]) 
 def area_variance(steps: Integers) -> Fraction | None:
     """Return the variance of the area under a curve. See :func:`area_covariance`."""
     squares = []
-    for counts, places in zip(steps, placements(steps), strict=True):
-        some = np.flatnonzero(counts)
-        pairs = zip(counts[some].tolist(), places[some].tolist(), strict=True)
+    for counts, doubled in zip(steps, placements(steps), strict=True):
+        present = np.flatnonzero(counts)
+        pairs = zip(counts[present].tolist(), doubled[present].tolist(), strict=True)
         squares.append(sum(count * placement**2 for count, placement in pairs))
     return area_covariance(steps, steps, squares)
 
@@ -303,12 +299,9 @@ def area_variance(steps: Integers) -> Fraction | None:
 def area_difference(
     first: Integers, second: Integers, products: Sequence[int]
 ) -> Difference | None:
-    """Return how much larger the second area is. Parameters: :func:`area_covariance`.
+    """Return how much larger the second area is, or None if one of the classes has no record.
 
-    Returns
-    -------
-    Difference or None
-        None without records of one class.
+    See :func:`area_covariance`.
     """
     before, after = _area(first), _area(second)
     if before is None or after is None:
@@ -322,14 +315,12 @@ def area_difference(
 
 
 def accuracy_difference(records: int, only_first: int, only_second: int) -> Difference:
-    """Return how much more often the second model is right.
+    """Return how much more often the second model is right (McNemar's test).
 
-    Parameters
-    ----------
-    records : int
-        Of the test. At least one.
-    only_first, only_second : int
-        Records of which one model alone predicts the class.
+    ``only_first`` and ``only_second`` count the test records whose class one model alone predicts.
+
+    >>> accuracy_difference(1000, only_first=20, only_second=60).verdict
+    'gains'
     """
     change = only_second - only_first
     spread = Fraction(only_first + only_second) - Fraction(change**2, records)
@@ -337,6 +328,7 @@ def accuracy_difference(records: int, only_first: int, only_second: int) -> Diff
 
 
 def _difference(difference: float, error: float | None) -> Difference:
+    """Put the interval around a difference, and read the verdict from it."""
     if error is None:
         return Difference(difference, None, None, None, None)
     low, high = difference - _Z * error, difference + _Z * error
@@ -350,13 +342,14 @@ def _difference(difference: float, error: float | None) -> Difference:
 
 def _doubled_pairs(steps: Integers) -> int:
     """Return twice the number of pairs of both classes that are in the right order."""
-    some = np.flatnonzero(steps[1])
+    present = np.flatnonzero(steps[1])
     # In Python's integers: pairs outgrow 64 bits.
-    pairs = zip(steps[1, some].tolist(), placements(steps)[1, some].tolist(), strict=True)
+    pairs = zip(steps[1, present].tolist(), placements(steps)[1, present].tolist(), strict=True)
     return sum(count * placement for count, placement in pairs)
 
 
 def _area(steps: Integers) -> Fraction | None:
+    """Return the area under the ROC curve as a fraction, or None if a class has no record."""
     negatives, positives = (int(number) for number in steps.sum(axis=1))
     if not negatives or not positives:
         return None

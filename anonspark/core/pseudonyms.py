@@ -19,14 +19,12 @@ _BYTES = 16
 
 
 def release_key(seed: int, *facts: str) -> bytes:
-    """Return the key of the pseudonyms of a release.
+    """Derive the key of the pseudonyms of a release from a secret seed.
 
-    Parameters
-    ----------
-    seed : int
-        The secret.
-    *facts : str
-        Facts that distinguish this release from others.
+    ``facts`` distinguish this release from others.
+
+    >>> release_key(7, "monthly") == release_key(7, "monthly", "2026-01")
+    False
     """
     digest = blake2b(key=str(seed).encode(), digest_size=32, person=b"pseudonyms")
     for fact in facts:
@@ -35,19 +33,13 @@ def release_key(seed: int, *facts: str) -> bytes:
 
 
 def pseudonyms_of(units: Integers, key: bytes) -> pa.Array:
-    """Return the pseudonyms of people.
+    """Replace keyed hashes of people (int64) by pseudonyms: BLAKE2b of 16 bytes under the key.
 
-    Parameters
-    ----------
-    units : int64 ndarray of shape (n,)
-        Keyed hashes of whom records are about.
-    key : bytes
-        Of :func:`release_key`.
+    Takes about a microsecond for each different person.
 
-    Returns
-    -------
-    pyarrow.StringArray of shape (n,)
-        BLAKE2b of 16 bytes under the key. About a microsecond for each different person.
+    >>> pseudonyms = pseudonyms_of(np.array([12, 34, 12]), b"key").to_pylist()
+    >>> [pseudonym[:8] for pseudonym in pseudonyms]
+    ['5338af5b', '40eac9b1', '5338af5b']
     """
     different, inverse = np.unique(units, return_inverse=True)
     texts = [

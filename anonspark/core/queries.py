@@ -17,15 +17,10 @@ _TOLERANCE = 1e-9
 class Domain:
     """The values of one attribute that queries may select.
 
-    Parameters
-    ----------
-    values : float64 ndarray of shape (n,)
-        Where ranges begin and end, in order, each once.
-    shares : float64 ndarray of shape (n,)
-        Of the records, those with each value, or between it and the next. The sum is 1, or n is 0.
-    evenly : bool
-        Whether a range begins at each value as often as at any other, or as often as records have
-        it.
+    Ranges begin and end at ``values`` (float64, ascending, different). ``shares`` are the shares of
+    records with each value, or between it and the next one; their sum is 1 unless both are empty.
+    With ``evenly``, a range begins at each value equally often, otherwise as often as records have
+    the value.
     """
 
     values: Figures
@@ -35,14 +30,10 @@ class Domain:
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """``SELECT count(*) WHERE low <= attribute AND attribute <= high AND ...``.
+    """``SELECT count(*) WHERE low <= attribute AND attribute <= high AND ...``, of many queries.
 
-    Parameters
-    ----------
-    low, high : float64 ndarray of shape (attributes, queries)
-        The ranges, both ends included. Anything where an attribute is not asked for.
-    asked : bool ndarray of shape (attributes, queries)
-        Whether a query asks for the attribute.
+    All arrays have the shape (attributes, queries). Both ends of a range are included, and mean
+    nothing if ``asked`` is False: then the query does not ask for the attribute.
     """
 
     low: Figures
@@ -61,33 +52,22 @@ def draw_queries(
     selectivity: float,
     seed: int = 0,
 ) -> Queries:
-    """Draw queries that select about a chosen share of the records.
+    """Draw queries that select about a chosen share of the records, ``selectivity`` in (0, 1].
 
     A query asks for 1 to d of the d quasi-identifiers, each number equally often, and for one of
-    the filters, if there are any: so do Xiao and Tao (2006). A range begins at a random value and
-    ends where it holds the wanted share of the records, or with the last value. Wanted of each of
-    the r attributes still to come is the r-th root of what is left to be reached, if attributes are
-    independent. Those with few values, whose shares are far from the wanted one, come first.
+    the filters, if there are any (Xiao and Tao 2006). A range begins at a random value and ends as
+    soon as it holds its share of the records, or with the last value. The share of an attribute is
+    the r-th root of the selectivity that is still to be reached, if r attributes are left and all
+    are independent. Attributes with few values, whose shares miss it by much, come first.
 
-    Parameters
-    ----------
-    quasi_identifiers : sequence of Domain
-        At least one, none empty, and in the same order for every release that is to be compared.
-    filters : sequence of Domain
-        Of sensitive attributes. None empty.
-    count : int
-    selectivity : float
-        In (0, 1].
-    seed : int
+    Releases that are compared must pass their quasi-identifiers in the same order. No domain may be
+    empty. The rows of the result are the quasi-identifiers, then the filters, and the same
+    arguments give the same queries. Takes Python time for each range.
 
-    Returns
-    -------
-    Queries
-        Of the quasi-identifiers, then of the filters. The same for the same arguments.
-
-    Notes
-    -----
-    Python time for each range.
+    >>> age = Domain(np.arange(100.0), np.full(100, 0.01), evenly=True)
+    >>> queries = draw_queries([age], [], count=2, selectivity=0.1)
+    >>> (queries.high - queries.low).tolist()
+    [[9.0, 9.0]]
     """
     random = np.random.default_rng(seed)
     domains = [*quasi_identifiers, *filters]

@@ -14,12 +14,10 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def require_run_id(run_id: str) -> str:
-    """Check an id of a run, which names a directory, and return it.
+    """Check the id of a run, which names a directory, and return it, or raise ConfigurationError.
 
-    Raises
-    ------
-    ConfigurationError
-        If it cannot.
+    >>> require_run_id("2026-01-31.b")
+    '2026-01-31.b'
     """
     if not _RUN_ID.fullmatch(run_id):
         raise ConfigurationError(

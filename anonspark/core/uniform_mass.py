@@ -1,4 +1,4 @@
-"""Published regions as spread-out mass: how much of each lies between two values."""
+"""Published regions as mass that is spread evenly: how much of each lies between two values."""
 
 from __future__ import annotations
 
@@ -20,14 +20,9 @@ _BLOCK = 1 << 22
 class Runs:
     """The values that one region covers.
 
-    Parameters
-    ----------
-    ends : tuple of (float, float)
-        Runs of values, both ends included, in order and apart from each other.
-    missing : bool
-        Whether the value may be missing.
-    elsewhere : int
-        Covered values that have no position: those of a hierarchy that the original lacks.
+    ``ends`` are runs of values, both ends included, in order and apart from each other.
+    ``elsewhere`` counts covered values without a position: those of a hierarchy that the original
+    lacks.
     """
 
     ends: tuple[tuple[float, float], ...]
@@ -39,20 +34,12 @@ class Runs:
 class Spread:
     """Regions of one attribute, each spread evenly over the values that it covers.
 
-    Parameters
-    ----------
-    low, high : float64 ndarray of shape (runs,)
-        Ends of the runs of all regions. Infinite and crossed where a region has none.
-    points : float64 ndarray of shape (runs,)
-        1 where values are counted: a run of whole numbers has ``high - low + 1`` of them, one
-        value has one. 0 where the length of a run counts.
-    starts : int64 ndarray of shape (regions,)
-        First run of each region.
-    total : float64 ndarray of shape (regions,)
-        What a region covers: values, or a length. Missing is one more value, and nothing beside a
-        length.
-    missing : float64 ndarray of shape (regions,)
-        The share of it that is missing.
+    ``low`` and ``high`` (float64, shape (runs,)) are the ends of the runs of all regions, infinite
+    and crossed for a region without one. ``points`` is 1 if values are counted (a run of whole
+    numbers has ``high - low + 1`` of them, a single value is 1) and 0 if the length of a run
+    counts. ``starts`` (int64, shape (regions,)) is the first run of each region. ``total`` is the
+    number of values or the length that a region covers: a missing value counts as one value, and as
+    no length. ``missing`` is the share of the region that is missing.
     """
 
     low: Figures
@@ -63,17 +50,13 @@ class Spread:
     missing: Figures
 
     def shares(self, low: Figures, high: Figures) -> Figures:
-        """Return the share of each region that lies in each range.
+        """Return the share of each region in each range, shape (regions, ranges).
 
-        Parameters
-        ----------
-        low, high : float64 ndarray of shape (ranges,)
-            Both ends included. Whole numbers where values are.
+        Both ends of a range are included. They are whole numbers if the values are.
 
-        Returns
-        -------
-        float64 ndarray of shape (regions, ranges)
-            From 0 to 1.
+        >>> whole_numbers = spread_out([Runs(((1, 10),))], whole=True)
+        >>> whole_numbers.shares(np.array([1.0, 5.0]), np.array([2.0, 20.0])).tolist()
+        [[0.2, 0.6]]
         """
         shares = np.empty((len(self.starts), len(low)))
         stops = np.append(self.starts[1:], len(self.low))
@@ -93,19 +76,16 @@ class Spread:
         return shares
 
     def share_of(self, values: Figures) -> Figures:
-        """Return the share of each region that is among some values, float64 ndarray, 0 to 1.
+        """Return the share of each region among some values, which are counted, not measured.
 
-        Parameters
-        ----------
-        values : float64 ndarray of shape (values,)
-            Whole numbers, ascending, of regions whose values are counted.
+        ``values`` are whole numbers, ascending.
         """
         inside = np.searchsorted(values, self.high, "right")
         inside -= np.searchsorted(values, self.low, "left")
         return np.add.reduceat(np.maximum(inside, 0), self.starts) / self.total
 
     def followed_by(self, other: Spread) -> Spread:
-        """Return the regions of both, those of the other behind these."""
+        """Append the regions of another spread of the same attribute."""
         pairs = {
             name: np.concatenate([getattr(self, name), getattr(other, name)])
             for name in ("low", "high", "points", "total", "missing")
@@ -114,7 +94,12 @@ class Spread:
         return Spread(starts=starts, **pairs)
 
     def centers(self) -> Figures:
-        """Return the mean of the present values of each region, NaN where it has none."""
+        """Return the mean of the present values of each region, NaN for a region without any.
+
+        >>> regions = [Runs(((1, 2), (9, 9))), Runs((), missing=True)]
+        >>> spread_out(regions, whole=True).centers().tolist()
+        [4.0, nan]
+        """
         length = self._lengths()
         middle = np.where(length > 0, self.low, 0.0) / 2 + np.where(length > 0, self.high, 0.0) / 2
         sums = np.add.reduceat(length * middle, self.starts)
@@ -128,23 +113,11 @@ class Spread:
 
 
 def spread_out(regions: Sequence[Runs], *, whole: bool) -> Spread:
-    """Spread regions over the values that they cover.
+    """Spread regions over the values that they cover. Takes Python time for each region.
 
-    Parameters
-    ----------
-    regions : sequence of Runs
-    whole : bool
-        Whether the values are whole numbers, which are counted. Otherwise the length of a run
-        counts, and single values do where a region has nothing else.
-
-    Raises
-    ------
-    ValueError
-        If a region covers nothing.
-
-    Notes
-    -----
-    Python time for each region: give each different one once.
+    With ``whole``, values are whole numbers and are counted. Otherwise the length of a run counts,
+    and single values count only in regions that have no length. Raises ValueError for a region that
+    covers nothing.
     """
     low: list[float] = []
     high: list[float] = []
@@ -174,15 +147,11 @@ def spread_out(regions: Sequence[Runs], *, whole: bool) -> Spread:
     )
 
 
-def one_run_each(low: Figures, high: Figures, *, whole: bool) -> Spread:
-    """Spread regions that are one run each, none of them missing.
+def spread_intervals(low: Figures, high: Figures, *, whole: bool) -> Spread:
+    """Spread regions that are one run each and never missing. Both ends are included.
 
-    Parameters
-    ----------
-    low, high : float64 ndarray of shape (regions,)
-        Ends, both included.
-    whole : bool
-        Whether the values are whole numbers, which are counted.
+    >>> spread_intervals(np.array([0.0]), np.array([4.0]), whole=True).total.tolist()
+    [5.0]
     """
     points = np.ones(len(low)) if whole else (low == high).astype(np.float64)
     starts = np.arange(len(low))
@@ -190,14 +159,14 @@ def one_run_each(low: Figures, high: Figures, *, whole: bool) -> Spread:
 
 
 def joined_runs(runs: Iterable[tuple[_N, _N]], *, whole: bool) -> tuple[tuple[_N, _N], ...]:
-    """Return runs in order, those that overlap, or follow one another, as one.
+    """Order runs and join those that overlap. Whole numbers join, too, if they follow one another.
 
-    Parameters
-    ----------
-    runs : iterable of (float, float) or (int, int)
-        In any order. Empty ones, whose ends are crossed, are left out.
-    whole : bool
-        Whether the values are whole numbers: then 3 follows 2.
+    Runs whose ends are crossed are empty and are left out.
+
+    >>> joined_runs([(5, 6), (1, 2), (3, 3), (9, 8)], whole=True)
+    ((1, 3), (5, 6))
+    >>> joined_runs([(5.0, 6.0), (1.0, 2.0), (3.0, 3.0)], whole=False)
+    ((1.0, 2.0), (3.0, 3.0), (5.0, 6.0))
     """
     step = int(whole)
     joined: list[tuple[_N, _N]] = []

@@ -1,8 +1,8 @@
-"""A table of invented people, of any size, for trying out, testing and measuring the anonymizer.
+"""A table of invented people, of any size, for demonstrations, tests and measurements.
 
-Every value is computed from the seed and the number of the row through xxHash64: the table is the
-same for any engine, number of tasks and executors, and for a task that runs twice. No person in it
-exists. Names, cities and postal codes are invented.
+Every value is computed from the seed and the number of the row through xxHash64. So the table does
+not depend on the engine, the number of tasks and executors, or tasks that run twice. No person in
+it exists: names, cities and postal codes are invented.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ EDUCATION_ORDER: Final = (
 )
 """The values of the column ``education``, lowest first."""
 
-# The table describes this day for ever: a clock would make the same seed give another table.
+# A fixed day: with a clock the same seed would give another table tomorrow.
 _TODAY: Final = datetime.date(2024, 12, 31)
 _DAYS_PER_YEAR: Final = 365.25
 _SECONDS_PER_DAY: Final = 86_400
@@ -80,7 +80,7 @@ _SECONDS_PER_DAY: Final = 86_400
 # Lower ends of the age groups after the first one, in years.
 _AGE_GROUPS: Final = (35, 50, 65, 80)
 
-# Relative frequencies, one column an age group: 18-34, 35-49, 50-64, 65-79, 80 and over.
+# Relative frequencies by age group: 18-34, 35-49, 50-64, 65-79, 80 and over.
 _EDUCATION: Final = dict(
     zip(
         EDUCATION_ORDER,
@@ -133,10 +133,8 @@ _DIAGNOSIS: Final = {
 _SLOTS: Final = 400  # resolution of the frequencies above: 1 slot is a quarter of a percent
 
 
-def _words(text: str) -> list[str]:
-    """Return the words of a text."""
-    return text.split()
-
+# A literal list of so many words would be longer.
+_words = str.split
 
 _FEMALE_NAMES: Final = _words(
     "Mary Anna Emma Sofia Laura Julia Maria Sarah Clara Nora Ella Alice Eva Helen Ida Lucy Grace "
@@ -161,7 +159,7 @@ _FAMILY_NAMES: Final = _words(
 
 _CITY_BEGINNINGS: Final = _words("Oak Lake Stone Ash Glen North Maple Hart Fair Brook Elm Clay")
 _CITY_ENDS: Final = _words("port ton field ridge haven wood ford ville mont view")
-# The city of every rank, largest first: each pair of a beginning and an end once.
+# Cities by size, the largest first: each pair of a beginning and an end occurs once.
 _CITIES: Final = tuple(
     _CITY_BEGINNINGS[rank % 12] + _CITY_ENDS[(rank // 12 + rank % 12) % 10] for rank in range(120)
 )
@@ -194,17 +192,11 @@ def people_of(seed: int, ids: Longs) -> pa.RecordBatch:
     ``visits``           integer    geometric, mean grows with age
     ===================  =========  ==============================================================
 
-    Parameters
-    ----------
-    seed : int
-        Another seed gives other people.
-    ids : int64 ndarray
-        Numbers of the rows, counted from 0.
+    ``ids`` are the numbers of the rows, int64, counted from 0. Another seed gives other people. The
+    result has the columns of `PEOPLE_SCHEMA`.
 
-    Returns
-    -------
-    pyarrow.RecordBatch
-        Of `PEOPLE_SCHEMA`.
+    >>> people_of(0, np.arange(2))["city"].to_pylist()
+    ['Brookview', 'Ashwood']
     """
     draw = _Draws(seed, ids)
     age_days = _age_in_days(draw)
@@ -241,31 +233,35 @@ def people_of(seed: int, ids: Longs) -> pa.RecordBatch:
 
 
 class _Draws:
-    """Variates of some rows, each determined by the seed, a name and the number of the row."""
+    """Random variates of some rows, which follow from the seed, a name and the row's number."""
 
     def __init__(self, seed: int, ids: Longs) -> None:
         self._seed, self._ids = seed, pa.array(ids, pa.int64())
 
     def bits(self, name: str) -> Longs:
-        """Return 64 evenly spread bits for each row.
+        """Return 64 evenly spread bits for each row, int64 (n,).
 
-        xxHash64 of one long is a bijection once the key before it is fixed, so that two rows never
-        get the same bits: identifiers made from it need no check for collisions.
+        With a fixed key xxHash64 of one long is a bijection: no two rows get the same bits, so that
+        identifiers made from them need no check for collisions.
         """
         digest = hashlib.sha256(f"{self._seed}:{name}".encode()).digest()
         key = xxhash64([pa.array([int.from_bytes(digest[:8], "big", signed=True)])])
         return xxhash64([self._ids], int(key[0]))
 
     def uniform(self, name: str) -> Floats:
-        """Return an even variate in [0, 1), of 48 bits: adding a small whole number is exact."""
+        """Return uniform variates in [0, 1) of 48 bits: adding a small whole number is exact.
+
+        >>> _Draws(0, np.arange(2)).uniform("age").round(3).tolist()
+        [0.554, 0.169]
+        """
         bits = self.bits(name).view(np.uint64) >> np.uint64(16)
         return bits.astype(np.float64) * 2.0**-48
 
     def normal(self, name: str) -> Floats:
-        """Return a nearly normal variate of mean 0 and standard deviation 1, within (-6, 6).
+        """Return nearly normal variates of mean 0 and standard deviation 1, within (-6, 6).
 
-        It is the sum of twelve even variates of 16 bits, whose variance is 1 as it is. Unlike
-        Box-Muller it needs no cosine, which processors round differently.
+        Each is the sum of twelve uniform variates of 16 bits, which has the variance 1. Unlike
+        Box-Muller this needs no cosine, which processors round differently.
         """
         pieces = np.stack([self.bits(f"{name} {part}") for part in range(3)]).view(np.uint16)
         total = pieces.reshape(3, -1, 4).sum(axis=(0, 2), dtype=np.int64)
@@ -274,27 +270,38 @@ class _Draws:
 
 
 def _whole(value: Floats) -> NDArray[np.int32]:
-    """Return the whole part of a value."""
+    """Truncate numbers to int32."""
     return value.astype(np.int32)
 
 
 def _rounded(value: Floats, decimals: int) -> Floats:
-    """Return a value above 0 rounded to decimals, a half always up."""
+    """Round positive numbers to decimals, a half always up.
+
+    >>> _rounded(np.array([0.25, 0.35]), 1).tolist()
+    [0.3, 0.4]
+    """
     values: Floats = np.floor(value * 10.0**decimals + 0.5) / 10.0**decimals
     return values
 
 
 def _day(date: datetime.date) -> int:
-    """Return the number of a day, counted from 1970."""
+    """Return the number of a day, counted from 1970.
+
+    >>> _day(datetime.date(1970, 1, 31))
+    30
+    """
     return (date - datetime.date(1970, 1, 1)).days
 
 
 def _rank(uniform: Floats, size: int) -> Longs:
-    """Return a rank in 1..size with a long tail: P(r) = log(1 + 1 / r) / log(size + 1).
+    """Return ranks from 1 to ``size`` with P(r) = log(1 + 1 / r) / log(size + 1).
 
     This is Zipf's law with exponent 1 but for a slightly lighter head, and can be inverted.
+
+    >>> _rank(np.array([0.0, 0.5, 0.999]), 120).tolist()
+    [1, 10, 120]
     """
-    # A trifle less than the logarithm, so that rounding cannot give a rank too many.
+    # Slightly less than the logarithm: rounding must not give a rank above the size.
     values: Longs = np.exp(uniform * (math.log(size + 1) * (1 - 1e-12))).astype(np.int64)
     return values
 
@@ -302,39 +309,39 @@ def _rank(uniform: Floats, size: int) -> Longs:
 def _pick(
     values: Sequence[str], position: Longs, missing: NDArray[np.bool_] | None = None
 ) -> pa.Array:
-    """Return the value at a position counted from 0."""
+    """Return the values at positions, which count from 0, or null where a mask is true."""
     return pa.array(values).take(pa.array(position, mask=missing))
 
 
 def _position_by_age(
     group: Longs, uniform: Floats, weights: Mapping[str, tuple[float, ...]]
 ) -> Longs:
-    """Return the position of a category drawn with the frequencies of the age group."""
+    """Return positions of categories, drawn with the frequencies of each person's age group."""
     slots: list[int] = []
-    for column in range(len(_AGE_GROUPS) + 1):
-        ends = list(accumulate(row[column] for row in weights.values()))
+    for age_group in range(len(_AGE_GROUPS) + 1):
+        ends = list(accumulate(row[age_group] for row in weights.values()))
         slots += [bisect_right(ends, (slot + 0.5) * ends[-1] / _SLOTS) for slot in range(_SLOTS)]
-    # The age group is a whole number, so that adding it before rounding down is the same.
+    # The age group is a whole number: adding it before rounding down gives the same slot.
     return np.array(slots)[((group + uniform) * float(_SLOTS)).astype(np.int64)]
 
 
 def _pick_by_age(
     draw: _Draws, group: Longs, name: str, weights: Mapping[str, tuple[float, ...]]
 ) -> pa.Array:
-    """Return a category drawn with the frequencies of the age group."""
+    """Return categories, drawn with the frequencies of each person's age group."""
     return _pick(list(weights), _position_by_age(group, draw.uniform(name), weights))
 
 
 def _age_in_days(draw: _Draws) -> Longs:
-    """Return an age in whole days: it gets rarer steadily towards 98 years."""
-    # The smaller of two even variates, by inversion.
+    """Return ages in whole days, which get steadily rarer towards 98 years."""
+    # The smaller of two uniform variates, by inversion of its distribution.
     span = 80 * _DAYS_PER_YEAR * np.sqrt(1.0 - draw.uniform("age"))
     values: Longs = (98 * _DAYS_PER_YEAR + 1 - span).astype(np.int64)
     return values
 
 
 def _full_name(draw: _Draws, sex: Longs) -> pa.Array:
-    """Return given and family name. People of sex "other" have names of both lists."""
+    """Return given and family names. People of sex "other" have given names of both lists."""
     rank = _rank(draw.uniform("given name"), len(_FEMALE_NAMES)) - 1
     among_male = (sex == 1) | ((sex == 2) & (draw.bits("name list") < 0))
     family = _rank(draw.uniform("family name"), len(_FAMILY_NAMES)) - 1
@@ -344,14 +351,14 @@ def _full_name(draw: _Draws, sex: Longs) -> pa.Array:
 
 
 def _postal_code(draw: _Draws, city: Longs) -> Longs:
-    """Return a code of the city's block. Blocks are 740 apart and not in order of size."""
+    """Return codes of each city's block. Blocks are 740 apart and not in order of size."""
     codes = 4 + 600 // (city + 1)
     uniform = draw.uniform("postal_code")
     return 10_007 + (city + 1) * 37 % len(_CITIES) * 740 + _whole(codes * uniform * uniform)
 
 
 def _income(draw: _Draws, years: Floats, education: Longs) -> Floats:
-    """Return the income of a year in whole cents."""
+    """Return incomes of a year, in whole cents."""
     from_peak = (years - 52.0) * (1 / 34)
     logarithm = (
         9.86
@@ -363,7 +370,7 @@ def _income(draw: _Draws, years: Floats, education: Longs) -> Floats:
 
 
 def _capital_gain(draw: _Draws) -> Longs:
-    """Return 0 for most people and a Pareto variate for the others."""
+    """Return 0 for 92% of the people and Pareto variates for the others."""
     uniform = draw.uniform("capital_gain")
     # 1 - u is never 0, so that the power is finite.
     remainder = (1.0 - uniform) * (1 / 0.08)
@@ -371,20 +378,20 @@ def _capital_gain(draw: _Draws) -> Longs:
 
 
 def _hours_per_week(draw: _Draws) -> Longs:
-    """Return 40 for many people and about that for the others."""
+    """Return 40 for 45% of the people and normal variates around 38 for the others."""
     hours = _whole(38.5 + 12.0 * draw.normal("hours_per_week")).clip(1, 99)
     return np.where(draw.uniform("hours_per_week usual") < 0.45, 40, hours)
 
 
 def _body_mass_index(draw: _Draws, years: Floats) -> pa.Array:
-    """Return the body mass index, unknown for some people."""
+    """Return body mass indices, unknown for 3% of the people."""
     logarithm = math.log(25.5) + 0.002 * (years - 45.0) + 0.17 * draw.normal("body_mass_index")
     missing = draw.uniform("body_mass_index missing") < 0.03
     return pa.array(_rounded(np.exp(logarithm), 1), mask=missing)
 
 
 def _last_visit(draw: _Draws) -> Longs:
-    """Return an instant in seconds."""
+    """Return instants in seconds since 1970."""
     days_ago = np.floor(-400.0 * np.log(1.0 - draw.uniform("last_visit day"))).clip(max=5 * 365)
     second = np.floor(10 * 3600.0 * draw.uniform("last_visit second"))
     last_morning = _day(_TODAY) * _SECONDS_PER_DAY + 8 * 3600
@@ -395,23 +402,9 @@ def _last_visit(draw: _Draws) -> Longs:
 def prepare_demo(directory: Path, rows: int) -> tuple[Path, Configuration]:
     """Write generated people and a configuration that anonymizes them.
 
-    Parameters
-    ----------
-    directory : Path
-        Gets ``people-<rows>.parquet`` and ``people.yaml``.
-    rows : int
-        People to generate.
-
-    Returns
-    -------
-    path : Path
-        The configuration file.
-    configuration : Configuration
-
-    Raises
-    ------
-    ConfigurationError
-        If there is another file where it writes.
+    Writes ``people-<rows>.parquet`` and ``people.yaml`` into the directory. Returns the path of the
+    configuration, and what it says. Raises ConfigurationError if files are there that no demo
+    wrote.
     """
     people = directory / f"people-{rows}.parquet"
     ranges = {"role": "quasi_identifier", "grid": "auto"}
@@ -448,18 +441,10 @@ def prepare_demo(directory: Path, rows: int) -> tuple[Path, Configuration]:
 def find_class(
     people: pa.Table, published: pa.Table, attributes: Sequence[PublishedAttribute]
 ) -> tuple[pa.Table, pa.Table] | None:
-    """Return the people of one class and what is published of them, both by diagnosis.
+    """Return the people of one class and what is published of them, both sorted by diagnosis.
 
-    Parameters
-    ----------
-    people, published : pyarrow.Table
-    attributes : sequence of PublishedAttribute
-        The quasi-identifiers of the release.
-
-    Returns
-    -------
-    tuple of pyarrow.Table or None
-        None if the labels of every class also cover people of other classes.
+    ``attributes`` are the quasi-identifiers of the release. Returns None if the labels of every
+    class also cover people of other classes.
     """
     names = [attribute.name for attribute in attributes]
     for labels in published.group_by(names, use_threads=False).aggregate([]).to_pylist():
@@ -470,7 +455,7 @@ def find_class(
             _covered(people[attribute.name], read_label(labels[attribute.name], attribute))
             for attribute in attributes
         ]
-        # The labels cover all people of the class: no more people are these people.
+        # Labels cover all people of their class: if they cover no more, these are its people.
         members = people.filter(reduce(pc.and_, covered))
         if len(members) == len(records):
             return members.sort_by("diagnosis"), records.sort_by("diagnosis")
@@ -478,7 +463,7 @@ def find_class(
 
 
 def _covered(column: pa.ChunkedArray, region: Region) -> pa.ChunkedArray:
-    """Return for each value whether a label stands for it."""
+    """Return which values of a column a label stands for."""
     if isinstance(region, OrderedRegion):
         numbers = column.cast(pa.int32()) if pa.types.is_date(column.type) else column
         (between,) = region.intervals or ()
@@ -488,22 +473,22 @@ def _covered(column: pa.ChunkedArray, region: Region) -> pa.ChunkedArray:
 
 
 def _require_own_configuration(path: Path, document: dict[str, object]) -> None:
-    """Check that a configuration that would be replaced is that of a demo, of any size."""
+    """Raise ConfigurationError if a file was not written by the demo, with any number of people."""
     if not path.exists() and not path.is_symlink():
         return
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError):
         content = None
-    is_own = isinstance(content, dict) and all(
+    is_of_demo = isinstance(content, dict) and all(
         content.get(key) == document[key] for key in document if key not in ("input", "output")
     )
-    if fault_at(path) or not is_own:
+    if fault_at(path) or not is_of_demo:
         raise _other_file(path)
 
 
 def _is_equal(path: Path, table: pa.Table) -> bool:
-    """Return whether a file holds just this table."""
+    """Return whether a file holds exactly this table."""
     try:
         return bool(pq.read_table(path).equals(table))
     except (OSError, pa.ArrowException):
@@ -511,6 +496,7 @@ def _is_equal(path: Path, table: pa.Table) -> bool:
 
 
 def _other_file(path: Path) -> ConfigurationError:
+    """Return the error that a file was not written by the demo."""
     return ConfigurationError(
         f"--out: {path} was not written by the demo, which would replace it. Choose another"
         " directory, or move the file."

@@ -20,16 +20,14 @@ from anonspark.errors import ConfigurationError
 from anonspark.redaction import redact
 
 EngineName = Literal["auto", "local", "spark"]
-"""As a user names it. ``auto`` for what :func:`choose_engine` says."""
+"""The names that users give to engines. ``auto`` leaves the choice to :func:`choose_engine`."""
 
 
 def engine_name(name: str) -> EngineName:
-    """Return the engine that a user named on the command line.
+    """Return the engine that a user named. Raises ConfigurationError if there is no such engine.
 
-    Raises
-    ------
-    ConfigurationError
-        If there is no such engine.
+    >>> engine_name("local")
+    'local'
     """
     match name:
         case "auto" | "local" | "spark":
@@ -43,26 +41,14 @@ def engine_name(name: str) -> EngineName:
 READ_FORMATS = ("parquet", "csv", "json", "orc")
 WRITTEN_FORMATS = ("parquet", "orc")
 
-# Of the memory that is available, what files may have on the disk. Records in memory take some
-# times as much as in a file, and most of what a run works on is staged on the disk.
+# Files may have an eighth of the available memory: records take several times as much in memory as
+# in a file, and most of what a run works on is staged on the disk.
 _SHARE = 8
 
 
 @dataclass(frozen=True)
 class Work:
-    """The work, as far as it decides the engine.
-
-    Parameters
-    ----------
-    read : tuple of str
-        Paths that are read as tables, glob patterns among them.
-    written : tuple of str
-        Paths that are written to.
-    formats : tuple of str
-        That tables are read in.
-    written_format : str
-        That tables are written in.
-    """
+    """The paths, or patterns, and formats that are read and written: these decide the engine."""
 
     read: tuple[str, ...]
     written: tuple[str, ...] = ()
@@ -71,12 +57,12 @@ class Work:
 
     @classmethod
     def of(cls, configuration: Configuration) -> Work:
-        """Return what a run of a configuration does."""
+        """Return the work of a run."""
         staging, ledger = configuration.execution.staging_path, configuration.ledger
-        places = [*([staging] if staging else []), *([ledger.path] if ledger else [])]
+        directories = [*([staging] if staging else []), *([ledger.path] if ledger else [])]
         return cls(
             tuple(configuration.input.paths),
-            (configuration.output.path, *places),
+            (configuration.output.path, *directories),
             (configuration.input.format,),
             configuration.output.format,
         )
@@ -84,41 +70,18 @@ class Work:
 
 @dataclass(frozen=True)
 class Choice:
-    """The engine for a piece of work, and the reason.
-
-    Parameters
-    ----------
-    name : str
-    reason : str
-        For users. No value of the data.
-    """
+    """The engine for a piece of work, and the reason in words for users."""
 
     name: Literal["local", "spark"]
     reason: str
 
 
 def choose_engine(engine: EngineName, work: Work | None, master: str | None) -> Choice:
-    """Decide who does a piece of work.
+    """Choose the engine for a piece of work, by the sizes of local files and by what is configured.
 
-    Parameters
-    ----------
-    engine : str
-        What the user said.
-    work : Work or None
-        None where it is not known before Spark has started, as of a configuration on HDFS.
-    master : str or None
-        Of Spark, as the user gave it.
-
-    Raises
-    ------
-    ConfigurationError
-        If the local engine and a master are both asked for, or the local engine cannot do it.
-    DataError
-        If files are of another program, which no engine reads.
-
-    Notes
-    -----
-    Looks at the sizes of local files. No Spark is started and pyspark is not imported.
+    ``work`` is None if it is not known before Spark has started, as of a configuration on HDFS.
+    Neither starts Spark nor imports pyspark. Raises ConfigurationError if the local engine is asked
+    for together with a Spark master, or cannot do the work, and DataError if no engine reads files.
     """
     if work is not None:
         for data_format in work.formats:
@@ -145,14 +108,14 @@ def choose_engine(engine: EngineName, work: Work | None, master: str | None) -> 
                 f"({', '.join(WRITTEN_FORMATS)}). Set it to spark or auto"
             )
         return Choice("local", "execution.engine says so")
-    cause = _given_spark(master)
+    cause = _spark_at_hand(master)
     if cause is not None or obstacle is not None or work is None:
         return Choice("spark", cause or obstacle or "the configuration lies where Spark reads it")
-    size, most = _size_and_most(work)
-    if size > most:
+    size, limit = _size_and_limit(work)
+    if size > limit:
         return Choice(
             "spark",
-            f"the input has {size / 1e6:,.1f} MB on the disk, more than {most / 1e6:,.1f}, an "
+            f"the input has {size / 1e6:,.1f} MB on the disk, more than {limit / 1e6:,.1f}, an "
             f"eighth of the memory that is available",
         )
     return Choice(
@@ -162,20 +125,20 @@ def choose_engine(engine: EngineName, work: Work | None, master: str | None) -> 
 
 
 def fits_into_process(work: Work) -> bool:
-    """Return whether the engine without Java can do a piece of work, whatever was asked for."""
+    """Return whether the local engine can do a piece of work, whatever the user asked for."""
     if _obstacle(work) is not None:
         return False
-    size, most = _size_and_most(work)
-    return size <= most
+    size, limit = _size_and_limit(work)
+    return size <= limit
 
 
-def _size_and_most(work: Work) -> tuple[int, int]:
+def _size_and_limit(work: Work) -> tuple[int, int]:
     """Return the bytes that are read, and how many fit into this process."""
     return sum(map(_bytes_at, work.read)), available_memory() // _SHARE
 
 
-def _given_spark(master: str | None) -> str | None:
-    """Return why there is a Spark to be used, if there is one."""
+def _spark_at_hand(master: str | None) -> str | None:
+    """Return which Spark there is to use, or None if none was set up."""
     if master is not None:
         return "--master is given"
     if "PYSPARK_GATEWAY_PORT" in os.environ:
@@ -191,7 +154,7 @@ def _given_spark(master: str | None) -> str | None:
 
 
 def _obstacle(work: Work) -> str | None:
-    """Return why this process cannot do the work, if it cannot."""
+    """Return why this process cannot do the work, or None if it can."""
     for path in (*work.read, *work.written):
         if local_path(path) is None:
             return "a path is an address of another file system"
@@ -204,7 +167,11 @@ def _obstacle(work: Work) -> str | None:
 
 
 def local_path(path: str) -> Path | None:
-    """Return where a path or ``file:`` address is on the local disk, or None for others."""
+    """Return where a path or ``file:`` address is on the local disk, or None for other addresses.
+
+    >>> str(local_path("file:///data/my%20table.csv")), local_path("hdfs://host/data") is None
+    ('/data/my table.csv', True)
+    """
     parts = urlsplit(path)
     if not parts.scheme:
         return Path(path)
@@ -214,9 +181,11 @@ def local_path(path: str) -> Path | None:
 
 
 def _bytes_at(path: str) -> int:
-    """Return the bytes of the files that a path or pattern names, at any depth."""
+    """Return the bytes of the files that a path or pattern names, at any depth.
+
+    Returns 0 if they cannot be listed: opening the table says why.
+    """
     files = LocalFiles()
     with suppress(ConfigurationError, OSError):
         return sum(size for root in files.matches(path) for _, size in files_at(files, root))
-    # Whoever reads them says what is wrong.
     return 0

@@ -24,24 +24,20 @@ UNPACKING_FAILURES = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.Bad
 def unpacked(content: IO[bytes], path: str) -> IO[bytes]:
     """Return the content of a file, unpacked if the end of its name shows a compression.
 
-    Parameters
-    ----------
-    content : binary stream
-        Of the whole file, which can be sought.
-    path : str
+    The stream has to be seekable. Raises DataError if an archive does not hold exactly one file, or
+    is encrypted.
 
-    Raises
-    ------
-    DataError
-        If an archive does not hold exactly one file, or is encrypted.
+    >>> unpacked(io.BytesIO(gzip.compress(b"age,sex")), "people.csv.gz").read()
+    b'age,sex'
     """
     unpack = _UNPACK.get(PurePosixPath(path.lower()).suffix)
     return content if unpack is None else unpack(content, path)
 
 
 def _only_member(content: IO[bytes], path: str) -> IO[bytes]:
+    """Return the content of the only file in a zip archive."""
     archive = zipfile.ZipFile(content)
-    # macOS adds files about files.
+    # macOS adds metadata of each file.
     names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
     names = [name for name in names if not name.endswith("/")]
     if len(names) != 1:
@@ -63,7 +59,7 @@ class _Zstandard(ReadStream):
 
     def __init__(self, content: IO[bytes]) -> None:
         self._content = content
-        # A stream of Arrow closes the file when it is freed.
+        # Kept until the end: a stream of Arrow closes the file when it is freed.
         self._streams: list[Any] = []
         self.seek(0)
 

@@ -1,4 +1,7 @@
-"""Separator and header of a CSV file by its first lines. docs/configuration.md lists the rules."""
+"""Recognize separator and header of a CSV file by its first lines.
+
+docs/configuration.md lists the rules.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from collections.abc import Sequence
 from anonspark.core.recognition.names import meaning_of
 
 POSITIONAL = re.compile(r"_c(\d+)", re.IGNORECASE)
-"""The name of a column without a header."""
+"""Matches the name that a column gets if there is no header."""
 
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
 """Matches a first line that names the separator, as Excel writes and reads it."""
@@ -20,31 +23,39 @@ _MEASURED = re.compile(
 )
 _NOTHING = ("", "?", "NA", "n/a", "null", "NULL")
 
-# Rows from which on a column shows what its values are, and how often they are repeated.
+# A column of so many values, each so often on average, is one of categories.
 _ROWS_THAT_SHOW, _REPETITIONS = 20, 5
 
-# A quote that nothing ends must not take the rest of a file for its value.
+# A quote that does not end must not take the rest of a file for one value.
 _LINES_OF_A_RECORD = 100
 
-# Up to here one column of numbers below a word is enough for a header.
+# In so few columns one with numbers below a word is enough for a header.
 _FEW_COLUMNS = 2
 
 
 def without_separator_line(block: bytes) -> bytes:
-    """Return the beginning of a file, in UTF-8. A first line that names the separator is blank."""
+    r"""Blank a first line that names the separator, in the beginning of a file in UTF-8.
+
+    >>> without_separator_line(b"sep=;\nage;sex")
+    b'\nage;sex'
+    """
     line, _, rest = block.partition(b"\n")
     return b"\n" + rest if SEPARATOR_LINE.fullmatch(line.decode()) else block
 
 
 def rows_of(lines: Sequence[str], separator: str, quote: str, escape: str) -> list[list[str]]:
-    """Return the fields of lines. A quoted value may have several of them."""
+    """Split lines into fields. A quoted value may have several lines.
+
+    >>> rows_of(["age;city", '39;"Ash; ford"'], ";", '"', '"')
+    [['age', 'city'], ['39', 'Ash; ford']]
+    """
     if len(separator) != 1 or len(quote) > 1:
         return [line.split(separator or ",") for line in lines]
     escaping = escape if len(escape) == 1 and escape != quote else None
 
-    def rows(some: Sequence[str]) -> list[list[str]]:
+    def rows(quoted_lines: Sequence[str]) -> list[list[str]]:
         reader = csv.reader(
-            some,
+            quoted_lines,
             delimiter=separator,
             quotechar=quote or None,
             quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
@@ -72,24 +83,19 @@ def separator_of(
     *,
     tabs: bool,
 ) -> str:
-    """Return what stands between fields.
+    """Return the sign between fields: comma, semicolon, tab or vertical bar, the first on a tie.
 
-    Parameters
-    ----------
-    lines : sequence of str
-    quotes : tuple of str
-        The signs around a value and of escaping.
-    header : bool or None
-        None where it is not known.
-    names : sequence of str
-        Of columns that have to be there.
-    tabs : bool
-        Whether a tab is looked for before a comma, as in files ``.tsv``.
+    ``quotes`` are the signs around a value and of escaping, ``header`` is None if it is not known,
+    and ``names`` are columns that should be there. With ``tabs``, as in files ``.tsv``, a tab goes
+    first.
+
+    >>> separator_of(["age;city", "39;Ashford"], ('"', '"'), None, [], tabs=False)
+    ';'
     """
     order = sorted(_SEPARATORS, key=lambda sign: sign != "\t") if tabs else _SEPARATORS
     expected = {name.lower() for name in names}
     positions = [POSITIONAL.fullmatch(name) for name in names]
-    last = (
+    highest_index = (
         max((int(position[1]) for position in positions if position), default=-1)
         if all(positions)
         else -1
@@ -100,9 +106,9 @@ def separator_of(
         widths = {len(row) for row in rows}
         named = len(expected & {field.strip().lower() for field in rows[0]})
         return (
-            # Names such as _c3 say how many columns there are at least.
-            header is not True and -1 < last < len(rows[0]),
-            # A single one of several names may be a word of a text.
+            # Names such as _c3 show how many columns there are at least.
+            header is not True and -1 < highest_index < len(rows[0]),
+            # If one of several names is in the line, it may be a word of a text.
             named if header is not False and (named > 1 or len(expected) == 1) else 0,
             # The sign that cuts all lines into the same number of fields, the larger the better.
             widths.pop() if len(widths) == 1 else 0,
@@ -112,7 +118,11 @@ def separator_of(
 
 
 def has_decimal_comma(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether a column has numbers with a comma, and none has one with a point."""
+    """Return whether a column has numbers with a comma, and no column has any with a point.
+
+    >>> has_decimal_comma([["39", "1,5"], ["41", "2"]])
+    True
+    """
     stripped = ([value.strip() for value in column] for column in zip(*rows, strict=False))
     columns = [[value for value in column if value not in _NOTHING] for column in stripped]
     return any(
@@ -127,20 +137,21 @@ _WITH_POINT = re.compile(r"[+-]?\d+\.\d+")
 def has_header(rows: Sequence[Sequence[str]], names: Sequence[str]) -> bool | None:
     """Return whether the first row names the columns, or None if that is not sure.
 
-    Parameters
-    ----------
-    rows : sequence of sequence of str
-    names : sequence of str
-        Of columns that have to be there.
+    ``names`` are columns that should be there. They decide if at least half of them are in the row.
+
+    >>> has_header([["age", "city"], ["39", "Ashford"]], [])
+    True
+    >>> has_header([["39", "Oakport"], ["41", "Ashford"]], [])
+    False
     """
     if not rows:
         return None
     first = [field.strip() for field in rows[0]]
     lower = {name.lower() for name in first}
-    named = sum(name.lower() in lower for name in names)
-    if names and 2 * named >= len(names):
+    names_in_row = sum(name.lower() in lower for name in names)
+    if names and 2 * names_in_row >= len(names):
         return True
-    if names and not named and all(map(POSITIONAL.fullmatch, names)):
+    if names and not names_in_row and all(map(POSITIONAL.fullmatch, names)):
         return False
     body = [row for row in rows[1:] if len(row) == len(first)]
     if len(first) > 1 and not first[0] and all(row[0].strip() for row in body):
@@ -155,7 +166,7 @@ def has_header(rows: Sequence[Sequence[str]], names: Sequence[str]) -> bool | No
 
 
 def _answer_of_values(first: Sequence[str], columns: Sequence[Sequence[str]]) -> bool | None:
-    """Return whether words are names of columns, by the values below each of them."""
+    """Return whether words are names of columns by the values below each, or None if unsure."""
     measured = [bool(values) and all(map(_MEASURED.fullmatch, values)) for values in columns]
     repeating = [
         len(values) >= _ROWS_THAT_SHOW and len(set(values)) * _REPETITIONS <= len(values)
@@ -163,12 +174,12 @@ def _answer_of_values(first: Sequence[str], columns: Sequence[Sequence[str]]) ->
     ]
     below = list(zip(first, columns, measured, repeating, strict=True))
     is_value = any(often and name in values for name, values, _, often in below)
-    # One column alone may lack a number in the first record, where a word stands for it.
+    # In a single column of numbers the first record may have a word for a missing number.
     is_alone = sum(measured) == 1 and len(first) > _FEW_COLUMNS
     is_backed = any(often > number for *_, number, often in below) or any(map(meaning_of, first))
     rules = (
         (any(number and _MEASURED.fullmatch(name) for name, _, number, _ in below), False),
-        # Nobody calls a column as missing values are written: the first record may lack a number.
+        # No column has the name of a missing value: the first record may lack a number.
         (any(name in _NOTHING for name in first), None),
         (len({name.lower() for name in first}) < len(first), None),
         (is_value, None if any(measured) else False),

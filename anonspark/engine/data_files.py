@@ -1,4 +1,4 @@
-"""The files of a table: directories, patterns, folders that are columns, and their columns."""
+"""Find the files of a table in directories and patterns, and check their columns."""
 
 from __future__ import annotations
 
@@ -26,23 +26,16 @@ from anonspark.redaction import redact
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
-# What is read by libraries that need not be here.
+# Only libraries that need not be installed read these.
 UNKNOWN_COMPRESSIONS = (".deflate", ".lz4", ".snappy")
 
 Folders = Mapping[str, str | None]
-"""The text of each column in the names of a file's folders, None for no value."""
+"""The text of each column that a file's folders name as ``column=value``, None for no value."""
 
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file of a table.
-
-    Parameters
-    ----------
-    address : str
-    bytes : int
-    folders : mapping of str to str or None
-    """
+    """A file of a table, with the values that its folders name."""
 
     address: str
     bytes: int
@@ -50,34 +43,26 @@ class DataFile:
 
     @property
     def path(self) -> str:
-        """Return its path on the local disk."""
+        """Return the path on the local disk."""
         return self.address.removeprefix("file:")
 
 
 @dataclass(frozen=True)
 class DataFiles:
-    """The files of a table.
-
-    Parameters
-    ----------
-    files : tuple of DataFile
-        Sorted by their addresses.
-    folders : pyarrow.Schema
-        Columns whose values are names of folders.
-    """
+    """The files of a table, sorted by their addresses, and the columns that folders name."""
 
     files: tuple[DataFile, ...]
     folders: pa.Schema
 
     def constants(self, folders: Folders) -> dict[str, pa.Scalar]:
-        """Return what the folders of a file say, in the columns' types."""
+        """Return the values that a file's folders name, in the types of their columns."""
         return {
             folder.name: convert(pa.array([folders[folder.name]], pa.string()), folder.type)[0]
             for folder in self.folders
         }
 
     def schema(self, fields: Sequence[pa.Field]) -> pa.Schema:
-        """Return the columns of files, in the place of which or behind which stand the folders'."""
+        """Return the columns of files, in which those of folders replace ones of the same name."""
         folders = {folder.name.lower(): folder for folder in self.folders}
         columns = [folders.pop(column.name.lower(), column) for column in fields]
         return pa.schema([*columns, *folders.values()])
@@ -90,22 +75,13 @@ class DataFiles:
         schema: pa.Schema,
         columns: pa.Schema,
     ) -> Batches:
-        """Yield columns of a text file, among them those of its folders and fields of structs.
+        """Yield columns of a text file, with those of its folders and fields of structs.
 
-        Parameters
-        ----------
-        reader : TextLines
-        folders : mapping of str to str or None
-            Of the file.
-        blocks : iterable of bytes
-            Whole lines of it.
-        schema : pyarrow.Schema
-            Of the files.
-        columns : pyarrow.Schema
+        ``blocks`` are whole lines of the file, and ``schema`` is that of all files.
         """
         inner, constants = struct_fields(schema), self.constants(folders)
         outer = [inner[name].column if name in inner else name for name in columns.names]
-        # One column at least tells how many records there are.
+        # At least one column is read, for the number of records.
         names = [name for name in dict.fromkeys(outer) if name not in constants]
         read = pa.schema(map(schema.field, names or schema.names[:1]))
         for batch in reader.in_folders(folders).read(blocks, read):
@@ -120,14 +96,19 @@ class DataFiles:
             yield pa.RecordBatch.from_arrays(arrays, schema=columns)
 
 
-# Of small files that a task reads, so that several threads still share them.
+# Small files that one task reads have so many bytes, so that threads can still share a table.
 _BYTES_OF_A_BUNDLE = 1 << 18
 
 _Piece = TypeVar("_Piece")
 
 
 def bundled(pieces: Iterable[tuple[DataFile, _Piece]]) -> list[list[_Piece]]:
-    """Bundle pieces of small files in a row in the same folders: tasks cost more than they."""
+    """Group pieces of small files that follow each other in the same folders: each group is a task.
+
+    >>> files = [DataFile(name, 1 << 17) for name in "abc"]
+    >>> bundled([(file, file.address) for file in files])
+    [['a', 'b'], ['c']]
+    """
     bundles: list[list[_Piece]] = []
     size, folders = 0, None
     for file, piece in pieces:
@@ -140,70 +121,48 @@ def bundled(pieces: Iterable[tuple[DataFile, _Piece]]) -> list[list[_Piece]]:
 
 
 def listed_files(files: Files, paths: Sequence[str], key: str | None = None) -> list[DataFile]:
-    """Return the files that a table is made of, sorted by their addresses.
+    """List the files of the paths of :func:`find_files`, sorted by their addresses.
 
-    Parameters
-    ----------
-    files : Files
-    paths : sequence of str
-        As of :func:`find_files`.
-    key : str or None
-        What named the paths, for messages. None where nothing need be there.
-
-    Raises
-    ------
-    DataError
-        If nothing is at a path, or a folder names no value.
+    With a ``key``, which names the paths in messages, raises DataError if nothing is at one of
+    them. Raises DataError if a folder names no value.
     """
     roots = {path: files.matches(path) for path in paths}
     if key is not None and not all(roots.values()):
         raise DataError(*(nothing_there(path, key) for path, hits in roots.items() if not hits))
-    every = []
+    listed = []
     for root in (root for path in paths for root in roots[path]):
         for inside, size in files_at(files, root):
             address = f"{root}/{inside}".rstrip("/")
             folders = folders_of(inside.split("/")[:-1])
             if folders is not None and not _is_hidden(address.rpartition("/")[2]):
-                every.append(DataFile(address, size, folders))
-    return sorted(every, key=lambda file: file.address)
+                listed.append(DataFile(address, size, folders))
+    return sorted(listed, key=lambda file: file.address)
 
 
 def find_files(
     files: Files, paths: Sequence[str], key: str, selection: WantedColumns | None = None
 ) -> DataFiles:
-    """Find the files of a table.
+    """Find the files of a table in files, directories and patterns.
 
-    Parameters
-    ----------
-    files : Files
-    paths : sequence of str
-        Files, directories and patterns. Of a directory count the files in it, and those in
-        folders named like ``column=value`` at any depth. Hidden ones do not.
-    key : str
-        What named the paths, for messages.
-    selection : WantedColumns or None
-        Knows what means missing.
-
-    Raises
-    ------
-    DataError
-        If nothing is at a path, or the folders do not name the same columns everywhere, or name
-        no value.
+    Files in a directory count, and those in folders named like ``column=value`` at any depth, but
+    no hidden ones. ``key`` names the paths in messages, and ``selection`` has the texts that mean
+    missing. Raises DataError if nothing is at a path, or folders do not name the same columns
+    everywhere, or name no value.
     """
-    every = listed_files(files, paths, key)
-    named = [file for file in every if file.folders and file.bytes]
+    listed = listed_files(files, paths, key)
+    named = [file for file in listed if file.folders and file.bytes]
     if not named:
-        return DataFiles(tuple(file for file in every if not file.folders), pa.schema([]))
+        return DataFiles(tuple(file for file in listed if not file.folders), pa.schema([]))
     names = list(named[0].folders)
-    for file in every:
+    for file in listed:
         if list(file.folders) != names and file.bytes:
             raise DataError(
                 f"{key}: {file.address} and {named[0].address} lie in folders that name other "
                 "columns. Expected the same columns (folders like column=value) in one order "
                 "everywhere. Move one of them"
             )
-    # With folders that are columns each file counts once, however often it is named.
-    distinct = {file.address: file for file in every if list(file.folders) == names}
+    # Spark reads a file of such folders once, even if several paths name it.
+    distinct = {file.address: file for file in listed if list(file.folders) == names}
     markers = selection.markers if selection is not None else ()
     schema, missing = [], {}
     for name in names:
@@ -224,14 +183,12 @@ def find_files(
 def typed_folders(
     texts: Iterable[str | None], markers: Sequence[str]
 ) -> tuple[pa.DataType, frozenset[str]]:
-    """Return the type of a column of folders, and the texts that mean missing in it.
+    """Return the type of a column of folders, and the markers among its texts that mean missing.
 
-    Parameters
-    ----------
-    texts : iterable of str or None
-        Of :func:`folder_text`.
-    markers : sequence of str
-        Texts that mean missing. In a column of texts they stay what they are.
+    ``texts`` are those of :func:`folder_text`. In a column of texts markers stay values.
+
+    >>> typed_folders(["2024", "?"], ["?"])
+    (DataType(int32), frozenset({'?'}))
     """
     values = pa.array(set(texts), pa.string())
     data_type, _ = type_of(forms_of(values.filter(pc.invert(mean_missing(values, markers)))))
@@ -242,12 +199,7 @@ def typed_folders(
 
 
 def require_known_compressions(files: Sequence[DataFile], key: str) -> None:
-    """Check that text files are compressed in ways that can be read, if at all.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise DataError if a text file is compressed in a way that cannot be read."""
     for file in files:
         if file.address.endswith(UNKNOWN_COMPRESSIONS):
             readable = f"{', '.join(COMPRESSED[:-1])} or {COMPRESSED[-1]}"
@@ -258,17 +210,18 @@ def require_known_compressions(files: Sequence[DataFile], key: str) -> None:
 
 
 def folder_text(value: str) -> str | None:
-    """Return the value in a folder's name, or None if the name stands for no value.
+    """Return the value in a folder's name, or None if it stands for no value.
 
-    Raises
-    ------
-    DataError
-        If it is not in UTF-8.
+    Raises DataError if it is not in UTF-8.
+
+    >>> folder_text("New%20York"), folder_text("__HIVE_DEFAULT_PARTITION__")
+    ('New York', None)
     """
     return None if value == _NO_VALUE else _decoded(value)
 
 
 def _decoded(text: str) -> str:
+    """Decode the escapes in the name of a folder."""
     try:
         return unquote(text, errors="strict").encode().decode()
     except UnicodeError:
@@ -278,7 +231,11 @@ def _decoded(text: str) -> str:
 
 
 def folders_of(names: Sequence[str]) -> dict[str, str | None] | None:
-    """Return what the names of folders say. None if one of them says nothing, or is hidden."""
+    """Return the values that folders name by column, or None if one names no column or is hidden.
+
+    >>> folders_of(["year=2024", "month=1"]), folders_of(["backup"])
+    ({'year': '2024', 'month': '1'}, None)
+    """
     columns: dict[str, str | None] = {}
     for folder in names:
         name, equals, value = folder.partition("=")
@@ -294,10 +251,15 @@ def folders_of(names: Sequence[str]) -> dict[str, str | None] | None:
 
 
 def _is_hidden(name: str) -> bool:
+    """Return whether a file or folder is one that readers of tables pass over.
+
+    >>> [name for name in ("_SUCCESS", "_x=1", "~$p.xlsx", "p.csv") if not _is_hidden(name)]
+    ['_x=1', 'p.csv']
+    """
     return (
         (name.startswith("_") and "=" not in name)
         or name.startswith((".", "~$"))
-        # Copies of editors, and what Windows leaves in folders.
+        # Unfinished copies of Hadoop, backups of editors, and metadata of Windows.
         or name.endswith(("._COPYING_", "~"))
         or name.lower() in ("thumbs.db", "desktop.ini")
     )
@@ -308,49 +270,26 @@ _NUMBERED = re.compile(r"_col\d+")
 
 @dataclass(frozen=True)
 class FileSchemas:
-    """The columns of each file of a table.
+    """The columns of each file of a table: the different schemas, and the index of each file's.
 
-    Parameters
-    ----------
-    files : sequence of str
-    schemas : sequence of pyarrow.Schema
-        The different ones.
-    places : sequence of int
-        Of each file, the place of its columns among `schemas`.
-    folders : sequence of str
-        Columns whose values are names of folders.
+    ``folders`` are columns that folders name.
     """
 
     files: Sequence[str]
     schemas: Sequence[pa.Schema]
-    places: Sequence[int]
+    schema_of_file: Sequence[int]
     folders: Sequence[str] = ()
 
 
-def lacking_columns(
+def require_columns(
     listed: FileSchemas, selection: WantedColumns, *, columns: Sequence[str], path_key: str
 ) -> list[pa.Field]:
-    """Check that every file has every column that is wanted, in one type.
+    """Check that every file has every wanted column, in one type, unless no file has it.
 
-    Parameters
-    ----------
-    listed : FileSchemas
-    selection : WantedColumns
-        A column that no file has is not looked for here.
-    columns : sequence of str
-        Those that the engine knows of the table, fields of structs among them.
-    path_key : str
-        What named the table's paths, for messages.
-
-    Returns
-    -------
-    list of pyarrow.Field
-        Columns that some files have and the engine knows nothing of, where nulls are allowed.
-
-    Raises
-    ------
-    DataError
-        Naming each column that a file lacks or has in another type, and one such file.
+    ``columns`` are those that the engine knows of the table, with fields of structs, and
+    ``path_key`` names its paths in messages. Returns the wanted columns that some files have and
+    the engine does not know. Raises DataError with each column that a file lacks or has in another
+    type, and one such file.
     """
     # Engines find columns of files whatever the case of their letters.
     known_names = {name.lower() for name in (*columns, *listed.folders)}
@@ -360,13 +299,15 @@ def lacking_columns(
         {part.name.lower(): [part.field] for part in struct_fields(schema).values()}
         for schema in listed.schemas
     ]
+    # A file without columns has no records, and Hive's old files number their columns.
+    is_exempt = [all(map(_NUMBERED.fullmatch, names)) for names in fields]
     problems: list[str] = []
     unknown: list[pa.Field] = []
     for name, is_read in selection.names.items():
-        if name.lower() in folders:
-            continue
         hits = [by_name.get(name.lower(), []) for by_name in fields]
         of_structs = [by_name.get(name.lower(), []) for by_name in inner]
+        if name.lower() in folders or not (any(hits) or any(of_structs)):
+            continue
         if any(hits) and any(of_structs):
             problems.append(
                 f"{path_key}: {name!r} is a column in {_a_file(listed, _filled(hits))}, and a "
@@ -375,18 +316,9 @@ def lacking_columns(
             )
             continue
         hits = hits if any(hits) else of_structs
-        # Files that have no column at all have no records; Hive's old ones number their columns.
-        exempt = [all(_NUMBERED.fullmatch(column) for column in names) for names in fields]
         present = _filled(hits)
-        lacking = [index for index, hit in enumerate(hits) if not hit and not exempt[index]]
-        if not present:
-            continue
-        problems += [
-            f"{path_key}: {_a_file(listed, [schema])} has {len(hits[schema])} columns that Spark "
-            f"cannot distinguish, {', '.join(repr(hit.name) for hit in hits[schema])}. Rename one"
-            for schema in present
-            if len(hits[schema]) > 1
-        ]
+        problems += _indistinct(listed, hits, path_key)
+        lacking = [index for index, hit in enumerate(hits) if not hit and not is_exempt[index]]
         if lacking and selection.missing == "error":
             problems.append(_lacks(listed, name, lacking, path_key, selection.key))
         if is_read:
@@ -399,22 +331,37 @@ def lacking_columns(
     return unknown
 
 
+def _indistinct(
+    listed: FileSchemas, fields_of_schemas: Sequence[Sequence[pa.Field]], path_key: str
+) -> list[str]:
+    """Return an error for each schema with columns whose names differ in their case alone."""
+    return [
+        f"{path_key}: {_a_file(listed, [schema])} has {len(fields)} columns that Spark cannot "
+        f"distinguish, {', '.join(repr(field.name) for field in fields)}. Rename one"
+        for schema, fields in enumerate(fields_of_schemas)
+        if len(fields) > 1
+    ]
+
+
 def _unlike(
     listed: FileSchemas, name: str, fields: Mapping[int, pa.Field], path_key: str, *, is_field: bool
 ) -> list[str]:
-    """Return the error of a column that no type holds as it is in all files, or nothing."""
+    """Return the error of a column without a type that holds its values in all files, or nothing.
+
+    ``fields`` has the column of each schema, by the schema's index.
+    """
     schemas = list(fields)
     if len({field.type for field in fields.values()}) > 1:
-        # In the order of the files, whichever was looked at first.
+        # In the order of the files, so that the message does not depend on that of the schemas.
         schemas.sort(key=lambda schema: _a_file(listed, [schema]))
     types: dict[pa.DataType, int] = {}
     for schema in schemas:
         field = fields[schema]
-        # Of Spark's own types the metadata tells. A column without values fits every type.
+        # Metadata mark a type of Spark alone. A column without values fits every type.
         if field.metadata or not pa.types.is_null(field.type):
             types.setdefault(UnreadType("void") if field.metadata else field.type, schema)
     for first, second in combinations(types, 2):
-        # Fields of structs are read in one type.
+        # Numbers of several types are united in columns, but not in fields of structs.
         if is_field or wider(first, second) is None:
             return [
                 f"{path_key}: the column {name!r} has type {type_name(first)} in "
@@ -426,6 +373,7 @@ def _unlike(
 
 
 def _by_name(schema: pa.Schema) -> dict[str, list[pa.Field]]:
+    """Return the columns of a schema by their names in small letters."""
     fields: dict[str, list[pa.Field]] = {}
     for column in schema:
         fields.setdefault(column.name.lower(), []).append(column)
@@ -433,24 +381,28 @@ def _by_name(schema: pa.Schema) -> dict[str, list[pa.Field]]:
 
 
 def _filled(fields_of_schemas: Sequence[Sequence[pa.Field]]) -> list[int]:
+    """Return the indices of the schemas that have fields."""
     return [index for index, fields in enumerate(fields_of_schemas) if fields]
 
 
 def _files_of(listed: FileSchemas, schemas: Sequence[int]) -> list[str]:
+    """Return the files that have one of some schemas, sorted, as messages may show them."""
     return sorted(
         redact(file)
-        for file, schema in zip(listed.files, listed.places, strict=True)
+        for file, schema in zip(listed.files, listed.schema_of_file, strict=True)
         if schema in schemas
     )
 
 
 def _a_file(listed: FileSchemas, schemas: Sequence[int]) -> str:
+    """Return the first file that has one of some schemas."""
     return _files_of(listed, schemas)[0]
 
 
 def _lacks(
     listed: FileSchemas, name: str, schemas: Sequence[int], path_key: str, key: str | None
 ) -> str:
+    """Return the error that files of some schemas lack a column."""
     files = _files_of(listed, schemas)
     more = f" (and {len(files) - 1:,} more of {len(listed.files):,} files)" if files[1:] else ""
     remedy = "" if key is None else f", or set {key} to null to read missing values there"

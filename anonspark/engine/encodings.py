@@ -1,4 +1,4 @@
-"""Encodings of text files: their names, and which ones bytes may be written in."""
+"""Encodings of text files: their names, and guesses by the bytes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import unicodedata
 UTF_8 = "UTF-8"
 """The default encoding."""
 
-# A byte order mark says which of two bytes comes first.
+# Byte order marks of UTF-16.
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-# Of UTF-16, one unit in so many at least has a byte that is 0.
+# In UTF-16 at least one in so many units of two bytes has a byte that is 0.
 _UNITS_WITH_ZERO = 16
 _EXAMINED, _MOST_LIKELY = 1 << 16, 3
 
-# What tables are written in, as Python calls it, and as others do: the most common one first.
+# Encodings of tables by Python's names, with the names that others use. The most common one first.
 _COMMON = {
     **{f"cp125{digit}": f"windows-125{digit}" for digit in (2, 0, 1)},
     **{"cp932": "Shift_JIS", "gb18030": "GB18030", "cp949": "EUC-KR", "big5": "Big5"},
@@ -30,7 +30,11 @@ _SCRIPTS = {"HANGUL": 0.2, **dict.fromkeys(("CYRILLIC", "GREEK", "HEBREW", "ARAB
 
 
 def codec_of(name: str) -> str | None:
-    """Return Python's name of an encoding of texts, or None if it knows none of that name."""
+    """Return Python's name of an encoding of texts, or None if it knows no such encoding.
+
+    >>> codec_of("windows-1252"), codec_of("base64")
+    ('cp1252', None)
+    """
     named = {shown.lower(): codec for codec, shown in _COMMON.items()}
     try:
         codec = codecs.lookup(named.get(name.lower(), name))
@@ -41,14 +45,21 @@ def codec_of(name: str) -> str | None:
 
 
 def encoding_of_mark(content: bytes) -> str:
-    """Return the encoding that the first bytes of a file mark. UTF-8 where none does."""
+    """Return the encoding of a file's byte order mark, or UTF-8 if it has none.
+
+    >>> encoding_of_mark("age".encode("utf-16"))
+    'UTF-16'
+    """
     return "UTF-16" if content.startswith(_WIDE_MARKS) else UTF_8
 
 
 def likely_encodings(content: bytes) -> list[str]:
     """Return the encodings that bytes are most likely written in, at most three, the best first.
 
-    The words that are not ASCII show it: in the right encoding their letters are of one script.
+    In the right encoding the letters of each word that is not ASCII are of one script.
+
+    >>> likely_encodings("Köln, Düsseldorf".encode("cp1252"))[0]
+    'windows-1252'
     """
     wide = encoding_without_mark(content)
     if wide is not None:
@@ -66,7 +77,11 @@ def likely_encodings(content: bytes) -> list[str]:
 
 
 def _strangeness(word: str) -> float:
-    """Return how unlikely it is that a person wrote a word, from 0 to 1."""
+    """Return how unlikely it is that a person wrote a word, from 0 to 1.
+
+    >>> _strangeness("Köln") < _strangeness("KÃ¶ln")
+    True
+    """
     letters = [letter for letter in word.lower() if not letter.isascii()]
     scripts = {re.split("[ -]", unicodedata.name(letter, ""))[0] for letter in word}
     if scripts == {"LATIN"}:
@@ -84,12 +99,14 @@ def _strangeness(word: str) -> float:
 def encoding_without_mark(content: bytes) -> str | None:
     """Return the form of UTF-16 of bytes without a byte order mark, or None if they are none.
 
-    The digits, commas and line ends of a table show it: one of their two bytes is 0, always the
-    same one.
+    Digits, commas and line ends of a table have a 0 as their high byte, always on the same side.
+
+    >>> encoding_without_mark("age,sex,39,41".encode("utf-16-le"))
+    'UTF-16LE'
     """
     units = len(content) // 2
-    first, second = content[0::2].count(0), content[1::2].count(0)
-    most, least = max(first, second), min(first, second)
-    if _UNITS_WITH_ZERO * most < units or _UNITS_WITH_ZERO * least >= most:
+    zeros_first, zeros_second = content[0::2].count(0), content[1::2].count(0)
+    more, fewer = max(zeros_first, zeros_second), min(zeros_first, zeros_second)
+    if _UNITS_WITH_ZERO * more < units or _UNITS_WITH_ZERO * fewer >= more:
         return None
-    return "UTF-16LE" if most == second else "UTF-16BE"
+    return "UTF-16LE" if more == zeros_second else "UTF-16BE"

@@ -1,4 +1,4 @@
-"""Define files and paths as an engine sees them, and the files of a release."""
+"""Define the operations on files of an engine, and the files of a release."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ class PublishedFile:
     Parameters
     ----------
     path : str
-        Relative to the release's directory, with slashes.
+        Path relative to the release's directory, with slashes.
     bytes : int
+        Size of the file.
     rows : int or None
-        None for a file that is no part of a table.
+        Records in the file, or None if it is not part of a table.
     sha256 : str
-        Of its content, in hexadecimal digits.
+        SHA-256 of the content in hexadecimal digits.
     """
 
     path: str
@@ -42,7 +43,13 @@ class PublishedFile:
     sha256: str
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as the manifest lists it."""
+        """Return the fields for the manifest.
+
+        Examples
+        --------
+        >>> PublishedFile("data/part-0.parquet", 1024, 10, "9f86d081").as_dict()["rows"]
+        10
+        """
         return asdict(self)
 
 
@@ -50,8 +57,10 @@ _OF_PATTERNS = re.compile(r"[*?\[\]{}\\]")
 
 
 def literal(path: str) -> str:
-    r"""Return the pattern that names a path and nothing else, as Hadoop and we read patterns.
+    r"""Escape a path, so that the pattern matches this path alone in Hadoop and here.
 
+    Examples
+    --------
     >>> literal("/out/br[1]")
     '/out/br\\[1\\]'
     """
@@ -59,21 +68,26 @@ def literal(path: str) -> str:
 
 
 class FilesError(OSError):
-    """A file system did not do what it was asked for."""
+    """A file system refused an operation."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Something that lies in a directory, at any depth.
+    """A file, directory, link or the like in a directory, at any depth.
 
     Parameters
     ----------
     path : str
-        Relative to the directory.
+        Path relative to the directory.
     kind : str
         ``file``, ``directory``, ``link`` (symbolic, wherever it leads) or ``other``, as a device.
     bytes : int
         Size of a file, else 0.
+
+    Examples
+    --------
+    >>> Entry("data/part-0.parquet", "file", 1024).name
+    'part-0.parquet'
     """
 
     path: str
@@ -82,23 +96,14 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """The last part of the path."""
+        """Return the last part of the path."""
         return self.path.rpartition("/")[2]
 
 
 def local_tree(directory: str, prefix: str = "") -> list[Entry]:
-    """Return all that lies in a directory of the local disk at any depth, links not followed.
+    """List a directory of the local disk at any depth, without following links.
 
-    Parameters
-    ----------
-    directory : str
-    prefix : str
-        Put before each path.
-
-    Returns
-    -------
-    list of Entry
-        None where no directory is there.
+    Returns an empty list if no directory is there. ``prefix`` is put before each path.
 
     Raises
     ------
@@ -124,7 +129,7 @@ def local_tree(directory: str, prefix: str = "") -> list[Entry]:
     return entries
 
 
-# What a file system says that syncs no directories, or of what is not there or not for us.
+# Errors of a file system that does not sync directories, or of files that are gone or not ours.
 _NO_SYNC = (
     *(errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EROFS),
     *(errno.EACCES, errno.EPERM, errno.ENOENT),
@@ -132,7 +137,7 @@ _NO_SYNC = (
 
 
 def sync_local(path: str) -> None:
-    """Put a file, or the names in a directory, on the local disk itself, as far as that is known.
+    """Make sure that a file, or the names in a directory, survive a power cut, if the disk can.
 
     Raises
     ------
@@ -150,15 +155,15 @@ def sync_local(path: str) -> None:
             raise
 
 
-# Files that an object store copies at a time.
+# Threads that rename on an object store, where each rename is a copy.
 _RENAMES = 32
 
 
 class Files(Protocol):
-    """Path operations as all tasks see them. Nothing here assumes a local disk.
+    """Operations on paths, as all tasks see them, on a local disk or elsewhere.
 
-    All raise :class:`FilesError` where the file system refuses, and ConfigurationError where it
-    cannot be reached.
+    All raise :class:`FilesError` if the file system refuses, and ConfigurationError if it cannot be
+    reached.
     """
 
     def qualified(self, path: str) -> str:
@@ -170,22 +175,25 @@ class Files(Protocol):
         ...
 
     def local_path(self, path: str) -> str | None:
-        """Return where a path is on the local disk, links not followed, or None for other paths.
+        """Return where a path is on the local disk, without following links, or None for others.
 
-        What ``viewfs`` mounts there counts, too.
+        A path that ``viewfs`` mounts there is one of the local disk.
         """
         ...
 
     def fault(self, path: str, access: Access = "shared") -> str | None:
         """Return why what is at a path cannot be used, and what to do, or None if it can.
 
-        See :mod:`anonspark.ownership`. Nothing is wrong where nothing is. Only local disks and
-        HDFS have owners. Elsewhere only links are looked for.
+        See :mod:`anonspark.ownership`. An empty path has no fault. Only local disks and HDFS have
+        owners: elsewhere only links are faults.
         """
         ...
 
     def dangling_parent(self, path: str) -> str | None:
-        """Return the link above a path that leads nowhere, so that nothing can be made there."""
+        """Return the link above a path that leads nowhere, or None.
+
+        Nothing can be made below it.
+        """
         above = self.parent(path)
         while not self.exists(above):
             if self.fault(above) == LINK:
@@ -196,9 +204,9 @@ class Files(Protocol):
         return None
 
     def tree(self, path: str) -> list[Entry]:
-        """Return all that lies in a directory at any depth, hidden files and checksums too.
+        """List a directory at any depth, with hidden files and checksums, sorted by path.
 
-        Links are not followed. Sorted by path. Nothing where the directory is not there.
+        Links are not followed. Returns an empty list if no directory is there.
 
         Raises
         ------
@@ -207,8 +215,8 @@ class Files(Protocol):
 
         Notes
         -----
-        No Spark job. A local directory is listed by Python, for Hadoop hides checksums and links
-        that lead nowhere. Elsewhere one call for each directory.
+        No Spark job. Python lists a local directory, as Hadoop hides checksums and links that lead
+        nowhere. Elsewhere one call for each directory.
         """
         local = self.local_path(path)
         try:
@@ -220,16 +228,16 @@ class Files(Protocol):
         return sorted(entries, key=lambda entry: entry.path)
 
     def sync(self, path: str) -> None:
-        """Put a file, or the names in a directory, on the local disk itself. Nothing elsewhere.
+        """Make sure that a file, or the names in a directory, survive a power cut of a local disk.
 
-        Only what is synced survives a power cut.
+        Does nothing elsewhere.
         """
         local = self.local_path(path)
         if local is not None:
             sync_local(local)
 
     def sync_tree(self, path: str) -> None:
-        """Put a directory on the local disk itself, with all that is in it."""
+        """Make sure that a directory of a local disk survives a power cut, with its content."""
         local = self.local_path(path)
         if local is not None:
             for entry in local_tree(local):
@@ -237,13 +245,13 @@ class Files(Protocol):
             self.sync_names(f"{path}/x")
 
     def sync_names(self, path: str) -> None:
-        """Put the name of a path on the local disk itself, and those of the directories above."""
+        """Make sure that the names of a path, and of directories above it, survive a power cut."""
         local = self.local_path(path)
         for above in () if local is None else Path(local).parents:
             sync_local(str(above))
 
     def remote_tree(self, path: str) -> list[Entry]:
-        """Return what :meth:`tree` does, in any order, of a directory that is on no local disk."""
+        """List a directory that is not on a local disk as :meth:`tree` does, in any order."""
         raise FilesError(f"{path} is on the local disk")
 
     def exists(self, path: str) -> bool:
@@ -251,9 +259,9 @@ class Files(Protocol):
         ...
 
     def matches(self, pattern: str) -> list[str]:
-        """Return the addresses of all files and directories that a path or glob pattern names.
+        """Return the addresses of all files and directories that match a path or glob pattern.
 
-        Where something has that very name, it is that alone.
+        A file with the very name of the pattern is the only match.
         """
         ...
 
@@ -262,14 +270,16 @@ class Files(Protocol):
         ...
 
     def make_private_directory(self, path: str) -> None:
-        """Create a directory, readable by its owner only where the file system knows owners.
+        """Create a directory that its owner alone can read, if the file system has owners.
 
-        One of ours that only we could change is made private. Parents are created as usual.
+        An existing one of ours that only we could change is made private. Parents are created as
+        usual.
 
         Raises
         ------
         FilesError
-            If the file system refuses, or it is a link, of another user, or was open to others.
+            If the file system refuses, or the directory is a link, of another user, or was open to
+            others.
         """
         ...
 
@@ -278,15 +288,15 @@ class Files(Protocol):
         ...
 
     def children(self, path: str) -> list[str]:
-        """Return the sorted addresses of what a directory holds, none if there is no directory."""
+        """Return the sorted addresses in a directory, or an empty list if no directory is there."""
         ...
 
     def files_below(self, path: str) -> list[tuple[str, int]]:
-        """Return every file of a directory at any depth, sorted: relative path, and bytes."""
+        """Return relative path and bytes of every file of a directory, at any depth, sorted."""
         ...
 
     def sha256(self, path: str) -> str:
-        """Return the SHA-256 of a file in hexadecimal digits. It is read as a whole."""
+        """Return the SHA-256 of a file in hexadecimal digits. Reads the whole file."""
         ...
 
     def rename_copies(self, path: str) -> bool:
@@ -299,18 +309,18 @@ class Files(Protocol):
         Raises
         ------
         OSError
-            If the file system refuses, or the target came into being meanwhile. Source and target
-            are then as they were.
+            If the file system refuses, or the target was created meanwhile. Source and target are
+            then unchanged.
         """
         ...
 
     def rename_each(self, targets: Mapping[str, str]) -> None:
-        """Rename files, several at a time where each is copied, as object stores do.
+        """Rename files from keys to values, in parallel on object stores, which copy each.
 
         Raises
         ------
         OSError
-            As of :meth:`rename`. Some files are renamed then.
+            As :meth:`rename` does. Some files are renamed then.
         """
         if not any(map(self.rename_copies, islice(targets, 1))):
             for source, target in targets.items():
@@ -321,17 +331,19 @@ class Files(Protocol):
                 pass
 
     def replace(self, path: str, content: bytes, temporary: str) -> None:
-        """Write a small file aside and rename it, so that readers never see half of it.
+        """Write a small file aside and rename it, so that readers never see a part of it.
 
-        A file that is there is replaced in one step on local disks and on HDFS. Elsewhere it is
-        deleted just before, for a rename does not overwrite.
+        On local disks and on HDFS a file is replaced in one step. Elsewhere a rename does not
+        overwrite, so the old file is deleted just before.
 
         Parameters
         ----------
         path : str
+            The file.
         content : bytes
+            Its new content.
         temporary : str
-            Name to write under in the same directory. Hidden, so that readers pass over it.
+            Name of the file aside, in the same directory. Hidden, so that readers pass over it.
 
         Raises
         ------
@@ -341,7 +353,10 @@ class Files(Protocol):
         ...
 
     def delete(self, path: str) -> None:
-        """Delete a file or a directory with all that is in it. Nothing happens where none is."""
+        """Delete a file, or a directory with all that is in it.
+
+        Does nothing if neither is there.
+        """
         ...
 
     def delete_if_empty(self, path: str) -> None:
@@ -349,11 +364,12 @@ class Files(Protocol):
         ...
 
     def create_text(self, path: str, text: str) -> None:
-        """Write a small UTF-8 file that must not be there: of several writers one succeeds.
+        """Write a small UTF-8 file that must not exist: of several writers one succeeds.
 
         Raises
         ------
         FileExistsError
+            If the file exists.
         """
         ...
 
@@ -362,7 +378,7 @@ class Files(Protocol):
         self.write_bytes(path, text.encode())
 
     def write_atomically(self, path: str, text: str) -> None:
-        """Write a small UTF-8 file that is there as a whole or not at all. Replaces none."""
+        """Write a small UTF-8 file that appears whole or not at all. Replaces none."""
         directory, _, name = path.rpartition("/")
         hidden = f"{directory}/.{name}.writing"
         self.write_text(hidden, text)
@@ -379,15 +395,15 @@ class Files(Protocol):
         ...
 
     def read_part(self, path: str, offset: int, length: int) -> bytes:
-        """Read some bytes of a file that has as many there."""
+        """Read ``length`` bytes at ``offset``. The caller knows that the file is long enough."""
         ...
 
     def size(self, path: str) -> int:
-        """Return the bytes of a file."""
+        """Return the size of a file in bytes."""
         ...
 
     def read_document(self, path: str) -> str:
-        """Read a file that a user named, and say what is wrong as the local disk does.
+        """Read a file that a user named, with the errors of the local disk.
 
         Raises
         ------
@@ -396,7 +412,7 @@ class Files(Protocol):
         UnicodeDecodeError
             If it is not UTF-8.
         ConfigurationError
-            If the place cannot be reached.
+            If the file system cannot be reached.
         """
         if not self.exists(path):
             raise FileNotFoundError(path)
@@ -407,16 +423,16 @@ class Files(Protocol):
 
 
 class ReadStream(io.RawIOBase):
-    """A stream that is read and sought, and knows its offset."""
+    """A seekable stream to read. Subclasses implement ``_read`` and ``seek``."""
 
     _offset = 0
 
     def readable(self) -> bool:
-        """Return that it can be read."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Return that it can be sought."""
+        """Return True."""
         return True
 
     def tell(self) -> int:
@@ -424,7 +440,7 @@ class ReadStream(io.RawIOBase):
         return self._offset
 
     def _read(self, length: int) -> bytes:
-        """Return the next bytes, at most so many."""
+        """Return the next bytes, at most ``length``."""
         raise NotImplementedError
 
     def readinto(self, buffer: Any) -> int:
@@ -436,7 +452,7 @@ class ReadStream(io.RawIOBase):
 
 
 class _FilePart(ReadStream):
-    """A file of any file system, of which parts are read."""
+    """A file of any file system as a stream, of which only requested parts are read."""
 
     def __init__(self, files: Files, path: str, size: int) -> None:
         self._files, self._path, self._size = files, path, size
@@ -452,22 +468,22 @@ class _FilePart(ReadStream):
 
 
 def open_parts(files: Files, path: str, size: int, at_once: int) -> io.BufferedReader:
-    """Return a file of any file system, of which parts are read.
-
-    Parameters
-    ----------
-    files : Files
-    path : str
-    size : int
-        Its bytes.
-    at_once : int
-        Bytes that are read at a time.
-    """
+    """Open a file of any file system, given its size, to read ``at_once`` bytes at a time."""
     return io.BufferedReader(_FilePart(files, path, size), at_once)
 
 
 def each_method(decorate: Callable[[Any], Any]) -> Callable[[type[_T]], type[_T]]:
-    """Return what applies a decorator to each public method that the body of a class has."""
+    """Return a class decorator that applies a decorator to each public method of the class body.
+
+    Examples
+    --------
+    >>> @each_method(lambda method: lambda self: method(self) + 1)
+    ... class Two:
+    ...     def number(self) -> int:
+    ...         return 1
+    >>> Two().number()
+    2
+    """
 
     def decorated(cls: type[_T]) -> type[_T]:
         for name, method in list(vars(cls).items()):
@@ -479,12 +495,7 @@ def each_method(decorate: Callable[[Any], Any]) -> Callable[[type[_T]], type[_T]
 
 
 def require_no_nul(path: str) -> None:
-    """Check that a path may be there at all.
-
-    Raises
-    ------
-    ConfigurationError
-    """
+    """Raise ConfigurationError if a path has the character NUL, which no file system allows."""
     if "\0" in path:
         raise ConfigurationError(
             f"path {path!r}: found the character NUL, which no file system has in names. Remove it"
@@ -492,9 +503,9 @@ def require_no_nul(path: str) -> None:
 
 
 def files_at(files: Files, address: str) -> list[tuple[str, int]]:
-    """Return a file, or every file of a directory at any depth, with its bytes.
+    """List a file, or every file of a directory at any depth, with paths relative to the address.
 
-    Their paths are relative to the address, which has to be there.
+    The address has to exist. Returns the bytes of each file.
     """
     if files.children(address) == [address]:
         return [("", files.size(address))]
@@ -504,26 +515,20 @@ def files_at(files: Files, address: str) -> list[tuple[str, int]]:
 def holds_copies(files: Files, directory: str, of: str) -> bool:
     """Return whether a directory has a file of each path and size that another directory has.
 
-    By this a rename that copies, and was stopped, is completed or undone.
+    This shows whether a rename that copies, and was stopped, can be completed.
     """
     return set(files.files_below(of)) <= set(files.files_below(directory))
 
 
 def require_ours(files: Files, key: str, path: str, access: Access = "shared") -> None:
-    """Check that what is at a path, if anything is, belongs to us, before it is used.
+    """Raise ConfigurationError if what is at a path does not belong to us, before it is used.
 
     Parameters
     ----------
-    files : Files
     key : str
-        What named the path, for the message.
-    path : str
+        The key or argument that named the path, for the message.
     access : str
         Who may use it. See :mod:`anonspark.ownership`.
-
-    Raises
-    ------
-    ConfigurationError
     """
     fault = files.fault(path, access)
     if fault is not None:

@@ -1,4 +1,4 @@
-"""Formats of other programs, known by the first bytes of their files."""
+"""Recognize formats of other programs by the first bytes of their files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CONVERTED = {"stata": "Stata", "spss": "SPSS", "sas": "SAS", "excel": "Excel"}
 _PANDAS = "Convert it, for instance with pandas.{}(...).to_parquet(...)"
 _UNPACK = "Give the file a name with the ending {}, or unpack it"
 
-# What the file is, how it begins, and the format that reads it, or what to do.
+# Words for the file, its first bytes, and the format that `convert` reads, or a remedy.
 _FORMATS: tuple[tuple[str, bytes, str], ...] = (
     (
         "an Excel workbook",
@@ -38,26 +38,24 @@ _FORMATS: tuple[tuple[str, bytes, str], ...] = (
 
 
 def foreign_format(beginning: bytes) -> str | None:
-    """Return what a file is that begins so, if it is in a format of another program."""
+    """Return which format of another program a file is in by its first bytes, or None.
+
+    >>> foreign_format(b"$FL2@(#) SPSS DATA FILE"), foreign_format(b"age,sex")
+    ('SPSS', None)
+    """
     return next((name for name, mark, _ in _FORMATS if re.match(mark, beginning, re.S)), None)
 
 
 def remedy_for(name: str) -> str | None:
-    """Return what to do with a file of what :func:`foreign_format` returned, None for others.
+    """Return what to do with a file of a format of :func:`foreign_format`, or None for others.
 
-    Of files that are converted it is the format, for :func:`refuse_foreign`.
+    For files that `anonspark convert` reads this is the format, for :func:`refuse_foreign`.
     """
     return next((remedy for kind, _, remedy in _FORMATS if kind == name), None)
 
 
 def refuse_foreign(paths: Sequence[str], data_format: str) -> None:
-    """Refuse files of other programs, which only `anonspark convert` reads, with its command.
-
-    Raises
-    ------
-    DataError
-        If the format is that of such files.
-    """
+    """Raise DataError for a format that only `anonspark convert` reads, with its command."""
     program = _CONVERTED.get(data_format.lower())
     if program is None:
         return

@@ -16,33 +16,12 @@ def read_hierarchy_files(
     agreed: Mapping[str, str] | None = None,
     keys: Mapping[str, str] | None = None,
 ) -> dict[str, Hierarchy]:
-    """Read the hierarchies of some attributes from their files.
+    """Read the hierarchies of attributes from their files, given by name. No job: the driver reads.
 
-    Parameters
-    ----------
-    files : Files
-    paths : mapping of str to str
-        Attribute name to path.
-    agreed : mapping of str to str or None
-        SHA-256 of those that a coding has agreed on
-        (:func:`anonspark.core.hierarchies.files.hierarchy_digest`).
-    keys : mapping of str to str or None
-        What named the file, for messages, where that is not the attribute.
-
-    Returns
-    -------
-    dict
-        Attribute name to hierarchy, in the same order.
-
-    Raises
-    ------
-    ConfigurationError
-        With everything that is wrong with the files. One that was changed since it was agreed on
-        is wrong, too.
-
-    Notes
-    -----
-    No job: the files are read on the driver.
+    ``agreed`` has the SHA-256 (:func:`anonspark.core.hierarchies.files.hierarchy_digest`) of files
+    that a coding has agreed on, and ``keys`` what named a file in messages, if not the attribute.
+    Raises ConfigurationError with all problems: a file that was changed since it was agreed on is
+    one.
     """
     hierarchies: dict[str, Hierarchy] = {}
     problems: list[str] = []
@@ -64,6 +43,7 @@ def read_hierarchy_files(
 
 
 def _read_text(files: Files, path: str, key: str) -> str:
+    """Read a hierarchy's file. Raises ConfigurationError if it cannot be read."""
     try:
         exists = files.exists(path)
     except ConfigurationError as error:

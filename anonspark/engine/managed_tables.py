@@ -1,4 +1,4 @@
-"""Folders of Delta Lake, Apache Iceberg and Apache Hudi, whose files are not all in the table."""
+"""Find folders of Delta Lake, Apache Iceberg and Apache Hudi: not all files count in those."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from anonspark.errors import ConfigurationError
 _NAMES = {"delta": "Delta Lake", "iceberg": "Apache Iceberg", "hudi": "Apache Hudi"}
 _FOLDERS = {"_delta_log": "delta", ".hoodie": "hudi", ".hoodie_partition_metadata": "hudi"}
 _ICEBERG = re.compile(r"(?i)[^/]+\.metadata\.json(\.[a-z]+)?")
-# As Iceberg itself numbers them; others may describe plain files for people.
+# Names that Iceberg gives to metadata. Files with other names may describe plain files.
 _NUMBERED = re.compile(r"(?i)(v\d+|\d+-[^/]+)(\.[a-z]+)?\.metadata\.json(\.[a-z]+)?")
 _OF_RELEASES = "v1.metadata.json"
 _BELOW = re.compile(
@@ -21,30 +21,13 @@ _BELOW = re.compile(
 
 
 def require_plain_files(files: Files, paths: Sequence[str], data_format: str, key: str) -> None:
-    """Check that files which are read as plain ones are not those of a table that has a log.
+    """Check that plain files do not belong to a table with a log, of Delta Lake and the like.
 
-    Files of such a table also hold records that were deleted or replaced. Only its log shows which
-    files count.
-
-    Parameters
-    ----------
-    files : Files
-    paths : sequence of str
-        Files, directories and patterns.
-    data_format : str
-        As which they are read. With the format of such tables nothing is looked at.
-    key : str
-        What named the paths, for messages.
-
-    Raises
-    ------
-    ConfigurationError
-        If a path is such a table, lies in one, or holds one in folders that would be read.
-
-    Notes
-    -----
-    No job. Three questions to the file system for each folder of files and for those above it, and
-    a listing of each directory that is named.
+    Such a table also has files of records that were deleted or replaced: only its log shows which
+    count. Does nothing if ``data_format`` is one of these. ``key`` names the paths in messages.
+    Raises ConfigurationError if a path is such a table, lies in one, or holds one in folders that
+    would be read. No job: three calls for each folder of files and each above, and a listing of
+    each named directory.
     """
     if any(name in data_format.lower() for name in (*_NAMES, "jdbc")):
         return
@@ -55,7 +38,7 @@ def require_plain_files(files: Files, paths: Sequence[str], data_format: str, ke
         inside = files.matches(f"{named.rstrip('/')}/*") if addresses else []
         directories = list(dict.fromkeys(address.rpartition("/")[0] for address in inside))
         above = {address.rpartition("/")[0]: files.parent(address) for address in addresses}
-        # Of local disks: others have no links, and each question to them takes its time.
+        # Only local disks have links, and each call to other file systems takes time.
         local = [address for address in (*addresses, *inside) if address.startswith("file:")]
         targets = {target.rpartition("/")[0]: target for target in map(files.resolved, local)}
         links = [*map(files.parent, targets.values()), *map(files.resolved, directories)]
@@ -72,9 +55,9 @@ def require_plain_files(files: Files, paths: Sequence[str], data_format: str, ke
 
 
 def table_format(files: Files, folder: str) -> str | None:
-    """Return the format whose table a folder is, or None if it is none or cannot be read.
+    """Return the format of the table in a folder, or None if it is none or cannot be listed.
 
-    Who may read a directory need not be allowed to look at those above it.
+    A user may read a directory without being allowed to list those above it.
     """
     folder = folder.rstrip("/")
     with suppress(FilesError, ConfigurationError):
@@ -101,20 +84,21 @@ def _upwards(files: Files, address: str) -> Iterator[str]:
 
 
 def _tables_below(files: Files, address: str) -> Iterator[tuple[str, str]]:
-    """Yield the tables in a directory from which a reader would take files.
+    """Yield the tables in a directory from which a reader of plain files would take files.
 
-    Readers go into folders that are named like ``column=value``, and pass over others. Where a
-    directory has no plain file of its own, other folders count, too: nothing else is there to read.
+    Readers enter folders named like ``column=value`` alone. If a directory has no plain file,
+    tables in other folders count, too: nothing else can be meant.
     """
-    below = [name for name, _ in files.files_below(address)]
-    has_files = any("/" not in name and name[0] not in "._" for name in below)
-    for folder in dict.fromkeys(match[1] for name in below if (match := _BELOW.fullmatch(name))):
+    paths = [name for name, _ in files.files_below(address)]
+    has_files = any("/" not in name and name[0] not in "._" for name in paths)
+    for folder in dict.fromkeys(match[1] for name in paths if (match := _BELOW.fullmatch(name))):
         is_read = not has_files or all("=" in part for part in folder.strip("/").split("/"))
         if is_read and (kind := table_format(files, f"{address}/{folder}")) is not None:
             yield folder, kind
 
 
 def _refused(path: str, folder: str, kind: str, key: str) -> ConfigurationError:
+    """Return the error that files of a table with a log are not read as plain files."""
     option = {"input.path": "input.format", "DATA": "--format"}.get(key, "the format")
     return ConfigurationError(
         f"{key}: the files of {path} are those of the {_NAMES[kind]} table at {folder}, which also "

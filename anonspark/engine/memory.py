@@ -1,7 +1,7 @@
 """Find the memory that this process, or an embedded Spark, can have.
 
-Java counts the limits of containers itself, but Spark always gives it a size. No package of Python
-that we know counts them: psutil only reports the memory of the machine.
+Java heeds the limits of containers, but Spark always sets a size. No package of Python that we know
+heeds them: psutil reports the memory of the machine.
 """
 
 from __future__ import annotations
@@ -34,14 +34,9 @@ def driver_memory_mebibytes() -> int:
 
 @dataclass(frozen=True)
 class ClusterSizes:
-    """What a cluster should give a run on Spark.
+    """The executors of four cores, and the MiB, that a cluster should give a run on Spark.
 
-    Parameters
-    ----------
-    executors : int
-        Of four cores each.
-    executor_memory, executor_overhead, driver_memory, driver_overhead : int
-        MiB. The overhead is what Python takes, outside of Java's heap.
+    The overheads are the memory of Python, outside of Java's heap.
     """
 
     executors: int
@@ -52,14 +47,18 @@ class ClusterSizes:
 
 
 def cluster_sizes(rows: int, tasks: int) -> ClusterSizes:
-    """Choose sizes for so many rows and tasks of the first round, as docs/clusters.md has them."""
+    """Choose sizes for a number of rows, and of tasks in the first round, as in docs/clusters.md.
+
+    >>> cluster_sizes(20_000_000, 64).executors
+    4
+    """
     executors = min(max(-(-tasks // _TASKS_OF_EXECUTOR), 1), _MOST_EXECUTORS)
     overhead = next((size for most, size in _DRIVER_OVERHEADS if rows <= most), _LARGEST_OVERHEAD)
     return ClusterSizes(executors, 4096, 3072, 2048, overhead)
 
 
 def available_memory() -> int:
-    """Count the bytes of memory that can still be had, within all limits of this process."""
+    """Return the bytes of memory that are still available within all limits of this process."""
     limits = []
     with suppress(OSError):
         for line in (_SYSTEM / "proc/meminfo").read_text(encoding="ascii").splitlines():
@@ -90,8 +89,8 @@ def _control_group_limits() -> list[int]:
             root, name = _SYSTEM / "sys/fs/cgroup/memory", "memory.limit_in_bytes"
         else:
             continue
-        # A limit of any group above holds, too. Inside a container the group's own path is
-        # often not to be seen, while the root of the mount is that group.
+        # Limits of the groups above hold, too. Inside a container the group's path often does not
+        # exist, while the root of the mount is that group.
         relative = Path(group.lstrip("/"))
         for folder in (relative, *relative.parents):
             with suppress(OSError, ValueError):  # not there, or "max" for no limit

@@ -1,4 +1,4 @@
-"""Parquet files of a release, encoded batch by batch into the same bytes by all engines."""
+"""Encode the Parquet files of a release batch by batch, with equal bytes on all engines."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from anonspark.engine.raw_columns import type_name
 from anonspark.engine.tasks import Batches
 
 MAGIC = b"PAR1"
-"""The last bytes of a Parquet file, which stand behind each row group, too: what lies between them
-has no meaning, and Spark writes it so (:mod:`anonspark.engine.spark.table`)."""
+"""The last bytes of a Parquet file. Each row group ends with them, too, as Spark's tasks write it
+(:mod:`anonspark.engine.spark.table`): bytes between row groups have no meaning."""
 
 WRITER = f"parquet-cpp-arrow version {pa.cpp_version}"
-"""Name that Arrow leaves in a footer. Other versions may encode the same values otherwise."""
+"""Arrow's name for itself in a footer. Other versions may encode equal values differently."""
 
 STAMPED_VERSION = "4.1.4"
-"""Spark's version in every footer, whatever engine and Spark write it, so that bytes are the same.
+"""Spark's version in every footer, whatever engine and Spark write it: bytes have to be equal.
 
-From 3 on it says that days and times are those of today's calendar. Spark takes files of an older
-version, or of none, for files of Spark 2."""
+From 3 on, days and moments are those of the Gregorian calendar. Spark reads files of an older
+version, or of none, as those of Spark 2."""
 
 CODECS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
@@ -38,22 +38,12 @@ CODECS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "zstd": {"compression": "zstd", "compression_level": 3},
     }
 )
-"""Spark's codecs and levels, as pyarrow has them."""
+"""Options of pyarrow for Spark's codecs and their levels."""
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """The encoding of tables.
-
-    Parameters
-    ----------
-    columns : pyarrow.Schema
-        Of the table. All of its values may be null.
-    described : str
-        The same in Spark's JSON.
-    codec : str
-        As Spark calls it.
-    """
+    """The encoding of tables: nullable columns, the same in Spark's JSON, and Spark's codec."""
 
     columns: pa.Schema
     described: str
@@ -67,7 +57,7 @@ class Encoding:
 
     @property
     def notes(self) -> dict[bytes, bytes]:
-        """Return what a footer says beside the columns, for Spark."""
+        """Return the metadata of a footer for Spark."""
         return {
             b"org.apache.spark.version": STAMPED_VERSION.encode(),
             b"org.apache.spark.sql.parquet.row.metadata": self.described.encode(),
@@ -76,12 +66,7 @@ class Encoding:
 
 @dataclass
 class EncodedFile:
-    """A Parquet file as it is encoded.
-
-    Parameters
-    ----------
-    encoding : Encoding
-    """
+    """A Parquet file while it is encoded, with its records, bytes and hash at the end."""
 
     encoding: Encoding
     rows: int = 0
@@ -89,18 +74,11 @@ class EncodedFile:
     sha256: str = ""
 
     def parts(self, row_groups: Batches) -> Iterator[bytes]:
-        """Encode a file. Afterwards its rows, bytes (``size``) and hash are known.
+        """Encode row groups, and yield the bytes of each, then the footer.
 
-        Parameters
-        ----------
-        row_groups : iterator of pyarrow.RecordBatch
-            Of the columns.
+        Sets ``size`` and ``sha256``.
 
-        Yields
-        ------
-        bytes
-            A row group each, and last the footer. Each ends with :data:`MAGIC`. Nothing where
-            there is no row group.
+        Each part ends with :data:`MAGIC`. Yields nothing if there is no row group.
         """
         sink = _Sink()
         file = pa.PythonFile(sink, mode="w")
@@ -110,14 +88,14 @@ class EncodedFile:
                 writer = parquet.ParquetWriter(
                     file,
                     self.encoding.columns,
-                    # What only Arrow understands is left out. So are smallest and largest values,
-                    # which spare readers nothing, for the classes stand in no order of theirs.
+                    # Only Arrow reads a stored schema. Smallest and largest values let readers skip
+                    # nothing, as the order of classes has nothing to do with any column.
                     store_schema=False,
                     write_statistics=False,
                     store_decimal_as_integer=True,
                     **CODECS[self.encoding.codec],
                 )
-            # One chunk: what is encoded must not depend on how the records came here.
+            # One chunk: bytes must not depend on how the records were divided.
             table = pa.Table.from_batches([row_group]).cast(self.encoding.columns).combine_chunks()
             if len(table):
                 writer.write_table(table, row_group_size=len(table))
@@ -134,14 +112,18 @@ class EncodedFile:
 
 
 def encode_table(table: pa.Table) -> bytes:
-    """Return a table as a Parquet file of one row group."""
+    """Return a table as a Parquet file of one row group.
+
+    >>> encode_table(pa.table({"age": [39, 41]}))[-4:]
+    b'PAR1'
+    """
     rows = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
     file = EncodedFile(Encoding.of(table.schema))
     return b"".join(file.parts(iter(rows)))
 
 
 class _Sink:
-    """The bytes written to a file: hashed, counted, and kept until they are taken."""
+    """Hashes and counts the bytes written to a file, and holds them until they are taken."""
 
     def __init__(self) -> None:
         self.digest = hashlib.sha256()
@@ -150,14 +132,14 @@ class _Sink:
         self.closed = False
 
     def write(self, content: bytes) -> int:
-        written = bytes(content)
-        self.digest.update(written)
-        self.written += len(written)
-        self._parts.append(written)
-        return len(written)
+        part = bytes(content)
+        self.digest.update(part)
+        self.written += len(part)
+        self._parts.append(part)
+        return len(part)
 
     def take(self) -> bytes:
-        """Return what was written since the last time."""
+        """Return the bytes written since the last call."""
         encoded = b"".join(self._parts)
         self._parts.clear()
         if not encoded.endswith(MAGIC):
@@ -168,18 +150,19 @@ class _Sink:
         return self.written
 
     def flush(self) -> None:
-        """Do nothing: it is kept anyway."""
+        """Do nothing: bytes are taken, not flushed."""
 
     def close(self) -> None:
         self.closed = True
 
 
 def nullable(schema: pa.Schema) -> pa.Schema:
-    """Return a schema whose values may all be null, named as Spark names what is in lists."""
+    """Return a schema whose values may all be null, with Spark's name for the elements of lists."""
     return pa.schema([pa.field(field.name, _nullable_type(field.type)) for field in schema])
 
 
 def _nullable_type(data_type: pa.DataType) -> pa.DataType:
+    """Return a type whose inner values may all be null."""
     if pa.types.is_list(data_type) or pa.types.is_large_list(data_type):
         return pa.list_(pa.field("element", _nullable_type(data_type.value_type)))
     if pa.types.is_struct(data_type):
@@ -190,22 +173,24 @@ def _nullable_type(data_type: pa.DataType) -> pa.DataType:
 
 
 def _fields(data_type: pa.DataType) -> list[pa.Field]:
+    """Return the fields of a struct."""
     return [data_type.field(index) for index in range(data_type.num_fields)]
 
 
 def spark_description(schema: pa.Schema) -> str:
-    """Return a schema whose values may all be null in Spark's JSON.
+    """Return a schema in Spark's JSON, with values that may all be null.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        Of numbers, texts, bytes, truth values, days and times, and of lists and structures of
-        them.
+    The columns are numbers, texts, bytes, booleans, days and moments, and lists and structs of
+    these.
+
+    >>> json.loads(spark_description(pa.schema({"age": pa.int64()})))["fields"][0]["type"]
+    'long'
     """
     return json.dumps(_described_fields(schema), separators=(",", ":"), sort_keys=True)
 
 
 def _described_fields(fields: Any) -> dict[str, object]:
+    """Describe the columns of a schema, or the fields of a struct."""
     described = [
         {"metadata": {}, "name": field.name, "nullable": True, "type": _described(field.type)}
         for field in fields
@@ -213,11 +198,12 @@ def _described_fields(fields: Any) -> dict[str, object]:
     return {"fields": described, "type": "struct"}
 
 
-# What Spark's JSON calls in another way than SQL.
+# Types for which Spark's JSON has another name than SQL.
 _NAMES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
 
 
 def _described(data_type: pa.DataType) -> Any:
+    """Describe a type."""
     if pa.types.is_struct(data_type):
         return _described_fields(_fields(data_type))
     if pa.types.is_list(data_type) or pa.types.is_large_list(data_type):

@@ -1,11 +1,11 @@
-"""Define what an engine offers: tables of Arrow batches, spread over tasks, and few verbs.
+"""Define an engine: tables of Arrow batches, spread over tasks, and few verbs.
 
-A table is lazy unless a verb says otherwise. A function that is handed to a verb travels to the
-tasks: it holds plain values only, it gets the batches of one task at a time, and the same batches
-in any order and any division have to give the same rows. Tasks may run again or twice at a time.
+A verb is lazy unless it names a job. A function that is handed to a verb travels to the tasks: it
+holds plain values only, it gets the batches of one task at a time, and the same batches in any
+order and any division have to give the same rows. Tasks may run again, or twice at the same time.
 
-Whatever goes wrong in a task loses the text of its error, which may quote a record, unless it is
-an :class:`anonspark.errors.AnonsparkError`.
+An error in a task loses its text, which may quote a record, unless it is an
+:class:`anonspark.errors.AnonsparkError`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ OnBatches = Callable[[Batches], Batches]
 """A function over the batches of one task."""
 
 TASK = "task"
-"""Column of 32-bit integers in which :meth:`Table.repartition` finds the task of each row."""
+"""Column of 32-bit integers that names the task of each row for :meth:`Table.repartition`."""
 
 ROW_GROUP_BYTES = 16 * 2**20
-"""About the size of a row group of a staged file: a reader holds one as a whole."""
+"""About the size of a row group of a staged file. A reader holds a whole one in memory."""
 
 
 class Table(Protocol):
@@ -45,7 +45,7 @@ class Table(Protocol):
 
     @property
     def engine(self) -> Engine:
-        """The engine that the table is of."""
+        """The engine to which the table belongs."""
         ...
 
     def map_batches(self, function: OnBatches, schema: pa.Schema) -> Table:
@@ -54,30 +54,30 @@ class Table(Protocol):
         Parameters
         ----------
         function : callable
-            Texts are no dictionaries, unless it has an attribute ``takes_dictionaries`` that is
-            true: then they may be.
+            Gets texts decoded, unless it has a true attribute ``takes_dictionaries``: then columns
+            of texts may be dictionaries.
         schema : pyarrow.Schema
-            Of the batches that it yields.
+            The schema of the batches that the function yields.
         """
         ...
 
     def repartition(self, function: OnBatches, schema: pa.Schema, tasks: int) -> Table:
-        """Apply a function that names a task for each of its rows, and hand every row to its task.
+        """Apply a function that names a task for each of its rows, and send each row to its task.
 
         Parameters
         ----------
         function : callable
-            Its rows have a column :data:`TASK`, from 0 up to below ``tasks``.
+            Yields rows with a column :data:`TASK`, from 0 to below ``tasks``.
         schema : pyarrow.Schema
-            Of the batches that it yields.
+            The schema of the batches that the function yields.
         tasks : int
-            At least 1.
+            Number of tasks, at least 1.
 
         Returns
         -------
         Table
-            Of the same schema. What is in :data:`TASK` then is the engine's own. One shuffle of
-            all rows.
+            The rows of the same schema, in which :data:`TASK` has any values. One shuffle of all
+            rows.
         """
         ...
 
@@ -96,67 +96,73 @@ class Table(Protocol):
         hashes: str | None = None,
         lists: Sequence[str] = (),
     ) -> Table:
-        """Return one row for all rows that are equal in some columns.
+        """Return one row for each group of rows that are equal in some columns.
 
         Parameters
         ----------
         by : sequence of str
-            None for one row of the whole table. Nulls are equal, texts are if their bytes are.
+            The columns of the groups. Without any the whole table is one group. Nulls are equal to
+            each other, and texts if their bytes are.
         count : str or None
-            Name of a column with the number of these rows.
+            Name of a column for the number of rows of each group.
         sums, least, most : sequence of str
-            Columns to add up, and to take the smallest and the largest value of. Nulls do not
-            count, and without a value the result is null.
+            Columns of which the sum, the smallest or the largest value is taken. Nulls do not
+            count: a group of nulls gives null.
         hashes : str or None
-            A column of 64-bit integers: its exact sum, a ``decimal128(38, 0)``, is in
+            A column of 64-bit integers. The result has its exact sum, a ``decimal128(38, 0)``, in
             ``<name>_sum``, and the exclusive or of its values in ``<name>_xor``.
         lists : sequence of str
-            Columns whose values become a list each, in any order, which is the same for all.
+            Columns whose values are collected to lists, all in the same, arbitrary order.
 
         Returns
         -------
         Table
-            Of ``by`` and then these columns. One shuffle of the different rows of each task, with
-            lists of all rows.
+            The columns of ``by``, then the others in the order of the arguments. One shuffle of a
+            row for each group of each task, or of all rows for lists.
         """
         ...
 
     def join(self, other: Table, on: Sequence[str], *, small: bool) -> Table:
-        """Add the columns of the row of another table that agrees in some columns, or nulls.
+        """Add the columns of another table's row that is equal in some columns, or nulls.
 
         Parameters
         ----------
         other : Table
-            At most one row agrees with each of this table.
+            A table of which at most one row is equal to each of this table's.
         on : sequence of str
+            The columns to compare.
         small : bool
-            Whether every task can hold the other table, else one shuffle of both.
+            Whether every task can hold the other table. If not, both are shuffled once.
         """
         ...
 
     def select(self, names: Sequence[str] | Mapping[str, str]) -> Table:
-        """Return some columns, or by their new names the columns that get them. No shuffle."""
+        """Return some columns, also under new names: a mapping has the old name of each.
+
+        No shuffle.
+        """
         ...
 
     def read(self, readings: Sequence[Reading], carried: Sequence[str] = ()) -> Table:
-        """Return the values of raw columns as they are read, and which of them are missing.
+        """Return the values of raw columns as readings declare them, and which are missing.
 
         Parameters
         ----------
         readings : sequence of Reading
-            Of columns for whose types :func:`~anonspark.engine.raw_columns.is_readable` holds.
+            How columns are read, of types for which
+            :func:`~anonspark.engine.raw_columns.is_readable` holds.
         carried : sequence of str
-            Columns to be taken along as they are.
+            Columns that are added unchanged.
 
         Returns
         -------
         Table
-            Of each reading the columns ``name`` and ``missing``, then those carried. No shuffle.
+            The columns ``name`` and ``missing`` of each reading, then the carried ones. No shuffle.
         """
         ...
 
     def without(self, flags: Sequence[str]) -> Table:
-        """Return the rows in which none of some columns of booleans is true. No shuffle."""
+        """Leave out rows in which one of some columns of booleans is true. No shuffle."""
         ...
 
     def with_hashes(
@@ -172,35 +178,35 @@ class Table(Protocol):
         Parameters
         ----------
         hashes : mapping of str to sequence of str
-            Of each new column what is hashed: xxHash64 as Spark has it, of the key, the columns and
+            The columns that each new column hashes, by Spark's xxHash64 of the key, the columns and
             whether each of them is null.
         key : int or None
-            Of 64 bits, signed. It appears in no plan, log or event.
+            A signed integer of 64 bits, which must not appear in any plan, log or event.
         nulls : bool
-            Whether it is hashed which columns are null. Else a null is passed over: a value and a
-            null hash as a null and that value do. There is neither ``key`` nor ``like`` then.
+            Whether to hash which columns are null. If not, a null is passed over: a value and a
+            null have the hash of a null and that value. Excludes ``key`` and ``like``.
         like : pyarrow.Schema or None
-            Hashes of two tables can be compared if both are made with one schema, to whose types
-            the values are cast. A value that this would change hashes as no value of that type
-            does. Types have to be readable, see :func:`~anonspark.engine.raw_columns.is_readable`,
-            or equal. There is no key then.
+            A schema to whose types values are cast first, so that hashes of tables with other types
+            can be compared. A value that a cast would change gets a hash that no value of the type
+            has. Types have to be readable, see
+            :func:`~anonspark.engine.raw_columns.is_readable`, or equal. Excludes ``key``.
         """
         ...
 
     def union(self, other: Table) -> Table:
-        """Return the rows of both tables, of the same columns. No shuffle."""
+        """Return the rows of both tables, which have the same columns. No shuffle."""
         ...
 
     def except_all(self, other: Table) -> Table:
-        """Return the rows but as many equal ones as another table has. One shuffle of both."""
+        """Leave out as many copies of each row as another table has. One shuffle of both."""
         ...
 
     def persist(self) -> Table:
-        """Return the same table, whose rows stay once they are made, until :meth:`unpersist`."""
+        """Return the same table, which keeps its rows from the first job to :meth:`unpersist`."""
         ...
 
     def unpersist(self) -> None:
-        """Free the rows of a table that :meth:`persist` returned. Of others nothing is to free."""
+        """Free the rows of a table that :meth:`persist` returned. Does nothing for others."""
         ...
 
     def count(self) -> int:
@@ -208,41 +214,42 @@ class Table(Protocol):
         ...
 
     def collect(self, most: int | None = None) -> pa.Table:
-        """Return all rows, which have to be few. One job.
+        """Return all rows, which have to fit into memory, or some of them. One job.
 
         Parameters
         ----------
         most : int or None
-            Rows at most, no matter which. None for all.
+            Limit of rows, no matter which. None for all.
         """
         ...
 
     def stage(self, path: str) -> None:
         """Write the rows to a new directory, for :meth:`Engine.staged`. One job.
 
-        A directory that was begun by a process that was killed is never read.
+        Nobody reads the directory if this process is killed meanwhile.
         """
         ...
 
     def stage_parts(
         self, path: str, part: str, parts: Sequence[str], sums: Sequence[str]
     ) -> Mapping[str, Mapping[str, Any]]:
-        """Write the rows to a new directory, each part to a directory of its own. One job.
+        """Write the rows to a new directory, with a directory for each part. One job.
 
         Parameters
         ----------
         path : str
+            The new directory.
         part : str
-            The column that says which part a row belongs to. It is not written.
+            The column that names the part of each row. It is not written.
         parts : sequence of str
-            All that can stand there. A part is read at ``path/column=part``.
+            All values of that column. A part is read at ``path/column=part``.
         sums : sequence of str
             Columns to add up meanwhile.
 
         Returns
         -------
         mapping of str to mapping of str to int, Decimal or None
-            The sums of each part. None where it has no value.
+            The sums of each part, or None for those of nulls alone.
         """
         ...
 
@@ -251,15 +258,17 @@ class Table(Protocol):
     ) -> list[PublishedFile]:
         """Write the rows as files that any program can read. One job, and others that list them.
 
+        A task that has rows writes one file, in the order of its rows. In Parquet each batch is a
+        row group. The files are named and ordered by the numbers of the tasks.
+
         Parameters
         ----------
         data_format : str
+            One for which :meth:`Engine.require_format` does not raise.
         release : str
             The release's directory.
         directory : str
-            To write to, relative to the release's. Must not exist. A task that has rows makes one
-            file, whose rows have its order. Of Parquet each batch makes a row group. The files are
-            named and ordered by the numbers of the tasks.
+            A new directory, relative to the release's.
         aside : str
             Directory to write to before files get their names.
         """
@@ -273,19 +282,19 @@ class InputColumn:
     Parameters
     ----------
     name : str
-        Attribute name.
+        Name of the attribute.
     attribute : Attribute
-        As configured.
+        The attribute as configured.
     kind : Kind
         What its values are.
     undeclared_text : bool
-        Whether it is text of which nothing was declared.
+        Whether the values are texts without a declared type.
     declared : str or None
         The type that was declared, or that its hierarchy needs.
     hierarchy : Hierarchy or None
-        What its hierarchy's file says, if it has one.
+        The hierarchy of its file, or None if it has none.
     brought_order : tuple of str
-        Texts in the order that the table brings, used or not. Empty where it brings none.
+        Texts in the order that the table brings, used or not. Empty if it brings none.
     """
 
     name: str
@@ -298,7 +307,7 @@ class InputColumn:
 
 
 class Input(Protocol):
-    """A table of people as it was opened: what will be read of it, and the passes that do."""
+    """An opened table of people: the columns that will be read, and the passes that read them."""
 
     @property
     def columns(self) -> Sequence[InputColumn]:
@@ -307,11 +316,11 @@ class Input(Protocol):
 
     @property
     def names(self) -> Sequence[str] | None:
-        """The columns of the table, asked for or not. None where a plan decides on them."""
+        """All columns of the table, or None if only a plan of Spark knows them."""
         ...
 
     @property
-    def kept(self) -> Table:
+    def records(self) -> Table:
         """The records that stay under the policy for missing values, as they are staged. Lazy.
 
         Columns are named by :mod:`anonspark.core.columns`.
@@ -324,10 +333,10 @@ class Input(Protocol):
         Parameters
         ----------
         names : sequence of str
-            As they are staged, and identifiers, which are not staged.
+            Staged columns, or identifiers, which are not staged.
         whole : bool
-            Whether every row of the input is a record that stays, as a pass before has found: then
-            no other column is read.
+            Whether a pass before showed that every row of the input is a record that stays: then no
+            other column is read.
         """
         ...
 
@@ -337,26 +346,26 @@ class Input(Protocol):
         Returns
         -------
         mapping
-            ``rows`` and ``kept``, and ``blank_rows``, which are none of them. For the
+            ``rows``, ``kept`` (rows that stay), and ``blank_rows``, which neither counts. For the
             quasi-identifier of index i ``missing_i``, ``invalid_i`` and ``infinite_i``. For texts
-            ``numeric_i`` and, about, ``distinct_i``. For others ``lowest_i`` and ``highest_i`` as
-            plain numbers (decimals as texts, with their ``places_i``), of all records that are
-            kept.
+            ``numeric_i`` and the estimate ``distinct_i``. For others ``lowest_i`` and
+            ``highest_i`` of the records that stay, as numbers (decimals as texts, with the number
+            of their decimal places in ``places_i``).
         """
         ...
 
     def stage(self, path: str, pack: OnBatches, schema: pa.Schema, seed: int) -> Staged:
-        """Write the records that are kept, with their hashes, and count. One pass over the input.
+        """Write the records that stay, with their hashes, and count. One pass over the input.
 
         Parameters
         ----------
         path : str
-            A new directory, for the batches and what else the engine needs there.
+            A new directory, for the batches and other files of the engine.
         pack : callable
             Takes a task's records, with :data:`~anonspark.core.columns.RECORD_HASH` and
-            :data:`~anonspark.core.columns.PAYLOAD_HASH`.
+            :data:`~anonspark.core.columns.PAYLOAD_HASH`, and yields the batches to write.
         schema : pyarrow.Schema
-            Of the batches that it yields, which are written.
+            The schema of these batches.
         seed : int
             Key of the hashes.
         """
@@ -365,7 +374,7 @@ class Input(Protocol):
 
 OpenRecords = Callable[[Sequence[str]], AbstractContextManager[Table]]
 OpenInput = Callable[[Configuration, Mapping[str, Hierarchy]], Input]
-"""Opens a table of people, given the hierarchies that come from files."""
+"""Opens the table of a configuration, with the hierarchies of attributes that files define."""
 
 
 @dataclass(frozen=True)
@@ -375,23 +384,23 @@ class Staged:
     Parameters
     ----------
     path : str
-        Where the batches are, for :meth:`Engine.staged`.
+        Directory of the batches, for :meth:`Engine.staged`.
     schema : pyarrow.Schema
-        Of the records.
-    found : mapping
-        Of :meth:`Input.inspect`.
+        The schema of the records.
+    counts : mapping
+        The counts of :meth:`Input.inspect`.
     fingerprint : str
-        Equal for two inputs that hold the same records. Depends on the seed, not on their order.
+        Equal for inputs that hold the same records in any order. Depends on the seed.
     """
 
     path: str
     schema: pa.Schema
-    found: Mapping[str, Any]
+    counts: Mapping[str, Any]
     fingerprint: str
 
 
 class Model(Protocol):
-    """A learner of an engine that was trained. What it holds is known to its engine alone."""
+    """A trained learner of an engine. Only this engine knows its content."""
 
     @property
     def classes(self) -> int:
@@ -409,7 +418,7 @@ class Engine(Protocol):
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """Versions of what it is made of, by their names, for the manifest."""
+        """Versions of the engine's libraries by their names, for the manifest."""
         ...
 
     def input_version(self, configuration: Configuration) -> Mapping[str, str]:
@@ -418,16 +427,16 @@ class Engine(Protocol):
         Returns
         -------
         mapping of str to str
-            For :meth:`anonspark.config.Configuration.with_input`: the version of a format that
-            keeps versions, and options found in the files where the configuration does not set them
-            (:func:`anonspark.engine.recognition.found_in_files`).
+            Options for :meth:`anonspark.config.Configuration.with_input`: the version, if the
+            format keeps versions, and options that the files show and the configuration does not
+            set (:func:`anonspark.engine.recognition.found_in_files`).
 
         Raises
         ------
         DataError
-            If there is no table, or it cannot be read.
+            If no table is there, or it cannot be read.
         ConfigurationError
-            If a CSV file may have a header, and may have none.
+            If it is not certain whether a CSV file has a header.
         """
         ...
 
@@ -438,28 +447,28 @@ class Engine(Protocol):
         for_tasks: bool = False,
         skips_malformed: bool = False,
     ) -> Table:
-        """Open the table that a configuration names, as it lies there.
+        """Open the table that a configuration names, with all of its raw columns.
 
         Parameters
         ----------
         configuration : Configuration
+            The configuration, with paths, format and options.
         for_tasks : bool
-            Whether columns that are chosen of it go to functions over batches: an engine whose rows
-            take a long way there may hand over files as a whole.
+            Whether functions over batches will read chosen columns: an engine from which rows take
+            a long way to such functions may let these read whole files.
         skips_malformed : bool
-            Whether lines of CSV that are no record are passed over, each by itself, and none is an
-            error.
+            Whether to pass over lines of CSV that are no record. Else one is an error.
 
         Returns
         -------
         Table
-            Lazy. The fields of its structs are columns, too: see
+            A lazy table. The fields of its structs are columns, too: see
             :func:`anonspark.engine.struct_fields.with_struct_fields`.
 
         Raises
         ------
         DataError
-            If there is none, it cannot be read, or a file lacks a column.
+            If no table is there, it cannot be read, or a file lacks a column.
         ConfigurationError
             If the format is not known or refuses its options.
         """
@@ -476,15 +485,16 @@ class Engine(Protocol):
         Parameters
         ----------
         configuration : Configuration
+            The configuration, with the attributes.
         hierarchies : mapping of str to Hierarchy
-            Of the attributes whose hierarchy comes from a file.
+            The hierarchies of attributes that files define.
         source : Table or None
-            The table. None opens what the configuration names.
+            The table, or None for the one that the configuration names.
 
         Raises
         ------
         DataError
-            If there is none, it cannot be read, or its columns are not those of the attributes.
+            If no table is there, it cannot be read, or its columns are not those of the attributes.
         ConfigurationError
             If the format is not known or refuses its options.
         """
@@ -498,9 +508,9 @@ class Engine(Protocol):
         Parameters
         ----------
         paths : tuple of str
-            What is read, for the message.
+            The paths that are read, for the message.
         key : str
-            What named them, with a colon.
+            The key or argument that named them, with a colon.
 
         Raises
         ------
@@ -520,41 +530,42 @@ class Engine(Protocol):
         texts: Sequence[str] = (),
         selection: WantedColumns | None = None,
     ) -> Table:
-        """Open a table that lies beside a release.
+        """Open a table of any files.
 
         Parameters
         ----------
         paths : sequence of str
+            Files, directories and patterns.
         data_format : str
+            A data source of Spark.
         options : mapping of str to str
-            Of the format.
+            Options of the format.
         key : str
-            What named the paths, for messages.
+            The key or argument that named the paths, for messages.
         section : str or None
-            The configuration's section with format and options. None where they were found
-            otherwise.
+            The configuration's section with format and options, or None if they are not from one.
         texts : sequence of str
-            Columns that are read as texts, where only the values show the types.
+            Columns that are read as texts if only values show types.
         selection : WantedColumns or None
-            What each file has to have. None asks no file.
+            Columns that each file has to have, or None to check no file.
 
         Returns
         -------
         Table
-            Lazy. Formats without a schema (CSV, JSON) may take a job to infer it. The fields of its
-            structs are columns, too, as of :meth:`open_source`.
+            A lazy table, but formats without a schema (CSV, JSON) may take a job to infer it. The
+            fields of its structs are columns, too, as of :meth:`open_source`.
 
         Raises
         ------
         DataError
             If a path does not exist or cannot be opened in this format, or a file lacks a column.
         ConfigurationError
-            If the format is not known, or does not take its options.
+            If the format is not known, or refuses its options.
         """
         ...
 
     def published(self, path: str, data_format: str) -> Table:
-        """Return a table that this program published. Lazy."""
+        """Open a table that this program published. Lazy."""
         ...
 
     def require_format(self, data_format: str) -> None:
@@ -563,29 +574,31 @@ class Engine(Protocol):
         Raises
         ------
         ConfigurationError
+            If they cannot.
         """
         ...
 
     def contents(
         self, directory: str, *, largest: int, tail: int, whole: Sequence[str] = ()
     ) -> Table:
-        """Return what is in the files below a directory, hidden ones left out. Lazy.
+        """Read the files below a directory, without hidden ones. Lazy.
 
         Parameters
         ----------
         directory : str
+            The directory, which may have directories in it.
         largest : int
-            Bytes of a file. Larger ones are left out.
+            Limit of bytes. Larger files are left out.
         tail : int
-            Bytes at the end of each.
+            Number of bytes at the end of each file.
         whole : sequence of str
             Beginnings of paths. Of these files the tail has every byte.
 
         Returns
         -------
         Table
-            ``path`` (relative to the directory), ``sha256`` (of the whole file, in hexadecimal
-            digits) and ``tail``.
+            The columns ``path`` (relative to the directory), ``sha256`` (of the whole file, in
+            hexadecimal digits) and ``tail``.
         """
         ...
 
@@ -595,15 +608,17 @@ class Engine(Protocol):
         ...
 
     def running(self, run_id: str, progress: Progress) -> AbstractContextManager[None]:
-        """Run what is in a ``with`` block as one piece of work.
+        """Run the jobs of a ``with`` block as one piece of work.
 
-        If it is left early its tasks are stopped, and waited for. Where the engine shows what it is
-        at, it shows the stage.
+        An error stops the tasks of the block, and waits for their end. An engine with an interface
+        shows the stage there.
 
         Parameters
         ----------
         run_id : str
+            Name of the work.
         progress : Progress
+            The stages of the work.
 
         Raises
         ------
@@ -617,14 +632,15 @@ class Engine(Protocol):
         ...
 
     def staged(self, paths: Sequence[str], schema: pa.Schema) -> Table:
-        """Return what :meth:`Table.stage` wrote to some directories.
+        """Open what :meth:`Table.stage` wrote to some directories. Lazy.
 
         Parameters
         ----------
         paths : sequence of str
-            At least one.
+            At least one directory.
         schema : pyarrow.Schema
-            The columns to read. No file is asked for its own. What a file lacks is null.
+            The columns to read, so that no file is opened for its schema. A column that a file
+            lacks is null.
         """
         ...
 
@@ -634,45 +650,41 @@ class Engine(Protocol):
         Parameters
         ----------
         examples : Table
-            ``features``, lists of float64 of one length, and ``label``, the number of a class from
-            0, as float64.
+            Columns ``features``, lists of float64 of one length, and ``label``, the number of a
+            class from 0, as float64.
         classes : int
-            At least 2.
+            Number of classes, at least 2.
         records : int
-            About how many examples there are: with them grows the number of tasks.
+            About how many examples there are, which decides the number of tasks.
 
         Returns
         -------
         mapping of str to Model
-            Of each learner by its name: logistic regression, random forest and, for two classes,
-            gradient-boosted trees. Empty without examples. The same examples in any order give the
-            same models but for the last digits of sums.
+            The models by the learners' names: logistic regression, random forest and, for two
+            classes, gradient-boosted trees. Empty without examples. The same examples in any order
+            give the same models but for the last digits of sums.
 
         Notes
         -----
         One shuffle of the examples, which are kept meanwhile. Many jobs: about 100 passes over the
-        examples for the regression, one for each level of the trees.
+        examples for the regression, and one for each level of the trees.
         """
         ...
 
     def predict(self, test: Table, models: Mapping[str, Model]) -> Table:
-        """Add what models predict of each record.
+        """Add the predictions of models for each record. Lazy, no shuffle.
 
         Parameters
         ----------
         test : Table
-            With a column ``features``, as the examples have it.
+            Records with the column ``features`` of the examples.
         models : mapping of str to Model
-            Of :meth:`learn`, by the name of the column for the number of the class, as float64.
-            Beside it stands ``<name> probability``: of two classes that of class 1, of more 0.
-
-        Returns
-        -------
-        Table
-            Lazy. No shuffle.
+            Models of :meth:`learn`, by the name of the column for the number of the class, as
+            float64. A column ``<name> probability`` has the probability of class 1 of two, and 0
+            for more classes.
         """
         ...
 
     def table(self, rows: pa.Table) -> Table:
-        """Return a small table that is known already. No job."""
+        """Hand over a small table of this process. No job."""
         ...

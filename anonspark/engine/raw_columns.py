@@ -17,42 +17,36 @@ from anonspark.config.input import MissingColumns
 from anonspark.errors import DataError
 
 INDEX_NAMES = b"anonspark.index"
-"""In the metadata of a schema: names of a DataFrame's index, which are no columns, by NUL."""
+"""Key of a schema's metadata: the names of a DataFrame's index, which are no columns, with NUL
+between them."""
 
 
 _ORDER = b"anonspark.order"
 
 
 def in_order(field: pa.Field, values: Sequence[str]) -> pa.Field:
-    """Return a column of texts that brings the order of its values."""
+    """Return a column of texts whose metadata have the order of its values.
+
+    >>> order_of(in_order(pa.field("size", pa.string()), ["S", "M", "L"]))
+    ('S', 'M', 'L')
+    """
     return field.with_metadata({_ORDER: json.dumps(list(values))})
 
 
 def order_of(field: pa.Field) -> tuple[str, ...]:
-    """Return the values of a column in the order that it brings, or None if it brings none."""
+    """Return the values of a column in the order that its metadata have, or none without one."""
     return tuple(json.loads((field.metadata or {}).get(_ORDER, b"[]")))
 
 
 @dataclass(frozen=True)
 class WantedColumns:
-    """The columns of a table that are looked for in each of its files.
+    """The columns of a table that each of its files should have.
 
-    Parameters
-    ----------
-    names : mapping of str to bool
-        Each column, and whether its values are read.
-    missing : str
-        What becomes of one that some files lack.
-    key : str or None
-        The configuration's key that says so, for messages.
-    skips_malformed : bool
-        Whether lines of CSV that are no record are passed over, else they are errors.
-    markers : tuple of str
-        Texts that mean missing.
-    required : tuple of str
-        Columns without a value in which a record is left out, so that it decides no type.
-    numbers : tuple of str
-        Columns that are declared as numbers: texts in them mean missing that do so in numbers.
+    ``names`` says of each column whether its values are read, and ``missing`` what to do if a file
+    lacks one, by the configuration's ``key``. ``markers`` are texts that mean missing. Lines of CSV
+    that are no record are errors, unless ``skips_malformed``. A record without a value of a
+    ``required`` column is left out, and so decides no type. ``numbers`` are declared as numbers, so
+    that texts which mean missing among numbers do so in them.
     """
 
     names: Mapping[str, bool]
@@ -65,7 +59,7 @@ class WantedColumns:
 
     @classmethod
     def of(cls, configuration: Configuration, *, skips_malformed: bool = False) -> WantedColumns:
-        """Return the columns of the attributes, as a configuration wants them of its input."""
+        """Return the columns of a configuration's attributes."""
         return cls(
             {
                 name: attribute.role != "identifier"
@@ -82,37 +76,41 @@ class WantedColumns:
         )
 
     def asks(self, name: str) -> bool:
-        """Return whether a column, or a field of it, is looked for."""
+        """Return whether a column, or a field of it, is wanted.
+
+        >>> WantedColumns({"address.city": True}).asks("Address")
+        True
+        """
         column = name.lower()
-        names = [known.lower() for known in self.names]
-        return column in names or any(known.startswith(f"{column}.") for known in names)
+        names = [wanted.lower() for wanted in self.names]
+        return column in names or any(wanted.startswith(f"{column}.") for wanted in names)
 
 
 @dataclass(frozen=True)
 class Reading:
     """The reading of a column's values.
 
-    Missing are nulls, NaN (in a text that is read as a number, too) and values that a marker means.
-    A value that is missing, or that cannot be read, is null.
+    Missing are nulls, NaN (also in texts that are read as numbers) and values whose text is a
+    marker. A value that is missing, or that cannot be read, becomes null.
 
     Parameters
     ----------
     column : str
-        Of the table.
+        Name of the column in the table.
     name : str
-        Of the column with the values as they are read.
+        Name of the column with the values that were read.
     type : pyarrow.DataType or None
-        That they get: text, boolean, ``date32``, ``timestamp[us]`` (with the zone of the column, if
-        it has one), ``int64``, ``float32``, ``float64`` or ``decimal128(38, ...)``. None leaves
-        them as they are. Texts are read without blanks at their ends.
+        Their type: text, boolean, ``date32``, ``timestamp[us]`` (with the zone of the column, if it
+        has one), ``int64``, ``float32``, ``float64`` or ``decimal128(38, ...)``. None leaves them
+        unchanged. Texts are read without blanks at their ends.
     markers : tuple of str
-        Texts of values that mean missing.
+        Texts that mean missing.
     blanks : str
-        Characters that are taken off the ends of values that become texts.
+        Characters to strip from values that become texts.
     whole : bool
         Whether floats that are whole numbers become texts without a point: 17, not 17.0.
     by_text : bool
-        Whether numbers are read by way of their texts: 0.1 is one tenth.
+        Whether floats are read by way of their texts, so that 0.1 is one tenth.
     """
 
     column: str
@@ -125,24 +123,31 @@ class Reading:
 
     @property
     def missing(self) -> str:
-        """Name of the column that says which values are missing."""
+        """Return the name of the column that says which values are missing."""
         return f"missing_{self.name}"
 
 
 def flags(booleans: pa.Array) -> npt.NDArray[np.bool_]:
-    """Return booleans without nulls, of shape (n,)."""
+    """Convert booleans without nulls to NumPy, bool (n,).
+
+    >>> flags(pa.array([True, False])).tolist()
+    [True, False]
+    """
     return np.asarray(booleans.to_numpy(zero_copy_only=False), np.bool_)
 
 
 def batch_with_one_zero(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch whose columns have one zero and one NaN. See :func:`with_one_zero`."""
+    """Normalize the floats of all columns of a batch. See :func:`with_one_zero`."""
     return pa.RecordBatch.from_arrays(list(map(with_one_zero, batch.columns)), batch.schema.names)
 
 
 def with_one_zero(values: pa.Array) -> pa.Array:
-    """Return values whose floats are 0.0 for zeros of both signs, and one NaN, at any depth.
+    """Replace -0.0 by 0.0 and each NaN by the same one, at any depth.
 
-    They are equal, so that nothing else decides their order.
+    The replaced values are equal to the others, but their bytes would decide hashes and orders.
+
+    >>> with_one_zero(pa.array([-0.0, 1.5])).to_pylist()
+    [0.0, 1.5]
     """
     kind = values.type
     if pa.types.is_floating(kind):
@@ -159,12 +164,16 @@ def with_one_zero(values: pa.Array) -> pa.Array:
 
 
 def is_text(data_type: pa.DataType) -> bool:
-    """Return whether values are texts."""
+    """Return whether a type is one of texts.
+
+    >>> is_text(pa.large_string()), is_text(pa.binary())
+    (True, False)
+    """
     return bool(pa.types.is_string(data_type) or pa.types.is_large_string(data_type))
 
 
 def is_number(data_type: pa.DataType) -> bool:
-    """Return whether values are numbers. More than 38 digits and halves of floats no file has."""
+    """Return whether a type is one of numbers that files have: no float16 and no decimal256."""
     return bool(
         pa.types.is_integer(data_type)
         or pa.types.is_float32(data_type)
@@ -174,17 +183,21 @@ def is_number(data_type: pa.DataType) -> bool:
 
 
 def is_time(data_type: pa.DataType) -> bool:
-    """Return whether values are days or points in time."""
+    """Return whether a type is one of days or moments."""
     return bool(pa.types.is_date(data_type) or pa.types.is_timestamp(data_type))
 
 
 def time_numbers(values: pa.Array | pa.ChunkedArray | pa.Scalar) -> Any:
-    """Return dates as days and timestamps as whole numbers of their unit, since 1970."""
+    """Convert dates to days and timestamps to whole numbers of their unit, since 1970.
+
+    >>> time_numbers(pa.scalar(31, pa.date32())).as_py()
+    31
+    """
     return values.cast(pa.int32() if pa.types.is_date(values.type) else pa.int64())
 
 
 def is_plain(data_type: pa.DataType) -> bool:
-    """Return whether values are numbers, days, times, booleans or texts."""
+    """Return whether a type is one of numbers, days, moments, booleans or texts."""
     return (
         is_text(data_type)
         or is_number(data_type)
@@ -194,7 +207,11 @@ def is_plain(data_type: pa.DataType) -> bool:
 
 
 def is_hashable(data_type: pa.DataType) -> bool:
-    """Return whether values can be distinguished by hashes, which those of maps cannot."""
+    """Return whether hashes can distinguish the values of a type: those of maps they cannot.
+
+    >>> is_hashable(pa.list_(pa.string())), is_hashable(pa.map_(pa.string(), pa.int64()))
+    (True, False)
+    """
     if pa.types.is_list(data_type) or pa.types.is_large_list(data_type):
         return is_hashable(data_type.value_type)
     if pa.types.is_struct(data_type):
@@ -212,7 +229,11 @@ def is_publishable(data_type: pa.DataType) -> bool:
 
 
 def is_readable(stored: pa.DataType, target: pa.DataType) -> bool:
-    """Return whether values of one type can be read as another. See :class:`Reading`."""
+    """Return whether values of a stored type can be read as another one. See :class:`Reading`.
+
+    >>> is_readable(pa.string(), pa.int64()), is_readable(pa.bool_(), pa.int64())
+    (True, False)
+    """
     if is_text(target):
         return is_plain(stored) or bool(pa.types.is_null(stored))
     if is_text(stored):
@@ -221,7 +242,11 @@ def is_readable(stored: pa.DataType, target: pa.DataType) -> bool:
 
 
 def type_name(data_type: pa.DataType) -> str:
-    """Return the name of a type as users know it, from SQL."""
+    """Return the name of a type in SQL.
+
+    >>> type_name(pa.list_(pa.int32())), type_name(pa.struct({"city": pa.string()}))
+    ('array<int>', 'struct<city:string>')
+    """
     for of, name in _NAMES:
         if of(data_type):
             return name
@@ -255,36 +280,22 @@ _NAMES = (
 
 
 def require_distinct(columns: Sequence[str], names: Iterable[str], subject: str) -> None:
-    """Check that each column can be named: that no other has its name, but for case.
+    """Check that no other column of a table has one of some names, whatever the case of letters.
 
-    Files cannot have two such columns. Tables that are given, as those of a join, can.
-
-    Parameters
-    ----------
-    columns : sequence of str
-        Of the table.
-    names : iterable of str
-        Those to be used.
-    subject : str
-        What messages call the table.
-
-    Raises
-    ------
-    DataError
-        Naming each column that is there more than once.
+    Files cannot have two such columns, but DataFrames, as those of a join, can. ``subject`` names
+    the table in messages. Raises DataError with each column that is there more than once.
     """
-    alike: dict[str, list[str]] = {}
+    by_lower: dict[str, list[str]] = {}
     for column in columns:
-        alike.setdefault(column.lower(), []).append(column)
-    problems = []
-    for name in dict.fromkeys(names):
-        forms = alike.get(name.lower(), [])
-        if len(forms) > 1:
-            problems.append(
-                f"{subject}: has {len(forms)} columns that Spark cannot distinguish, "
-                f"{', '.join(map(repr, forms))}. Expected one of the name {name!r}, whatever the "
-                "case of its letters. Drop or rename the others"
-            )
+        by_lower.setdefault(column.lower(), []).append(column)
+    forms_by_name = {name: by_lower.get(name.lower(), []) for name in names}
+    problems = [
+        f"{subject}: has {len(forms)} columns that Spark cannot distinguish, "
+        f"{', '.join(map(repr, forms))}. Expected one of the name {name!r}, whatever the case of "
+        "its letters. Drop or rename the others"
+        for name, forms in forms_by_name.items()
+        if len(forms) > 1
+    ]
     if problems:
         raise DataError(*problems)
 
@@ -292,32 +303,20 @@ def require_distinct(columns: Sequence[str], names: Iterable[str], subject: str)
 def require_distinct_header(
     header: Sequence[str | None], selection: WantedColumns | None, subject: str
 ) -> None:
-    """Check that no names of a CSV file's first line differ in the case of letters alone.
+    """Check that no wanted names of a CSV file's first line differ in the case of letters alone.
 
-    Readers would add numbers to the names of such columns.
-
-    Parameters
-    ----------
-    header : sequence of str or None
-    selection : WantedColumns or None
-        Columns that are looked for. None for all of them.
-    subject : str
-        What messages call the table.
-
-    Raises
-    ------
-    DataError
-        Naming the columns.
+    Readers would add numbers to the names of such columns. All columns are wanted if ``selection``
+    is None. ``subject`` names the table in messages. Raises DataError with the columns.
     """
     used = None if selection is None else {name.lower() for name in selection.names}
-    alike: dict[str, dict[str, int]] = {}
+    by_lower: dict[str, dict[str, int]] = {}
     for index, name in enumerate(header):
         if name:
-            alike.setdefault(name.lower(), {}).setdefault(name, index)
+            by_lower.setdefault(name.lower(), {}).setdefault(name, index)
     names = [
         next(iter(forms))
-        for lower, forms in alike.items()
-        # Columns of the very same name have their places behind it.
+        for lower, forms in by_lower.items()
+        # Readers put the index of a column behind a name that is there already.
         if (used is not None and lower in used)
         or (
             len(forms) > 1
@@ -328,12 +327,9 @@ def require_distinct_header(
 
 
 class UnreadType(pa.ExtensionType):  # type: ignore[misc]
-    """The type of a column whose values cannot be read. A column that is not used may have it.
+    """The type of a column whose values cannot be read, as long as it is not used.
 
-    Parameters
-    ----------
-    kind : str
-        What its values are, as messages say it. No value is in it.
+    ``kind`` says in words what they are, without a value.
     """
 
     def __init__(self, kind: str) -> None:
@@ -368,20 +364,9 @@ def unread(name: str, data_type: pa.DataType) -> str:
 
 
 def require_read(schema: pa.Schema, names: Iterable[str], subject: str = "") -> None:
-    """Check that the values of columns can be read. Those that are not there are passed over.
+    """Raise DataError for each of some columns whose values cannot be read, if a schema has it.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-    names : iterable of str
-        Those to be used.
-    subject : str
-        What messages say before the name of a column.
-
-    Raises
-    ------
-    DataError
-        Naming each column, and what its values are.
+    ``subject`` stands before the name of a column in messages.
     """
     used = set(names)
     problems = [

@@ -1,4 +1,9 @@
-"""Create the errors about tables that cannot be read, for all engines."""
+"""Create the errors of tables that cannot be read, for all engines.
+
+``where`` is what named the paths (``DATA`` of the command line, or a key), a colon, and the paths,
+with file and line if they are known. ``section`` is that of a configuration with format and
+options, or None. No message has a value of the data.
+"""
 
 from __future__ import annotations
 
@@ -27,28 +32,15 @@ _OF_A_SECTION = re.compile(r"([a-z_.]+)\.[a-z_]+: ")
 
 @lru_cache
 def log_once(level: int, message: str, subject: str = "") -> None:  # noqa: ARG001 - of the cache
-    """Log a message, once in a process however often the subject is looked at.
-
-    Parameters
-    ----------
-    level : int
-        Of :mod:`logging`.
-    message : str
-        Without a value of the data.
-    subject : str
-        What it is about, if the message does not say all of it.
-    """
+    """Log a message without data, once in a process for each subject that it is about."""
     _LOGGER.log(level, "%s", message)
 
 
 def option_of(where: str, name: str, value: str) -> str:
-    """Return how an option of a format is set where the paths were named.
+    """Return how to set an option of a format where the paths were named.
 
-    Parameters
-    ----------
-    where : str
-        What named the paths, and the paths: ``DATA`` of the command line, or a key.
-    name, value : str
+    >>> option_of("input.path: a.csv", "sep", ";"), option_of("DATA: a.csv", "sep", ";")
+    ('input.options.sep: ;', '--option sep=;')
     """
     if where.startswith(_OF_A_COMMAND):
         return f"--option {name}={value}"
@@ -56,34 +48,39 @@ def option_of(where: str, name: str, value: str) -> str:
 
 
 def _section_of(where: str) -> str:
+    """Return the section of the key that named paths."""
     section = _OF_A_SECTION.match(where)
     return "input" if section is None else section[1]
 
 
 def format_of(where: str, name: str) -> str:
-    """Return how a format is set where the paths were named. See :func:`option_of`."""
+    """Return how to set a format where the paths were named.
+
+    >>> format_of("DATA: people", "orc")
+    '--format orc'
+    """
     if where.startswith(_OF_A_COMMAND):
         return f"--format {name}"
     return f"{_section_of(where)}.format: {name}"
 
 
 def on_spark(where: str) -> str:
-    """Return how to have Spark read paths, where they were named. See :func:`option_of`."""
+    """Return how to have Spark read paths, where they were named."""
     return "--engine spark" if where.startswith(_OF_A_COMMAND) else "execution.engine: spark"
 
 
 def lines_as_one(where: str) -> str:
-    """Return what reads a record that takes several lines. See :func:`option_of`."""
+    """Return the option to read records that take several lines."""
     return option_of(where, "multiLine", "true")
 
 
 def nothing_there(path: str, key: str) -> str:
-    """Return the error for a path where nothing is."""
+    """Return the error of a path that does not exist."""
     return f"{key}: {path} is not there. Check the path, and that the cluster can reach it"
 
 
 def remedy(section: str | None) -> str:
-    """Return what may be wrong besides the files."""
+    """Return what may be wrong apart from the files."""
     return "its format" if section is None else f"{section}.format and {section}.options"
 
 
@@ -92,16 +89,7 @@ def not_of_the_format(
 ) -> DataError:
     """Return the error of files that cannot be opened in a format.
 
-    Parameters
-    ----------
-    paths : sequence of str
-    data_format : str
-    key : str
-        What named the paths.
-    section : str or None
-        The configuration's section with format and options, if there is one.
-    reason : str
-        One of Spark's conditions. No value of the data.
+    ``key`` named the paths, and ``reason`` is one of Spark's conditions.
     """
     return DataError(
         f"{key}: cannot read {', '.join(paths)} as {data_format} ({reason}). Check "
@@ -111,18 +99,7 @@ def not_of_the_format(
 
 @dataclass(frozen=True)
 class TableAddress:
-    """The table that is opened, and its name in messages.
-
-    Parameters
-    ----------
-    paths : tuple of str
-    data_format : str
-        In small letters.
-    key : str
-        What named the paths.
-    section : str or None
-        The configuration's section with format and options, if there is one.
-    """
+    """The table that is opened, with the format in small letters and the key that named it."""
 
     paths: tuple[str, ...]
     data_format: str
@@ -131,16 +108,16 @@ class TableAddress:
 
     @property
     def where(self) -> str:
-        """The paths behind what named them."""
+        """Return the key and the paths, for messages."""
         return f"{self.key}: {', '.join(self.paths)}"
 
     def not_of_the_format(self, reason: str) -> DataError:
-        """Return the error of files that are not of the format, for a reason."""
+        """Return the error of files that are not of the format."""
         return not_of_the_format(self.paths, self.data_format, self.key, self.section, reason)
 
 
 def note_nanoseconds(key: str, columns: Iterable[str]) -> None:
-    """Log that columns of nanoseconds are read as microseconds, whatever their values are."""
+    """Log that columns of nanoseconds are read as microseconds, even if all values stay equal."""
     for name in columns:
         log_once(
             logging.INFO,
@@ -150,16 +127,9 @@ def note_nanoseconds(key: str, columns: Iterable[str]) -> None:
 
 
 def type_not_read(where: str, type_text: str, *, column: str | None = None) -> DataError:
-    """Return the error of a column of a type that cannot be read.
+    """Return the error of a column of a type, as its file names it, that cannot be read.
 
-    Parameters
-    ----------
-    where : str
-        What named the paths, and the paths.
-    type_text : str
-        The type, as the file says it.
-    column : str or None
-        None where it is not known. Then no column can be read because of it.
+    ``column`` is None if it is not known. Then the file's other columns cannot be read either.
     """
     what = f"a column has the type {type_text}"
     remedy = "Drop it, or convert it"
@@ -185,18 +155,7 @@ def type_not_read(where: str, type_text: str, *, column: str | None = None) -> D
 def options_not_taken(
     data_format: str, key: str, section: str | None, kind: str
 ) -> ConfigurationError:
-    """Return the error of options that a format does not take.
-
-    Parameters
-    ----------
-    data_format : str
-    key : str
-        What named the paths.
-    section : str or None
-        The configuration's section with format and options, if there is one.
-    kind : str
-        What the options are refused with. No value of them.
-    """
+    """Return the error of options that a format refuses, with an error of some kind."""
     where = key if section is None else f"{section}.format, {section}.options"
     return ConfigurationError(
         f"{where}: the data source {data_format!r} does not take these options ({kind}). Expected "
@@ -206,13 +165,7 @@ def options_not_taken(
 
 
 def vanished(where: str) -> DataError:
-    """Return the error of files that were there when the table was opened.
-
-    Parameters
-    ----------
-    where : str
-        What named the paths, and the paths.
-    """
+    """Return the error of files that existed when the table was opened."""
     return DataError(
         f"{where}: files vanished while they were read. Keep the input unchanged during a run, "
         "and run again"
@@ -220,7 +173,7 @@ def vanished(where: str) -> DataError:
 
 
 def old_calendar(where: str, column: str, file: str) -> DataError:
-    """Return the error of days and times that may be counted otherwise than the file shows."""
+    """Return the error of days and moments that a file may count by the Julian calendar."""
     return DataError(
         f"{where}: the column {column!r} has days before 1582-10-15 or times before 1900 in "
         f"{redact(file)}, which may count them by an old calendar. Write the file anew as Parquet "
@@ -229,7 +182,7 @@ def old_calendar(where: str, column: str, file: str) -> DataError:
 
 
 def different_headers(where: str) -> DataError:
-    """Return the error of CSV files of one table with different first lines."""
+    """Return the error of CSV files of one table that have different headers."""
     return DataError(
         f"{where}: CSV files with different headers. Expected the same columns in the same order "
         "in all files. Write those that differ anew"
@@ -237,7 +190,7 @@ def different_headers(where: str) -> DataError:
 
 
 def mixed_kinds(where: str, column: str) -> DataError:
-    """Return the error of a column of JSON whose values have no type in common."""
+    """Return the error of a JSON column whose values have no type in common."""
     return DataError(
         f"{where}: the column {column!r} has values of kinds that have no type in common. Expected "
         "one kind (numbers, texts, truth values, lists or objects). Write texts only"
@@ -245,7 +198,7 @@ def mixed_kinds(where: str, column: str) -> DataError:
 
 
 def line_break_in_value(where: str) -> DataError:
-    """Return the error of a quoted value of CSV that goes on in the next line."""
+    """Return the error of a quoted CSV value that goes on in the next line."""
     return DataError(
         f"{where}: a value has a line break in it, or a quote that does not end. Expected a record "
         f"in each line. Say {lines_as_one(where)}, or take the line "
@@ -262,7 +215,7 @@ def header_with_line_break(where: str) -> DataError:
 
 
 def irregular_quotes(where: str, escape: str, quote: str) -> DataError:
-    """Return the error of a line of CSV whose quotes are not as its options say."""
+    """Return the error of a CSV line whose quotes contradict the options."""
     other = "'\\'" if escape == quote else repr(quote)
     written = "a backslash stands before quotes in" if escape == quote else "quotes are doubled in"
     return DataError(
@@ -273,12 +226,12 @@ def irregular_quotes(where: str, escape: str, quote: str) -> DataError:
 
 
 def nothing_in_files(where: str) -> DataError:
-    """Return the error of a table of CSV files without a byte."""
+    """Return the error of CSV files that are all empty."""
     return DataError(f"{where}: the file is empty. Expected records. Write it anew")
 
 
 def no_record_below_header(where: str) -> DataError:
-    """Return the error of a CSV file of one line that may name the columns."""
+    """Return the error of a CSV file of one line, which may name the columns."""
     return DataError(
         f"{where}: the file has no records, unless its only line is one. Write it anew, or say "
         f"{option_of(where, 'header', 'false')}"
@@ -286,15 +239,7 @@ def no_record_below_header(where: str) -> DataError:
 
 
 def another_format(where: str, kind: str) -> DataError:
-    """Return the error of a file that is no CSV.
-
-    Parameters
-    ----------
-    where : str
-        What named the paths, and the file.
-    kind : str
-        The format by its first bytes.
-    """
+    """Return the error of a file that is not CSV but of another kind by its first bytes."""
     remedy = remedy_for(kind)
     if remedy is not None:
         return DataError(
@@ -317,19 +262,10 @@ def header_not_known(where: str) -> ConfigurationError:
 
 
 def undecodable(where: str, encoding: str, line: int | None, content: bytes) -> DataError:
-    """Return the error of bytes that are no text in the encoding of their file.
+    """Return the error of bytes that are no text in their file's encoding.
 
-    Parameters
-    ----------
-    where : str
-        What named the paths, and the file.
-    encoding : str
-        As users call it.
-    line : int or None
-        From 1 on. None where it is not known.
-    content : bytes
-        Lines around the fault, or the beginning of the file: the likely encodings are sought in
-        them, and nothing of them is shown.
+    ``line`` counts from 1, or is None if it is not known. ``content`` are lines around the fault,
+    or the beginning of the file: they show likely encodings, and are not shown.
     """
     likely = [name for name in likely_encodings(content) if name.lower() != encoding.lower()]
     named = f" (likely {' or '.join(likely)})" if likely else ""
@@ -343,14 +279,7 @@ def undecodable(where: str, encoding: str, line: int | None, content: bytes) -> 
 
 
 def malformed_csv(where: str) -> DataError:
-    """Return the error of a record of CSV with other values than there are columns for.
-
-    Parameters
-    ----------
-    where : str
-        What named the paths, the paths, and if they are known file and line, as of all errors of
-        records.
-    """
+    """Return the error of a CSV record with too many or too few values, or of the wrong type."""
     return DataError(
         f"{where}: a record has too few or too many values, or one that is not of its column's "
         "type (as in a header that is repeated). Expected in each line what the others have. "
@@ -361,7 +290,7 @@ def malformed_csv(where: str) -> DataError:
 
 
 def malformed_json(where: str) -> DataError:
-    """Return the error of a line that is no record of JSON."""
+    """Return the error of a line that is no JSON record."""
     return DataError(
         f"{where}: a record is not valid JSON, has a name twice or a number beyond 1.8e308, or is "
         "not of the columns' types. Expected one whole object in each line. Correct the file. "
@@ -371,7 +300,7 @@ def malformed_json(where: str) -> DataError:
 
 
 def longer_than_a_line(where: str, file: str, most: int) -> DataError:
-    """Return the error that a line of a text file has no end within reason."""
+    """Return the error of a line of a text file that is longer than any record."""
     return DataError(
         f"{where}: {file} has a line of more than {most >> 20:,} MiB. Expected a record in each "
         "line, and lines that end as on Unix or Windows. Correct the file"
@@ -379,7 +308,7 @@ def longer_than_a_line(where: str, file: str, most: int) -> DataError:
 
 
 def larger_than_a_table(where: str, file: str, times: int) -> DataError:
-    """Return the error that a compressed file grows as no table does."""
+    """Return the error of a compressed file that unpacks to more than any table."""
     return DataError(
         f"{where}: {file} has more than {times:,} times its bytes when it is unpacked, as files "
         "have that are to fill a memory. If it is a table, unpack it, and name the unpacked file"
@@ -387,7 +316,7 @@ def larger_than_a_table(where: str, file: str, times: int) -> DataError:
 
 
 def unreadable(where: str, file: str | None = None) -> DataError:
-    """Return the error of files that are damaged or hold something else, of which one is known."""
+    """Return the error of files that are damaged or of another format."""
     settings = "input.format, input.options"
     if where.startswith(_OF_A_COMMAND):
         settings = "--format, --option"
@@ -400,26 +329,16 @@ def unreadable(where: str, file: str | None = None) -> DataError:
 
 @contextmanager
 def reading_file(where: str, file: str) -> Iterator[None]:
-    """Translate what Arrow and the system say while a file is read.
+    """Translate errors of Arrow and the system while a file is read.
 
-    Parameters
-    ----------
-    where : str
-        What named the paths, and the paths.
-    file : str
-        Its address.
-
-    Raises
-    ------
-    DataError
-        If the file vanished, is damaged, or may not be read.
+    Raises DataError if the file vanished, is damaged, or may not be read.
     """
     try:
         yield
     except FileNotFoundError as error:
         raise vanished(where) from error
     except (pa.ArrowException, *UNPACKING_FAILURES, UnicodeDecodeError) as error:
-        # Arrow says most of what is wrong with a file as an OSError without a number.
+        # Arrow raises an OSError without a number for most faults of a file.
         if isinstance(error, OSError) and error.errno and not isinstance(error, PermissionError):
             raise
         raise limit_reached(error) or unreadable(where, file) from error

@@ -1,8 +1,8 @@
 """Recognize the format of an input's files, and how a CSV file is written.
 
-The keys of a configuration always win. What it leaves out is recognized in the names of the files
-and in the first bytes of the first one, by the rules of docs/configuration.md. The same files give
-the same answer on every engine.
+The keys of a configuration go first. The names of the files and the first bytes of the first file
+show the rest, by the rules of docs/configuration.md. The same files give the same answer on every
+engine.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from anonspark.config import Configuration
 from anonspark.config.input import COMPRESSED, format_of_name, format_of_names, uncompressed
@@ -23,7 +24,7 @@ from anonspark.engine.csv_beginning import (
     rows_of,
     separator_of,
 )
-from anonspark.engine.data_files import UNKNOWN_COMPRESSIONS, listed_files
+from anonspark.engine.data_files import UNKNOWN_COMPRESSIONS, DataFile, listed_files
 from anonspark.engine.encodings import (
     UTF_8,
     codec_of,
@@ -44,30 +45,14 @@ from anonspark.engine.reading_errors import (
 from anonspark.engine.values.text_reader import OPTION_ALIASES
 from anonspark.errors import ConfigurationError, DataError
 
-# A block of bzip2 may have 900,000 bytes, and is read as a whole or not at all.
+# A block of bzip2 may have 900,000 bytes, and can only be unpacked as a whole.
 _BYTES, _COMPRESSED_BYTES = 1 << 16, 1 << 20
 
 
 def read_beginning(files: Files, path: str, size: int, key: str) -> tuple[bytes, bool]:
-    """Return the first bytes of a file, unpacked, and whether they are all that it has.
+    """Read and unpack the first 64 KiB of a file of a size. Also return whether that is all of it.
 
-    Parameters
-    ----------
-    files : Files
-    path : str
-    size : int
-        Its bytes.
-    key : str
-        What messages call the paths.
-
-    Raises
-    ------
-    DataError
-        If it cannot be read or unpacked.
-
-    Notes
-    -----
-    Reads 64 KiB, of a compressed file parts of 1 MiB until 64 KiB are unpacked.
+    Reads parts of 1 MiB of a compressed file. Raises DataError if it cannot be read or unpacked.
     """
     packed = path.lower().endswith(COMPRESSED)
     part = open_parts(files, path, size, _COMPRESSED_BYTES if packed else _BYTES)
@@ -91,23 +76,12 @@ _MARKS = {b"PAR1": "parquet", b"ORC": "orc"}
 
 @dataclass(frozen=True)
 class Recognized:
-    """The format and options of files, found and set.
+    """The format of files, a data source of Spark, and how CSV files are written.
 
-    Parameters
-    ----------
-    data_format : str
-        Data source of Spark.
-    file : str or None
-        The file that was looked into. None where none was.
-    header : bool or None
-        Whether the first line of a CSV file names the columns. None where that is not sure, and in
-        other formats.
-    separator, encoding : str or None
-        None in other formats, and where no file could be looked into.
-    is_guess : bool
-        Whether the encoding is the likeliest one of bytes that are not UTF-8.
-    options : mapping of str to str
-        What has to be said of a CSV file to read it besides what was said. No defaults.
+    ``file`` is the file that was read, or None. ``header`` is None if it is not certain whether the
+    first line names the columns, ``is_guess`` says whether the encoding is the likeliest one of
+    bytes that are not UTF-8, and ``options`` are those that have to be set to read the files, in
+    addition to those that are set, without defaults. None of them is known of other formats.
     """
 
     data_format: str
@@ -120,7 +94,11 @@ class Recognized:
 
     @property
     def words(self) -> str:
-        """Describe how the CSV file is written, with an empty text if no file was read."""
+        """Describe how the CSV file is written, or return an empty text if no file was read.
+
+        >>> Recognized("csv", "a.csv", header=True, separator=";", encoding="UTF-8").words
+        'encoding UTF-8, fields divided by semicolon, a header in the first line'
+        """
         if self.separator is None:
             return ""
         guess = " (a guess: look at the letters that are read so)" if self.is_guess else ""
@@ -140,38 +118,33 @@ def recognize(
     asks: bool = False,
     guesses: bool = False,
 ) -> Recognized:
-    """Look at the names of files, and of a CSV file at its beginning.
+    """Recognize the format of files, and how they are written if it is CSV.
+
+    Lists the paths, and reads the beginning of a file unless format and options are set.
 
     Parameters
     ----------
-    files : Files
-    paths : sequence of str
-        Files, directories and patterns.
     data_format : str or None
-        None finds it: by the names of the paths, of a directory by those of the files in it, else
-        by the first bytes. ``parquet`` where there are none.
+        The format, or None to recognize it by the names of the paths or of the files in a
+        directory, else by the first bytes. ``parquet`` if there are no files.
     options : mapping of str to str, or None
-        They win.
+        Options that are set, which go first.
     names : sequence of str
-        Of columns that should be there. They show a header for sure.
+        Columns that should be there, and so show a header.
     key : str
-        What messages call the paths.
+        Names the paths in messages.
     asks : bool
-        Whether it is an error if nothing shows whether there is a header.
+        Whether to raise if it is not certain that there is a header.
     guesses : bool
-        Whether the likeliest encoding is taken of bytes that are not UTF-8, which else are an
-        error.
+        Whether to take the likeliest encoding of bytes that are not UTF-8, and numbers with a
+        decimal comma for numbers.
 
     Raises
     ------
     ConfigurationError
-        If no format is set and names suggest several. Of a header see `asks`.
+        If no format is set and names suggest several, or because of ``asks``.
     DataError
         If the files are empty or damaged, are in another format or do not decode.
-
-    Notes
-    -----
-    Lists the paths, and reads what :func:`anonspark.engine.recognition.read_beginning` does.
     """
     stated = _by_name(options or {})
     kind = data_format or format_of_names(paths)
@@ -183,23 +156,55 @@ def recognize(
     kind = kind or _format_of_files([file.address for file in listed], key)
     if not listed or (kind or "csv").lower() != "csv":
         return Recognized(kind or "parquet")
-    filled = [(file.address, file.bytes) for file in listed if file.bytes]
-    for file, size in filled:
-        content, is_whole = read_beginning(files, file, size, key)
-        beginning = content.decode("latin-1").strip("\xef\xbb\xbf\xff\xfe\0 \t\r\n")
-        if beginning and not SEPARATOR_LINE.fullmatch(beginning):
-            break
-    else:
-        raise nothing_in_files(f"{key}: {', '.join(paths)}")
-    where = f"{key}: {file}"
-    format_found = _format_of_bytes(content)
-    refuse_foreign(paths, remedy_for(format_found) or "")
-    if kind is None and format_found in ("parquet", "orc", "json"):
-        return Recognized(format_found)
-    if format_found not in ("csv", "json"):
-        raise another_format(where, format_found)
-    if file.lower().endswith(UNKNOWN_COMPRESSIONS):
-        return Recognized("csv", file)
+    beginning = _first_beginning(files, listed, paths, key)
+    shown_format = _format_of_bytes(beginning.content)
+    refuse_foreign(paths, remedy_for(shown_format) or "")
+    if kind is None and shown_format in ("parquet", "orc", "json"):
+        return Recognized(shown_format)
+    if shown_format not in ("csv", "json"):
+        raise another_format(beginning.where, shown_format)
+    if beginning.file.lower().endswith(UNKNOWN_COMPRESSIONS):
+        return Recognized("csv", beginning.file)
+    return _recognize_csv(beginning, stated, names, asks=asks, guesses=guesses)
+
+
+class _Beginning(NamedTuple):
+    """The first bytes of a file, unpacked, and whether a table has no others.
+
+    ``where`` names the file in messages.
+    """
+
+    file: str
+    where: str
+    content: bytes
+    is_whole: bool
+    is_only_file: bool
+
+
+def _first_beginning(
+    files: Files, listed: Sequence[DataFile], paths: Sequence[str], key: str
+) -> _Beginning:
+    """Read the beginning of the first file with a record, or raise DataError if none has any."""
+    filled = [file for file in listed if file.bytes]
+    for file in filled:
+        content, is_whole = read_beginning(files, file.address, file.bytes, key)
+        text = content.decode("latin-1").strip("\xef\xbb\xbf\xff\xfe\0 \t\r\n")
+        if text and not SEPARATOR_LINE.fullmatch(text):
+            where = f"{key}: {file.address}"
+            return _Beginning(file.address, where, content, is_whole, len(filled) == 1)
+    raise nothing_in_files(f"{key}: {', '.join(paths)}")
+
+
+def _recognize_csv(
+    beginning: _Beginning,
+    stated: Mapping[str, str],
+    names: Sequence[str],
+    *,
+    asks: bool,
+    guesses: bool,
+) -> Recognized:
+    """Recognize encoding, separator, header and decimal comma of a CSV file, in this order."""
+    file, where, content, is_whole, is_only_file = beginning
     encoding, is_guess = stated.get("encoding") or encoding_of_mark(content), False
     try:
         text = _text_of(content, encoding, where)
@@ -209,10 +214,10 @@ def recognize(
             raise
         encoding, is_guess = likely[0], True
         text = _text_of(content, encoding, where)
-    named, lines = _lines_of(text, stated.get("comment", ""), is_whole=is_whole)
+    named_separator, lines = _lines_of(text, stated.get("comment", ""), is_whole=is_whole)
     quotes = stated.get("quote", '"'), stated.get("escape", '"')
     header = stated["header"].lower() == "true" if "header" in stated else None
-    separator = stated.get("sep", named)
+    separator = stated.get("sep", named_separator)
     if separator is None:
         tabs = uncompressed(file).endswith(".tsv")
         separator = separator_of(lines, quotes, header, names, tabs=tabs)
@@ -221,7 +226,7 @@ def recognize(
     if header is None:
         header = has_header(rows, [name for name in names if f"/{name}=" not in file])
     if asks and header is None:
-        is_alone = is_whole and len(filled) == 1 and len(rows) == 1
+        is_alone = is_whole and is_only_file and len(rows) == 1
         raise no_record_below_header(where) if is_alone else header_not_known(where)
     has_comma = guesses and separator != "," and has_decimal_comma(rows[1:] if header else rows)
     settings = (
@@ -230,32 +235,24 @@ def recognize(
         ("decimal", ",", has_comma),
         ("encoding", encoding, encoding != UTF_8),
     )
-    unsaid = {name: value for name, value, is_odd in settings if is_odd and name not in stated}
-    return Recognized("csv", file, header, separator, encoding, is_guess, unsaid)
+    unset = {name: value for name, value, is_odd in settings if is_odd and name not in stated}
+    return Recognized("csv", file, header, separator, encoding, is_guess, unset)
 
 
 def separator_in_words(separator: str) -> str:
-    """Return the name of a separator."""
+    """Return the name of a separator.
+
+    >>> separator_in_words(";"), separator_in_words("#")
+    ('semicolon', "'#'")
+    """
     return _NAMES_OF_SEPARATORS.get(separator, repr(separator))
 
 
 def found_in_files(files: Files, configuration: Configuration) -> dict[str, str]:
-    """Return what the input is read with besides what its configuration says.
+    """Return the options that an input's files show and its configuration lacks.
 
-    Returns
-    -------
-    dict
-        For :meth:`anonspark.config.Configuration.with_input`. Nothing where all is as its defaults
-        say.
-
-    Raises
-    ------
-    ConfigurationError, DataError
-        As :func:`recognize`, which asks for a header.
-
-    Notes
-    -----
-    As :func:`recognize`. What was found is logged, without a word of the data.
+    They are for ``with_input``. Logs them, without a word of the data. Raises the errors of
+    :func:`recognize`, also if it is not certain that there is a header.
     """
     stated = configuration.input
     if stated.is_settled:
@@ -266,7 +263,7 @@ def found_in_files(files: Files, configuration: Configuration) -> dict[str, str]
     settings = dict(recognized.options)
     if not stated.says_format:
         if recognized.data_format == "csv" and "inferschema" not in _by_name(stated.options):
-            # Whoever says nothing of a file wants its numbers to be numbers.
+            # Without a word on the file its numbers are meant to be numbers.
             settings["inferSchema"] = "true"
         if recognized.data_format != stated.format:
             settings["format"] = recognized.data_format
@@ -278,20 +275,14 @@ def found_in_files(files: Files, configuration: Configuration) -> dict[str, str]
 
 
 def settled(files: Files, configuration: Configuration) -> Configuration:
-    """Return a configuration that says all of its input. See :func:`found_in_files`."""
+    """Return a configuration with all options of its input. See :func:`found_in_files`."""
     if configuration.input.is_settled:
         return configuration
     return configuration.with_input(found_in_files(files, configuration))
 
 
 def _text_of(content: bytes, encoding: str, where: str) -> str:
-    """Return the text of a file's beginning, which may end within a letter.
-
-    Raises
-    ------
-    DataError
-        If it is not in the encoding.
-    """
+    """Decode the beginning of a file, which may end within a letter, or raise DataError."""
     decoder = codecs.getincrementaldecoder(codec_of(encoding) or "latin-1")()
     try:
         text = decoder.decode(content)
@@ -304,7 +295,7 @@ def _text_of(content: bytes, encoding: str, where: str) -> str:
 
 
 def _lines_of(text: str, comment: str, *, is_whole: bool) -> tuple[str | None, list[str]]:
-    """Return the separator that the first line names, if it does, and the lines of records."""
+    """Return the separator that the first line names, or None, and the lines of records."""
     lines = re.split("\r\n|[\r\n]", text)
     if not is_whole and len(lines) > 1:
         del lines[-1]
@@ -318,7 +309,10 @@ def _lines_of(text: str, comment: str, *, is_whole: bool) -> tuple[str | None, l
 
 
 def _format_of_files(files: Sequence[str], key: str) -> str | None:
-    """Return the format that the names of a table's files show, or None if none shows one."""
+    """Return the format that the names of a table's files show, or None if none shows one.
+
+    Raises ConfigurationError if they show several.
+    """
     by_kind = {kind: file for file in reversed(files) if (kind := format_of_name(file)) is not None}
     if len(by_kind) > 1:
         listed = " and ".join(f"{file} ({kind})" for kind, file in sorted(by_kind.items()))
@@ -330,13 +324,17 @@ def _format_of_files(files: Sequence[str], key: str) -> str | None:
 
 
 def _format_of_bytes(content: bytes) -> str:
-    """Return the format of a file that begins so: one of another program, or one that is read."""
+    """Return the format of a file by its first bytes: of another program, or one that is read.
+
+    >>> _format_of_bytes(b'{"age": 39}'), _format_of_bytes(b"age,sex")
+    ('json', 'csv')
+    """
     other = foreign_format(content)
     if other is not None:
         return other
     if content.lstrip().startswith(b"{"):
         return "json"
-    # A column may be called as a Parquet file begins.
+    # A text file may begin with a column named PAR1.
     is_text = b"\0" not in content
     return next(
         (kind for mark, kind in _MARKS.items() if content.startswith(mark) > is_text), "csv"
@@ -344,7 +342,11 @@ def _format_of_bytes(content: bytes) -> str:
 
 
 def _by_name(options: Mapping[str, str]) -> dict[str, str]:
-    """Return options by their names in small letters, without aliases."""
+    """Return options by their names in small letters, without aliases.
+
+    >>> _by_name({"delimiter": ";", "Header": "true"})
+    {'sep': ';', 'header': 'true'}
+    """
     return {
         OPTION_ALIASES.get(name.lower(), name.lower()): value for name, value in options.items()
     }

@@ -1,4 +1,4 @@
-"""Fields of structs as columns of their own: ``address.city`` is the city of ``address``."""
+"""Treat fields of structs as columns: ``address.city`` is the city of ``address``."""
 
 from __future__ import annotations
 
@@ -12,22 +12,15 @@ import pyarrow.compute as pc
 from anonspark.engine.values.file_types import LISTS
 
 DOT = "."
-"""Between the name of a struct and that of a field."""
+"""Separates the name of a struct from that of a field."""
 
 
 @dataclass(frozen=True)
 class StructField:
-    """A field of a struct.
+    """A field of a struct, at any depth, as a column.
 
-    Parameters
-    ----------
-    name : str
-        Of the column that it becomes.
-    column : str
-        With the struct.
-    path : tuple of str
-        Names of the fields on the way to it, its own the last.
-    type : pyarrow.DataType
+    ``name`` is that of the new column, and ``column`` that of the column with the struct. ``path``
+    has the names of the fields from there, the field's last.
     """
 
     name: str
@@ -37,16 +30,17 @@ class StructField:
 
     @property
     def field(self) -> pa.Field:
-        """The column that it becomes."""
+        """Return the column that the field becomes."""
         return pa.field(self.name, self.type)
 
     def values(self, column: pa.Array) -> pa.Array:
-        """Return its values. They are missing where a struct around it is.
+        """Return the field's values in an array of structs: null if a struct around one is null.
 
-        Parameters
-        ----------
-        column : pyarrow.Array
-            Of structs that have it, whatever others they have.
+        The structs may have any other fields.
+
+        >>> (city,) = fields_of("address", pa.struct([("city", pa.string())]))
+        >>> city.name, city.values(pa.array([{"city": "Ashford"}, None])).to_pylist()
+        ('address.city', ['Ashford', None])
         """
         for name in self.path:
             column = pc.struct_field(column, [column.type.get_field_index(name)])
@@ -54,9 +48,9 @@ class StructField:
 
 
 def fields_of(name: str, data_type: pa.DataType) -> list[StructField]:
-    """Return the fields of a column, to any depth. A struct comes before its own fields.
+    """Return the fields of a column, to any depth, each struct before its fields.
 
-    Fields of structs in arrays and maps are none: a record has any number of them.
+    Leaves out fields of structs in arrays and maps, of which a record has any number.
     """
     return [
         StructField(DOT.join((name, *path)), name, path, inner) for path, inner in _paths(data_type)
@@ -64,6 +58,7 @@ def fields_of(name: str, data_type: pa.DataType) -> list[StructField]:
 
 
 def _paths(data_type: pa.DataType) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
+    """Yield the path and type of each field of a struct, to any depth."""
     if not pa.types.is_struct(data_type):
         return
     for field in data_type:
@@ -74,8 +69,8 @@ def _paths(data_type: pa.DataType) -> Iterator[tuple[tuple[str, ...], pa.DataTyp
 def struct_fields(schema: pa.Schema) -> dict[str, StructField]:
     """Return the fields of a table's structs by the names of the columns that they become.
 
-    A column of the table goes before a field of the same name. Fields that have one name, whatever
-    the case of its letters, become no column: no one could distinguish them.
+    Leaves out a field with the name of another field or of a column, whatever the case of its
+    letters: nobody could tell them apart.
     """
     columns = Counter(map(str.lower, schema.names))
     fields = [
@@ -89,16 +84,20 @@ def struct_fields(schema: pa.Schema) -> dict[str, StructField]:
 
 
 def with_struct_fields(schema: pa.Schema) -> pa.Schema:
-    """Return the columns of a table, each struct followed by its fields."""
+    """Return the columns of a table, each struct followed by its fields.
+
+    >>> with_struct_fields(pa.schema([("a", pa.struct([("b", pa.int64())]))])).names
+    ['a', 'a.b']
+    """
     fields = struct_fields(schema)
     by_column: dict[str, list[pa.Field]] = {}
     for field in fields.values():
         by_column.setdefault(field.column, []).append(field.field)
-    return pa.schema([each for field in schema for each in (field, *by_column.get(field.name, ()))])
+    return pa.schema([item for field in schema for item in (field, *by_column.get(field.name, ()))])
 
 
 def whole_structs(schema: pa.Schema) -> list[str]:
-    """Return the structs in the columns of :func:`with_struct_fields` whose fields follow them."""
+    """Return the structs that are followed by their fields in :func:`with_struct_fields`."""
     return [
         field.name
         for field in schema
@@ -107,17 +106,22 @@ def whole_structs(schema: pa.Schema) -> list[str]:
 
 
 def whole_columns(schema: pa.Schema) -> list[str]:
-    """Return the columns of :func:`with_struct_fields` that are no fields of structs."""
+    """Return the columns of :func:`with_struct_fields` that are not fields of structs.
+
+    >>> whole_columns(pa.schema([("a", pa.struct([("b", pa.int64())])), ("a.b", pa.int64())]))
+    ['a']
+    """
     fields = {inner.name for field in schema for inner in fields_of(field.name, field.type)}
     return [name for name in schema.names if name not in fields]
 
 
 def with_field(column: pa.Field, field: StructField) -> pa.Field:
-    """Return a column of structs with a field that it lacks, or that is there already."""
+    """Add a field to a column of structs that may lack it."""
     return column.with_type(_with_path(column.type, field.path, field.type))
 
 
 def _with_path(struct: pa.DataType, path: tuple[str, ...], data_type: pa.DataType) -> pa.DataType:
+    """Add a field at a path to a struct, with the structs on the way that it lacks."""
     fields = list(struct)
     first, rest = path[0], path[1:]
     at = next((i for i, field in enumerate(fields) if field.name.lower() == first.lower()), None)
@@ -130,7 +134,7 @@ def _with_path(struct: pa.DataType, path: tuple[str, ...], data_type: pa.DataTyp
 
 
 def written_fields(name: str, data_type: pa.DataType) -> list[str]:
-    """Return the fields of a struct that hold values of a record, as attributes are named."""
+    """Return the names of the fields of a struct whose values are no structs, maps or lists."""
     return [
         field.name
         for field in fields_of(name, data_type)
@@ -139,7 +143,7 @@ def written_fields(name: str, data_type: pa.DataType) -> list[str]:
 
 
 def outer_columns(fields: Iterable[StructField]) -> list[str]:
-    """Return the paths of fields in a file, without those inside of another."""
+    """Return the paths of fields in a file, without those inside of others."""
     paths = [(field.column, *field.path) for field in fields]
     whole = set(paths)
     tops = (path for path in paths if not any(path[:size] in whole for size in range(1, len(path))))

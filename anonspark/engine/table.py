@@ -1,4 +1,4 @@
-"""Verbs of tables (:mod:`anonspark.engine.protocol`) that are functions over batches."""
+"""Implement those verbs of tables (:mod:`anonspark.engine.protocol`) that map batches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anonspark.engine.values.batches import AddHashes, DropFlagged, ReadColumns
 
 
 class BatchTable(ABC):
-    """A table whose engine applies functions to the batches of each task. The rest follows."""
+    """A table of an engine that implements :meth:`map_batches`, from which other verbs follow."""
 
     if TYPE_CHECKING:
 
@@ -30,7 +30,7 @@ class BatchTable(ABC):
         """Apply a function to the batches of each task."""
 
     def select(self, names: Sequence[str] | Mapping[str, str]) -> Self:
-        """Return some columns, or by their new names the columns that get them."""
+        """Return some columns, also under new names: a mapping has the old name of each."""
         columns = dict(names) if isinstance(names, Mapping) else {name: name for name in names}
         schema = pa.schema(self.schema.field(old).with_name(new) for new, old in columns.items())
         return self.map_batches(SelectColumns(columns), schema)
@@ -42,13 +42,13 @@ class BatchTable(ABC):
         return self.map_batches(_AddFields(self.schema), with_struct_fields(self.schema))
 
     def read(self, readings: Sequence[Reading], carried: Sequence[str] = ()) -> Self:
-        """Return the values of raw columns as they are read, and which of them are missing."""
+        """Return the values of raw columns as readings declare them, and which are missing."""
         read = ReadColumns(tuple(readings), tuple(carried))
         columns = dict.fromkeys([*(reading.column for reading in readings), *carried])
         return self.select(list(columns)).map_batches(read, read.schema(self.schema))
 
     def without(self, flags: Sequence[str]) -> Self:
-        """Return the rows in which none of some columns of booleans is true."""
+        """Leave out rows in which one of some columns of booleans is true."""
         return self.map_batches(DropFlagged(tuple(flags)), self.schema)
 
     def with_hashes(
@@ -66,19 +66,18 @@ class BatchTable(ABC):
 
 @dataclass(frozen=True)
 class SelectColumns:
-    """Yields some columns of batches.
-
-    Parameters
-    ----------
-    columns : mapping of str to str
-        Their new names, and the columns that get them.
-    """
+    """Yields some columns of batches, by their new names."""
 
     columns: Mapping[str, str]
     takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield batches, whose texts may be dictionaries."""
+        """Yield batches whose texts may be dictionaries.
+
+        >>> batch = pa.record_batch({"age": [39], "sex": ["male"]})
+        >>> [part.to_pydict() for part in SelectColumns({"years": "age"})(iter([batch]))]
+        [{'years': [39]}]
+        """
         for batch in batches:
             chosen = [batch.column(old) for old in self.columns.values()]
             if chosen:
@@ -89,6 +88,8 @@ class SelectColumns:
 
 @dataclass(frozen=True)
 class _AddFields:
+    """Adds the fields of structs behind their columns."""
+
     source: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:

@@ -1,4 +1,4 @@
-"""Run functions in tasks: the number of the task, and errors without values."""
+"""Run functions in tasks, which know the number of their task, without data in errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def takes_dictionaries(function: Callable[[Batches], Batches]) -> bool:
-    """Return whether a function says, by an attribute of this name, that texts may be coded."""
+    """Return whether a function has the true attribute ``takes_dictionaries``: texts may be coded.
+
+    Examples
+    --------
+    >>> takes_dictionaries(lambda batches: batches)
+    False
+    """
     return bool(getattr(function, "takes_dictionaries", False))
 
 
@@ -31,20 +37,28 @@ _STATE = _TaskState()
 
 
 def task_number() -> int:
-    """Return the number of the task that runs in this thread, 0 or above. 0 outside of tasks.
+    """Return the number of the task that runs in this thread, from 0, and 0 outside of tasks.
 
-    No two tasks of one table have the same. An attempt has that of the task that it repeats.
+    No two tasks of one table have the same number. An attempt has that of the task that it repeats.
     """
     return _STATE.number
 
 
 def is_remote() -> bool:
-    """Return whether what the task of this thread makes goes to other processes or machines."""
+    """Return whether the results of this thread's task go to other processes or machines."""
     return _STATE.is_remote
 
 
 def enter_task(number: int, *, is_remote: bool = True) -> None:
-    """Set the task that begins in this thread, and where its results go. For engines."""
+    """Set the task that begins in this thread, and whether its results go elsewhere. For engines.
+
+    Examples
+    --------
+    >>> enter_task(3, is_remote=False)
+    >>> task_number(), is_remote()
+    (3, False)
+    >>> enter_task(0)
+    """
     _STATE.number, _STATE.is_remote = number, is_remote
 
 
@@ -53,25 +67,30 @@ class FailedTaskError(Exception):
 
     Parameters
     ----------
-    error : Exception
-        Whose text is left out, for it often quotes the value that caused it.
+    error : Exception or str
+        The error, whose text is left out: it may quote a record. Or the message of this class, as
+        another process sends it.
+
+    Examples
+    --------
+    >>> print(FailedTaskError(ValueError("39")))
+    ValueError at  (its text is left out: it may hold data)
     """
 
     def __init__(self, error: Exception | str) -> None:
-        # A text is what comes back from another process.
         super().__init__(error if isinstance(error, str) else _without_text(error))
 
 
 def run_guarded(function: Callable[[Batches], Batches], batches: Batches) -> Batches:
-    """Apply a function to the batches of a task. Its errors lose their texts.
+    """Apply a function to the batches of a task, and take the text off its errors.
 
-    What a failed task says goes to logs and to an engine's interfaces, where other people read it
-    than those who may see the data.
+    The text of a failed task is shown in logs and in an engine's interfaces, to people who may not
+    see the data.
 
     Raises
     ------
     AnonsparkError
-        As it is: its text holds no value.
+        Unchanged: its text holds no value.
     FailedTaskError
         For every other error.
     """
@@ -83,17 +102,18 @@ def run_guarded(function: Callable[[Batches], Batches], batches: Batches) -> Bat
         failed = FailedTaskError(error)
     else:
         return
-    # Outside the handler, so that the traceback does not show the error that came first.
+    # Raised outside of the handler: else the traceback would show the first error, with its text.
     raise failed
 
 
 def _without_text(error: Exception) -> str:
+    """Describe an error by its kind and its calls."""
     calls = "; ".join(
         f"{PurePath(frame.filename).name}:{frame.lineno} in {frame.name}"
         for frame in traceback.extract_tb(error.__traceback__)
     )
     kind = type(error).__name__
     if isinstance(error, OSError) and error.errno is not None:
-        # The system's own words for it, such as that a disk is full.
+        # The system's words quote no record: a disk is full, for instance.
         kind += f" ({os.strerror(error.errno)})"
     return f"{kind} at {calls} (its text is left out: it may hold data)"

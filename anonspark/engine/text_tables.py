@@ -1,4 +1,4 @@
-"""Opening tables of text files: what both engines do, around how they get at bytes."""
+"""Open tables of text files, by functions that read bytes as the engine does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from anonspark.engine.values.text_forms import Forms
 from anonspark.engine.values.text_reader import Reader, text_reader
 from anonspark.errors import DataError
 
-# Arrow ends the process where memory for the buffers of that many columns runs out.
+# The buffers of more columns may exceed the memory, which Arrow answers by ending the process.
 _MOST_COLUMNS = 20_000
 
 
@@ -28,23 +28,11 @@ def open_reader(
 ) -> Reader:
     """Return the reader of a table's text files, which knows their header.
 
-    Parameters
-    ----------
-    address : TableAddress
-    data_files : DataFiles
-    options : mapping of str to str
-    texts : sequence of str
-    selection : WantedColumns or None
-        These as of :func:`~anonspark.engine.values.text_reader.text_reader`.
-    first_line : callable
-        Returns the first line of a file, nothing if there is none.
-
-    Raises
-    ------
-    ConfigurationError
-        If an option is not known, or has a value that is none of it.
-    DataError
-        If there is no file, or the header has too many columns or names a wanted one twice.
+    Options, texts and selection are those of
+    :func:`~anonspark.engine.values.text_reader.text_reader`. ``first_line`` returns the first line
+    of a file, or an empty text if it has none. Raises ConfigurationError if an option is not known
+    or has a wrong value, and DataError if there is no file, or the header has too many columns or
+    names a wanted one twice.
     """
     reader = text_reader(address, options, texts, selection)
     if not data_files.files:
@@ -66,20 +54,11 @@ def open_reader(
 
 
 def read_schema(address: TableAddress, reader: Reader, infer: Callable[[], Forms]) -> pa.Schema:
-    """Return the columns of a table's text files.
+    """Return the columns of a table's text files, by the reader of :func:`open_reader`.
 
-    Parameters
-    ----------
-    address : TableAddress
-    reader : CsvReader or JsonReader
-        Of :func:`open_reader`.
-    infer : callable
-        Returns the forms of all values. Called where they decide the types.
-
-    Raises
-    ------
-    DataError
-        If there is no record, an attribute's values have no type, or a name is there twice.
+    Calls ``infer``, which returns the forms of all values, only if they decide the types. Raises
+    DataError if there is no record, an attribute's values have no type, or two columns have one
+    name.
     """
     infers = isinstance(reader, JsonReader) or reader.infers
     schema = reader.schema(infer() if infers else Forms())

@@ -1,9 +1,9 @@
-"""Build the machine code of all kernels into one file, so that no user has to compile later.
+"""Build the machine code of all kernels into two files, so that no user has to compile later.
 
     python -m anonspark.kernels.building
 
-It takes a minute, Numba, a compiler of C and C++, and the headers of Python. The file serves every
-processor of the architecture, with the minor version of Python that built it.
+It takes a minute of two processors, Numba, a compiler of C and C++, and the headers of Python. The
+files serve every processor of the architecture, with the minor version of Python that built them.
 
 The compiler is Numba's `pycc`, changed by :mod:`anonspark.kernels.numba_patches`. As it is, it
 compiles what a kernel calls once more for each caller, and keeps Python's lock. Here a kernel that
@@ -23,77 +23,101 @@ import warnings
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
-from anonspark.kernels.built import file_name, folder_of_package
-from anonspark.kernels.compiling import NUMBA_PATCHES, import_all_kernels
+from anonspark.kernels.built import PARTS, file_names, folder_of_package
+from anonspark.kernels.compiling import KERNELS, NUMBA_PATCHES, Kernel, import_all_kernels
 
 # As measured, instructions that only newer ones have save no time.
 _PROCESSOR = {"x86_64": "x86-64"}.get(platform.machine(), "generic")
 
 _IN_A_PROCESS_OF_ITS_OWN = (
-    "import sys; from anonspark.kernels.building import compile_into; compile_into(sys.argv[1])"
+    "import sys; from anonspark.kernels.building import compile_part; "
+    "compile_part(sys.argv[1], int(sys.argv[2]))"
 )
 
+_LAST_PART = ("atom_merging", "canon", "microaggregation", "refinement")
+"""Modules whose kernels, with those that they call, take half of the time."""
 
-def build(folder: Path) -> Path:
-    """Build the machine code of all kernels.
+
+def build(folder: Path) -> list[Path]:
+    """Build the machine code of all kernels, each part in a process.
 
     Parameters
     ----------
     folder : Path
-        Where the file is put, and left where it is there already. What was built there from other
+        Where the files are put, and left if they are there. What was built there from other
         sources is removed.
 
     Returns
     -------
-    Path
-        Of the file.
+    list of Path
+        Of the files.
 
     Raises
     ------
     OSError
         Numba, a compiler or the headers of Python are missing. It holds what was said.
     """
-    target = folder / file_name()
-    if target.is_file():
-        return target
+    targets = [folder / name for name in file_names()]
+    if all(target.is_file() for target in targets):
+        return targets
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".kernels-") as temporary:
-        # In a process of its own: Numba compiles for one processor there, and is changed.
-        done = subprocess.run(  # noqa: S603
-            [sys.executable, "-c", _IN_A_PROCESS_OF_ITS_OWN, temporary],
-            env={
-                **os.environ,
-                "NUMBA_CPU_NAME": _PROCESSOR,
-                "NUMBA_CPU_FEATURES": "",
-                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-            },
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        library = Path(temporary) / file_name()
-        if done.returncode or not library.is_file():
-            raise OSError(f"the machine code of the kernels cannot be built: {done.stdout[-2000:]}")
+        # In processes of their own: Numba compiles for one processor there, and is changed.
+        processes = [
+            subprocess.Popen(  # noqa: S603
+                [sys.executable, "-c", _IN_A_PROCESS_OF_ITS_OWN, temporary, str(part)],
+                env={
+                    **os.environ,
+                    "NUMBA_CPU_NAME": _PROCESSOR,
+                    "NUMBA_CPU_FEATURES": "",
+                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                },
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            for part in range(PARTS)
+        ]
+        outputs = [process.communicate()[0] for process in processes]
+        libraries = [Path(temporary, target.name) for target in targets]
+        for process, output, library in zip(processes, outputs, libraries, strict=True):
+            if process.returncode or not library.is_file():
+                raise OSError(f"the machine code of the kernels cannot be built: {output[-2000:]}")
         for old in folder.glob(f"kernels-*{EXTENSION_SUFFIXES[0]}"):
             old.unlink()
-        library.replace(target)
-    return target
+        for library, target in zip(libraries, targets, strict=True):
+            library.replace(target)
+    return targets
 
 
-def compile_into(folder: str) -> None:
-    """Compile all kernels for the processor that the environment names.
-
-    Parameters
-    ----------
-    folder : str
-        Where the file is put.
-    """
+def compile_part(folder: str, part: int) -> None:
+    """Compile the kernels of a part for the processor that the environment names."""
     # A tenth of the time would go into looking through what Numba keeps to the end.
     gc.set_threshold(100_000, 50, 1000)
     warnings.simplefilter("ignore")  # pycc is to be replaced one day; there is no successor yet
     import_all_kernels()
-    importlib.import_module(NUMBA_PATCHES).build_extension(folder, _PROCESSOR)
+    file = Path(folder, file_names()[part])
+    importlib.import_module(NUMBA_PATCHES).build_extension(file, _PROCESSOR, kernels_of_part(part))
+
+
+def kernels_of_part(part: int) -> list[Kernel]:
+    """Return the kernels of a part and all that they call, callees first."""
+    last = _with_callees(
+        [kernel for kernel in KERNELS if kernel.symbol.rpartition("_")[0] in _LAST_PART]
+    )
+    chosen = last if part else _with_callees([kernel for kernel in KERNELS if kernel not in last])
+    return [kernel for kernel in KERNELS if kernel in chosen]
+
+
+def _with_callees(kernels: list[Kernel]) -> set[Kernel]:
+    reached: set[Kernel] = set()
+    while kernels:
+        kernel = kernels.pop()
+        reached.add(kernel)
+        code, names = kernel.function.__code__, kernel.function.__globals__
+        called = [names.get(name) for name in code.co_names]
+        kernels += [k for k in called if isinstance(k, Kernel) and k not in reached]
+    return reached
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from anonspark.errors import EnvironmentProblem
-from anonspark.kernels.built import built
+from anonspark.kernels.built import machine_code
 from anonspark.kernels.signatures import Applied, Layout
 
 Check = Callable[[Any], bool]
@@ -145,12 +145,8 @@ class Kernel:
         with _TURN:
             if self._called is None:
                 is_ours = self.function.__module__.startswith(_PACKAGE)
-                machine_code = getattr(built(), self.symbol, None) if is_ours else None
-                self._called = (
-                    _with_checked_arguments(machine_code, self)
-                    if machine_code is not None
-                    else self.compiled()
-                )
+                code = machine_code(self.symbol) if is_ours else None
+                self._called = _with_checked_arguments(code, self) if code else self.compiled()
             return self._called
 
     def compiled(self) -> Any:
@@ -182,7 +178,7 @@ def _declared(module: str, symbol: str) -> Kernel:
     return next(item for item in KERNELS if item.symbol == symbol)
 
 
-def _with_checked_arguments(machine_code: Callable[..., Any], kernel: Kernel) -> Callable[..., Any]:
+def _with_checked_arguments(code: Callable[..., Any], kernel: Kernel) -> Callable[..., Any]:
     """Return a function that calls machine code with what its signature says, and nothing else."""
     names = inspect.signature(kernel.function)
     checks = [check_of(declared) for declared in kernel.signature.arguments]
@@ -197,7 +193,7 @@ def _with_checked_arguments(machine_code: Callable[..., Any], kernel: Kernel) ->
             if not check(value):
                 types = ", ".join(map(describe, arguments))
                 raise TypeError(f"{kernel.symbol} ({kernel.function.__name__}) takes no ({types})")
-        return machine_code(*arguments)
+        return code(*arguments)
 
     return call
 
@@ -236,11 +232,3 @@ def import_all_kernels() -> None:
     for module in pkgutil.iter_modules(package.__path__, _PACKAGE):
         if module.name not in _IMPORT_NUMBA:
             importlib.import_module(module.name)
-
-
-def compile_all() -> int:
-    """Compile every kernel that is not compiled yet, and return how many there are."""
-    import_all_kernels()
-    for item in KERNELS:
-        item.compiled()
-    return len(KERNELS)

@@ -35,7 +35,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -47,8 +47,8 @@ from numba import config
 from numba.core import caching
 from numba.core.registry import cpu_target
 
-from anonspark.kernels.built import MODULE, VERSION_OF_NUMBA, digest_of_sources, file_name
-from anonspark.kernels.compiling import KERNELS
+from anonspark.kernels.built import MODULE, VERSION_OF_NUMBA, digest_of_sources
+from anonspark.kernels.compiling import Kernel
 from anonspark.ownership import fault_at
 
 # Numba's own caches know a function by the path of its file. On a cluster that path is another one
@@ -239,13 +239,13 @@ def _count_alone(module: Any, operation: str, ordering: str) -> Any:  # noqa: AR
     return function
 
 
-def build_extension(folder: str, processor: str) -> None:
-    """Compile all kernels that were declared into one extension module.
+def build_extension(file: Path, processor: str, kernels: Sequence[Kernel]) -> None:
+    """Compile kernels, those that others call before these, into one extension module.
 
     Parameters
     ----------
-    folder : str
-        Where the file is put.
+    file : Path
+        Of the extension module.
     processor : str
         As LLVM calls it.
 
@@ -265,19 +265,19 @@ def build_extension(folder: str, processor: str) -> None:
     _never_run()
     _CORE.runtime.nrtdynmod._define_atomic_inc_dec = _count_alone
     extension = Extension(MODULE)
-    extension.output_dir = folder
-    extension.output_file = file_name()
+    extension.output_dir = str(file.parent)
+    extension.output_file = file.name
     extension.target_cpu = processor
     version = tuple(map(int, re.findall(r"\d+", numba.__version__)[:3]))
     extension.export(VERSION_OF_NUMBA, "UniTuple(int64, 3)()")(lambda: version)
-    for kernel in KERNELS:
+    for kernel in kernels:
         signature = kernel.signature.made
         extension.export(kernel.symbol, signature)(kernel.function)
         overload = _CORE.typing.signature(signature.return_type, *signature.args)
         templates = _CORE.typing.templates
         template = templates.make_concrete_template(kernel.symbol, kernel, [overload])
         kernel.known_as(numba.types.Function(template))
-    waiting = iter([None, *KERNELS])
+    waiting = iter([None, *kernels])
     compile_extra = compiler.compile_extra
     linked: list[Any] = []
 

@@ -24,9 +24,10 @@ import pyarrow.compute as pc
 
 from anonspark.core.arrays import Figures, Integers
 from anonspark.core.queries import Domain
-from anonspark.core.uniform_mass import Runs, Spread, joined_runs, one_run_each, spread_out
+from anonspark.core.uniform_mass import Runs, Spread, joined_runs, spread_intervals, spread_out
 from anonspark.engine.raw_columns import is_text
 from anonspark.kernels.label_reading import read_plain_labels
+from anonspark.labels.grammar import split_ends
 from anonspark.labels.raw_values import Scale, comparable, scale_of
 from anonspark.labels.regions import (
     CategoryRegion,
@@ -50,26 +51,13 @@ _ELSEWHERE = -1.0
 class Axis:
     """One attribute, as an original has it, or as all regions of a release show it.
 
-    Parameters
-    ----------
-    name : str
-    scale : Scale
-        What its values are compared as.
-    published : PublishedAttribute or None
-        How it is generalized. None where it is published as it is.
-    leaves : mapping of str to collection of str, or None
-        The hierarchy of a file.
-    whole : bool
-        Whether all values are whole numbers, as days, microseconds and places of texts are.
-    texts : tuple of str
-        The different texts, in the order of their positions.
-    domain : Domain
-        The positions of the original's records: all of texts, quantiles of numbers and times, from
-        the smallest to the largest. Empty if it has no value. Of regions their outermost ends.
-    frequent : float64 ndarray
-        Positions of the most frequent texts of an original.
-    missing : int
-        Records of an original without a value.
+    ``scale`` says what values are compared as, ``published`` how they are generalized (None if they
+    are published unchanged), ``leaves`` is the hierarchy of a file. ``whole`` is True if all values
+    are whole numbers, as days, microseconds and positions of texts are. ``texts`` are the different
+    texts in the order of their positions, ``domain`` the positions of the original's records: all
+    of texts, quantiles from the smallest to the largest of numbers and times, and of regions the
+    outermost ends. ``frequent`` are the positions of the most frequent texts, ``missing`` counts
+    records without value.
     """
 
     name: str
@@ -91,21 +79,13 @@ class Axis:
         *,
         whole: bool,
     ) -> Axis:
-        """Return an axis of all that some regions cover.
+        """Return an axis of all that some regions cover, and of the leaves of a file's hierarchy.
 
-        Parameters
-        ----------
-        published : PublishedAttribute
-            No code that a rule masks.
-        regions : iterable of Region
-        leaves : mapping of str to collection of str, or None
-            The hierarchy of a file, whose leaves are on the axis, too.
-        whole : bool
-            Whether numbers are known to be whole ones. Where a rule made the labels, which hides
-            the type, they are as all ends.
+        No code that a rule masks. ``whole`` says whether numbers are known to be whole ones. A rule
+        hides the type: then they are whole if all ends are.
         """
         if published.is_category:
-            texts = {leaf for own in (leaves or {}).values() for leaf in own}
+            texts = {leaf for group in (leaves or {}).values() for leaf in group}
             for region in regions:
                 texts.update((isinstance(region, CategoryRegion) and region.values) or ())
             return cls.of_texts(published, texts, leaves)
@@ -113,8 +93,8 @@ class Axis:
             float(end)
             for region in regions
             if isinstance(region, OrderedRegion)
-            for one in region.intervals or ()
-            for end in (one.low, one.high)
+            for interval in region.intervals or ()
+            for end in (interval.low, interval.high)
             if math.isfinite(float(end))
         ]
         if published.rule == "intervals" and ends:
@@ -128,10 +108,10 @@ class Axis:
     def of_texts(
         cls, published: PublishedAttribute, texts: Iterable[str], leaves: Leaves | None = None
     ) -> Axis:
-        """Return an axis of some texts, or of the codes that there are."""
-        different = {text.strip(" ") for text in texts}
+        """Return an axis of some texts, or of the codes of a rule."""
+        texts_once = {text.strip(" ") for text in texts}
         in_order = tuple(
-            _code_order(published, different).texts if published.is_code else sorted(different)
+            _code_order(published, texts_once).texts if published.is_code else sorted(texts_once)
         )
         ends = np.array([0.0, len(in_order) - 1.0] if in_order else [])
         domain = Domain(ends, np.ones(len(ends)), evenly=True)
@@ -139,61 +119,36 @@ class Axis:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Published columns that describe it."""
+        """The published columns that describe the attribute."""
         return (self.name,) if self.published is None else self.published.columns
 
     @property
     def middle(self) -> float:
-        """Middle of the original's range. 0 if it has no value."""
+        """The middle of the original's range, or 0 if it has no value."""
         values = self.domain.values
         return float(values[0] / 2 + values[-1] / 2) if len(values) else 0.0
 
     def positions(self, values: pa.Array) -> Figures:
-        """Return the position of each raw value.
+        """Return the position of each raw value: NaN if missing, -1 for a text off the axis.
 
-        Parameters
-        ----------
-        values : pyarrow.Array
-            As they were read, see :func:`~anonspark.labels.raw_values.reading_of`.
-
-        Returns
-        -------
-        float64 ndarray
-            NaN where missing, -1 for texts that the original lacks.
+        Values are as :func:`~anonspark.labels.raw_values.reading_of` has them read.
         """
         values = comparable(values)
         if self.scale != "text":
             numbers: Figures = pc.fill_null(values, math.nan).to_numpy(zero_copy_only=False)
             return numbers
-        places = pc.index_in(values, value_set=self._value_set, skip_nulls=True)
-        positions = places.cast(pa.float64()).fill_null(_ELSEWHERE)
-        present: Figures = positions.to_numpy(zero_copy_only=False)
-        return np.where(np.asarray(values.is_null()), math.nan, present)
+        indices = pc.index_in(values, value_set=self._value_set, skip_nulls=True)
+        positions = indices.cast(pa.float64()).fill_null(_ELSEWHERE)
+        indices_or_elsewhere: Figures = positions.to_numpy(zero_copy_only=False)
+        return np.where(np.asarray(values.is_null()), math.nan, indices_or_elsewhere)
 
     def spread(self, columns: Sequence[pa.Array]) -> tuple[Spread, Integers]:
-        """Read published columns of a generalized attribute.
+        """Read published columns as a spread of the different regions, and the region of each row.
 
-        Parameters
-        ----------
-        columns : sequence of pyarrow.Array
-            :attr:`columns`, one row a class or record.
-
-        Returns
-        -------
-        spread : Spread
-            The different regions.
-        numbers : int64 ndarray of shape (rows,)
-            The region of each row.
-
-        Raises
-        ------
-        DataError
-            If labels cannot be read.
-
-        Notes
-        -----
-        A mean is taken for the value of all records of its class, as every user of the release
-        must. It does not show how many of them are missing.
+        ``columns`` are those of :attr:`columns`, a row a class or record. The region numbers are
+        int64 of shape (rows,). A mean is taken for the value of all records of its class, as every
+        user of the release must: how many are missing it does not show. Raises DataError if labels
+        cannot be read.
         """
         published = self.published
         if published is None:
@@ -201,11 +156,11 @@ class Axis:
         rows, numbers = distinct_rows(columns)
         if len(rows) > 1 or published.rule or self.leaves or not is_text(rows[0].type):
             leaves = None if published.rule else self.leaves
-            regions, places = read_regions(rows, published, leaves, means=True)
+            regions, region_of_row = read_regions(rows, published, leaves, means=True)
             spread = spread_out([self.runs(region) for region in regions], whole=self.whole)
         else:
-            spread, places = self._spread_labels(rows[0], published)
-        return spread, places[numbers]
+            spread, region_of_row = self._spread_labels(rows[0], published)
+        return spread, region_of_row[numbers]
 
     def _spread_labels(
         self, labels: pa.Array, published: PublishedAttribute
@@ -213,16 +168,19 @@ class Axis:
         """Read labels without a hierarchy: plain ones all at once, the others one by one."""
         low, high = plain_intervals(labels, published)
         if self.whole:
-            wide = low < high
-            low, high = np.where(wide, np.ceil(low), low), np.where(wide, np.floor(high), high)
+            is_wide = low < high
+            low, high = (
+                np.where(is_wide, np.ceil(low), low),
+                np.where(is_wide, np.floor(high), high),
+            )
         # Of those between two whole numbers there is more to be said.
         is_plain = low <= high
         others = labels.filter(pa.array(~is_plain))
-        regions, of_others = read_regions([others], published)
-        spread = one_run_each(low[is_plain], high[is_plain], whole=self.whole)
+        regions, number_of_other = read_regions([others], published)
+        spread = spread_intervals(low[is_plain], high[is_plain], whole=self.whole)
         number_of = np.empty(len(is_plain), np.int64)
         number_of[is_plain] = np.arange(len(spread.low))
-        number_of[~is_plain] = len(spread.low) + of_others
+        number_of[~is_plain] = len(spread.low) + number_of_other
         if regions:
             runs = [self.runs(region) for region in regions]
             spread = spread.followed_by(spread_out(runs, whole=self.whole))
@@ -233,7 +191,7 @@ class Axis:
         if isinstance(region, CategoryRegion):
             texts = region.values
             if texts is None and self.leaves is not None:
-                texts = tuple({leaf for own in self.leaves.values() for leaf in own})
+                texts = tuple({leaf for outermost in self.leaves.values() for leaf in outermost})
             if texts is not None:
                 return self._runs_of_texts(texts, region.missing)
             intervals = None
@@ -241,29 +199,29 @@ class Axis:
             intervals = region.intervals
         if intervals is None:
             values = self.domain.values
-            own = (float(values[0]), float(values[-1])) if len(values) else None
-            everything = [ends for ends in (self._declared or own,) if ends is not None]
-            missing = region.missing or not everything
-            return Runs(joined_runs(everything, whole=self.whole), missing)
+            outermost = (float(values[0]), float(values[-1])) if len(values) else None
+            whole_range = [ends for ends in (self._declared or outermost,) if ends is not None]
+            missing = region.missing or not whole_range
+            return Runs(joined_runs(whole_range, whole=self.whole), missing)
         ends = joined_runs((self._ends(interval) for interval in intervals), whole=self.whole)
         elsewhere = int(not ends and bool(intervals))
         return Runs(ends, region.missing, elsewhere)
 
     def texts_of(self, region: Region) -> tuple[str, ...]:
-        """Return the texts that a region covers. None of one that may be anything."""
+        """Return the texts that a region covers, or nothing for one that may be anything."""
         ends = () if region.is_everything else self.runs(region).ends
         return tuple(text for low, high in ends for text in self.texts[int(low) : int(high) + 1])
 
     def _runs_of_texts(self, values: Iterable[str], missing: bool) -> Runs:
         """Return the runs of a set of values that were published as texts."""
-        different = {value.strip(" ") for value in values}
-        positions = [self._position_of_text(value) for value in different]
-        known = [position for position in positions if position is not None]
-        ends = joined_runs(((one, one) for one in known), whole=self.whole)
-        return Runs(ends, missing, len(positions) - len(known))
+        texts = {value.strip(" ") for value in values}
+        positions = [self._position_of_text(value) for value in texts]
+        on_axis = [position for position in positions if position is not None]
+        ends = joined_runs(((position, position) for position in on_axis), whole=self.whole)
+        return Runs(ends, missing, len(positions) - len(on_axis))
 
     def _position_of_text(self, value: str) -> float | None:
-        """Return the position of a leaf. None where the original can have no such value."""
+        """Return the position of a leaf, or None if the original can have no such value."""
         try:
             match self.scale:
                 case "text":
@@ -288,8 +246,8 @@ class Axis:
             # As everything ends: at the declared ends, or at the outermost ones that are known.
             finite = [end for end in (low, high) if math.isfinite(end)]
             ends = self._declared or self.domain.values[[0, -1] if len(self.domain.values) else []]
-            every = [*(float(end) for end in ends), *finite] or [0.0]
-            low, high = max(low, min(every)), min(high, max(every))
+            bounds = [*(float(end) for end in ends), *finite] or [0.0]
+            low, high = max(low, min(bounds)), min(high, max(bounds))
         if not self.whole or low == high:
             return low, high
         first, last = math.ceil(low), math.floor(high)
@@ -299,7 +257,7 @@ class Axis:
 
     @property
     def _declared(self) -> tuple[float, float] | None:
-        """Ends of the range that was declared, if there is one."""
+        """The ends of the declared range, or None."""
         declared = None if self.published is None else self.published.ends
         return None if declared is None else (float(declared[0]), float(declared[1]))
 
@@ -309,7 +267,8 @@ class Axis:
 
     @cached_property
     def _places(self) -> dict[str, float]:
-        return {text: float(place) for place, text in enumerate(self.texts)}
+        """Return the position of each text."""
+        return {text: float(index) for index, text in enumerate(self.texts)}
 
     @cached_property
     def _codes(self) -> CodeOrder:
@@ -319,45 +278,26 @@ class Axis:
 
 
 def _code_order(published: PublishedAttribute, texts: Iterable[str]) -> CodeOrder:
+    """Sort texts so that the codes of one mask are neighbours."""
     return CodeOrder(texts, by_length=published.rule == "prefix")
 
 
-# A part of what anonspark.labels.regions reads: of other labels it is to be asked.
-_NUMBER = r"-?\d{1,15}(?:\.\d{1,15})?"
-_DAY = r"\d{4}-\d{2}-\d{2}"
-
-
-def _pattern(value: str, divider: str) -> str:
-    return rf"^(?:\[(?P<low>{value}){divider}(?P<high>{value})\]|(?P<both>{value}))$"
-
-
-_OF_KIND = {
-    "integer": (_pattern(_NUMBER, "-"), pa.float64()),
-    "decimal": (_pattern(_NUMBER, "-"), pa.float64()),
-    "float": (_pattern(_NUMBER, "-"), pa.float64()),
-    "date": (_pattern(_DAY, "/"), pa.date32()),
-}
+_PLAIN_KINDS = ("integer", "decimal", "float", "date")
 
 
 def plain_intervals(labels: pa.Array, published: PublishedAttribute) -> tuple[Figures, Figures]:
-    """Read the labels that are plain.
+    """Read the ends of plain labels, both included, of an attribute without a hierarchy.
 
-    Parameters
-    ----------
-    labels : pyarrow.Array
-        Texts.
-    published : PublishedAttribute
-        Without a hierarchy.
+    Ends are float64 of shape (labels,): numbers, or days since 1970. They are NaN for other labels,
+    which :func:`anonspark.labels.regions.read_regions` reads.
 
-    Returns
-    -------
-    low, high : float64 ndarray of shape (labels,)
-        Ends, both included. Days since 1970 of dates. NaN where a label is another one, which is
-        to be read by :func:`anonspark.labels.regions.read_regions`.
+    >>> age = PublishedAttribute("age", "integer", "interval", ("age",))
+    >>> [ends.tolist() for ends in plain_intervals(pa.array(["17", "[18-25]", "[18-25["]), age)]
+    [[17.0, 18.0, nan], [17.0, 25.0, nan]]
     """
     low, high = np.full(len(labels), np.nan), np.full(len(labels), np.nan)
     # Numbers of 32 bits are rounded to these.
-    if published.kind not in _OF_KIND or published.type == "float" or not len(labels):
+    if published.kind not in _PLAIN_KINDS or published.type == "float" or not len(labels):
         return low, high
     texts = labels.cast(pa.string())
     _, offsets, content = texts.buffers()
@@ -365,27 +305,18 @@ def plain_intervals(labels: pa.Array, published: PublishedAttribute) -> tuple[Fi
     text = np.frombuffer(content or b"", np.uint8)
     read_plain_labels(text, ends, published.kind == "date", low, high)
     others = np.isnan(low)
-    if others.any():
-        low[others], high[others] = _by_pattern(texts.filter(pa.array(others)), published)
+    if published.kind != "date" and others.any():
+        low[others], high[others] = _long_numbers(texts.filter(pa.array(others)))
     return low, high
 
 
-def _by_pattern(labels: pa.Array, published: PublishedAttribute) -> tuple[Figures, Figures]:
-    """Read labels whose numbers have many digits."""
-    pattern, wanted = _OF_KIND[published.kind]
-    found = pc.extract_regex(labels, pattern)
-    both = pc.struct_field(found, "both")
-    ends = [
-        pc.if_else(pc.equal(both, ""), pc.struct_field(found, end), both) for end in ("low", "high")
-    ]
-    try:
-        values = [end.cast(wanted) for end in ends]
-    except pa.ArrowInvalid:
-        # No day of the calendar.
-        others = np.full(len(labels), np.nan)
-        return others, others
-    if wanted == pa.date32():
-        values = [end.cast(pa.int32()).cast(pa.float64()) for end in values]
-    low, high = (pc.fill_null(end, np.nan).to_numpy(zero_copy_only=False) for end in values)
-    is_interval = low <= high
-    return np.where(is_interval, low, np.nan), np.where(is_interval, high, np.nan)
+def _long_numbers(labels: pa.Array) -> tuple[Figures, Figures]:
+    """Read plain labels whose numbers have more digits than the kernel reads. NaN for others.
+
+    >>> [ends.tolist() for ends in _long_numbers(pa.array(["[0.5-12345678901234567]", "*"]))]
+    [[0.5, nan], [1.2345678901234568e+16, nan]]
+    """
+    texts = split_ends(labels, "float")
+    low, high = (end.cast(pa.float64()).fill_null(np.nan).to_numpy() for end in texts)
+    is_plain = (low <= high) & np.isfinite(low) & np.isfinite(high)
+    return np.where(is_plain, low, np.nan), np.where(is_plain, high, np.nan)

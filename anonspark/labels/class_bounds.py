@@ -7,7 +7,7 @@ write otherwise is no label.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -26,6 +26,7 @@ from anonspark.core.labels import (
     value_labels,
 )
 from anonspark.engine.raw_columns import flags
+from anonspark.labels.grammar import split_ends
 from anonspark.labels.regions import (
     PublishedAttribute,
     UnreadableLabelError,
@@ -41,14 +42,6 @@ Content = Literal["label", "set", "bounds", "mean"]
 
 _OR_MISSING = f" or {MISSING}"
 
-_DATE = r"-?\d{4,7}-\d{2}-\d{2}"
-_PATTERNS: Mapping[Kind, str] = {
-    "integer": r"0|-?[1-9]\d{0,19}",
-    "float": r"-?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,3})?",
-    "date": _DATE,
-    "timestamp": _DATE + r"(?: \d{2}:\d{2}:\d{2}(?:\.\d{6})?)?",
-}
-
 # Of differences that divided by a range may be nothing, and of whole numbers that are exact.
 _SMALLEST_GAP, _EXACT = 1e-10, 2.0**53
 
@@ -58,14 +51,9 @@ _NUMBERS: tuple[Kind, ...] = ("integer", "float", "decimal")
 class Bounds(NamedTuple):
     """The bounds of classes by their columns, an entry for each class.
 
-    Parameters
-    ----------
-    lowest, highest : pyarrow.Array
-        As :func:`comparable_bounds` returns them.
-    sound : bool ndarray
-        Whether a run could have written it.
-    wider : bool ndarray
-        Whether it stands for several values. Of labels of hierarchies and of means false.
+    ``lowest`` and ``highest`` are as :func:`comparable_bounds` returns them, ``sound`` says whether
+    a run could have written the entry, ``wider`` whether it stands for several values: False for
+    labels of hierarchies and for means.
     """
 
     lowest: pa.Array
@@ -75,36 +63,34 @@ class Bounds(NamedTuple):
 
     @property
     def fine(self) -> Flags:
-        """Return whether the ends may be equal as floating-point numbers, as runs measure them."""
+        """Whether the ends may be equal as floating-point numbers, by which runs measure them."""
         low, high = self.lowest, self.highest
         if pa.types.is_string(low.type):
             return np.zeros(len(low), bool)
         scale = 10.0**low.type.scale if pa.types.is_decimal(low.type) else 1.0
         ends = [
-            pc.fill_null(one.cast(pa.float64(), safe=False), 0.0).to_numpy(zero_copy_only=False)
+            pc.fill_null(end.cast(pa.float64(), safe=False), 0.0).to_numpy(zero_copy_only=False)
             * scale
-            for one in (low, high)
+            for end in (low, high)
         ]
         if pa.types.is_floating(low.type):
             with np.errstate(over="ignore"):
-                tiny: Flags = self.wider & ~(ends[1] - ends[0] > _SMALLEST_GAP)
-                return tiny
-        found: Flags = (np.abs(ends[0]) > _EXACT) | (np.abs(ends[1]) > _EXACT)
-        return found
+                is_tiny: Flags = self.wider & ~(ends[1] - ends[0] > _SMALLEST_GAP)
+                return is_tiny
+        is_large: Flags = (np.abs(ends[0]) > _EXACT) | (np.abs(ends[1]) > _EXACT)
+        return is_large
 
     def take(self, rows: pa.Array) -> Bounds:
-        """Return the same of some rows."""
-        flags = (one[rows.to_numpy(zero_copy_only=False)] for one in self[2:])
+        """Return the bounds of some rows."""
+        flags = (entries[rows.to_numpy(zero_copy_only=False)] for entries in self[2:])
         return Bounds(self.lowest.take(rows), self.highest.take(rows), *flags)
 
 
 def type_of_name(name: str) -> pa.DataType:
-    """Return the Arrow type that a manifest names.
+    """Return the Arrow type that a manifest names. Raises ValueError if it names none.
 
-    Raises
-    ------
-    ValueError
-        If it is none.
+    >>> type_of_name("timestamp[us, tz=Europe/Istanbul]")
+    TimestampType(timestamp[us, tz=Europe/Istanbul])
     """
     if match := re.fullmatch(r"(decimal\d+)\((\d+), (-?\d+)\)", name):
         return getattr(pa, match[1])(int(match[2]), int(match[3]))
@@ -114,7 +100,11 @@ def type_of_name(name: str) -> pa.DataType:
 
 
 def comparable_bounds(values: pa.Array, kind: Kind) -> pa.Array:
-    """Return values of any width of a kind as one type, whose equal values are equal."""
+    """Cast values of a kind, whatever their width, to one type in which equal values are equal.
+
+    >>> comparable_bounds(pa.array([3], pa.uint8()), "integer").type
+    DataType(int64)
+    """
     match kind:
         case "date":
             return values.cast(pa.date32()).cast(pa.int32()).cast(pa.int64())
@@ -132,68 +122,76 @@ def comparable_bounds(values: pa.Array, kind: Kind) -> pa.Array:
             return values.cast(pa.string())
 
 
-def is_alike(found: pa.DataType, expected: pa.DataType) -> bool:
-    """Return whether two types hold the same values, however wide and on whichever engine."""
-    return _name_of(found) == _name_of(expected)
+def is_alike(first: pa.DataType, second: pa.DataType) -> bool:
+    """Return whether two types hold the same values, however wide and on whichever engine.
+
+    >>> is_alike(pa.int16(), pa.int64()), is_alike(pa.int64(), pa.float64())
+    (True, False)
+    """
+    return _name_of(first) == _name_of(second)
 
 
-def _name_of(one: pa.DataType) -> object:
-    if pa.types.is_dictionary(one):
-        return _name_of(one.value_type)
-    if pa.types.is_list(one) or pa.types.is_large_list(one):
-        return "list", _name_of(one.value_type)
-    if pa.types.is_string(one) or pa.types.is_large_string(one) or pa.types.is_string_view(one):
+def _name_of(arrow_type: pa.DataType) -> object:
+    """Return what stands for all types that hold the same values."""
+    if pa.types.is_dictionary(arrow_type):
+        return _name_of(arrow_type.value_type)
+    if pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type):
+        return "list", _name_of(arrow_type.value_type)
+    if (
+        pa.types.is_string(arrow_type)
+        or pa.types.is_large_string(arrow_type)
+        or pa.types.is_string_view(arrow_type)
+    ):
         return "text"
-    if pa.types.is_integer(one) or (pa.types.is_decimal(one) and one.scale == 0):
+    if pa.types.is_integer(arrow_type) or (
+        pa.types.is_decimal(arrow_type) and arrow_type.scale == 0
+    ):
         # Spark has no type without a sign.
         return "integer"
-    if pa.types.is_decimal(one):
-        return "decimal", one.scale
-    if pa.types.is_timestamp(one):
-        return "timestamp", one.tz is None
-    if pa.types.is_date(one):
+    if pa.types.is_decimal(arrow_type):
+        return "decimal", arrow_type.scale
+    if pa.types.is_timestamp(arrow_type):
+        return "timestamp", arrow_type.tz is None
+    if pa.types.is_date(arrow_type):
         return "date"
-    return str(one)
+    return str(arrow_type)
 
 
 @dataclass(frozen=True)
 class BoundsReader:
     """The reading of the published columns of one quasi-identifier as bounds of its classes.
 
-    Parameters
-    ----------
-    attribute : PublishedAttribute
-    kind : Kind
-        Of the values as they were compared: of a hierarchy ``category``.
-    type : pyarrow.DataType
-        Of the raw column.
-    has_hierarchy : bool
-    tells_missing : bool
-        Whether missing values are a category of their own.
-    labels : frozenset of str or None
-        Of a hierarchy, where they are known.
+    ``kind`` is that of the values as they were compared, which is ``category`` for a hierarchy,
+    ``type`` that of the raw column. ``has_missing_label`` says whether missing values are a
+    category of their own. ``labels`` are those of a hierarchy, or None if they are unknown.
+
+    >>> age = PublishedAttribute("age", "integer", "interval", ("age",))
+    >>> reader = BoundsReader(age, "integer", pa.int64(), False, has_missing_label=False)
+    >>> bounds = reader.read([pa.array(["[17-25]"])])
+    >>> bounds.lowest.to_pylist(), bounds.highest.to_pylist(), bounds.wider.tolist()
+    ([17], [25], [True])
     """
 
     attribute: PublishedAttribute
     kind: Kind
     type: pa.DataType
     has_hierarchy: bool
-    tells_missing: bool
+    has_missing_label: bool
     labels: frozenset[str] | None = None
 
     @property
     def is_category(self) -> bool:
-        """Return whether classes are published as labels or sets of texts."""
+        """Whether classes are published as labels or sets of texts."""
         return self.kind in ("category", "boolean")
 
     @property
     def is_of_unknown_hierarchy(self) -> bool:
-        """Return whether its labels are those of a file that was not read."""
+        """Whether its labels are those of a file that was not read."""
         return self.has_hierarchy and self.labels is None and self.attribute.rule is None
 
     @property
     def content(self) -> Content:
-        """Return the content of its columns."""
+        """What its columns contain."""
         match self.attribute.style:
             case "bounds":
                 return "set" if self.is_category else "bounds"
@@ -206,14 +204,14 @@ class BoundsReader:
     def published_types(self) -> dict[str, pa.DataType]:
         """The published columns and their types."""
         mean = pa.float64() if self.kind in _NUMBERS else self.type
-        first = {
+        types = {
             "label": [pa.string()],
             "set": [pa.list_(pa.string())],
             "bounds": [self.type, self.type],
             "mean": [mean],
         }[self.content]
         names = self.attribute.columns
-        return dict(zip(names, [*first, *[pa.bool_()] * (len(names) - len(first))], strict=True))
+        return dict(zip(names, [*types, *[pa.bool_()] * (len(names) - len(types))], strict=True))
 
     @property
     def bound_types(self) -> dict[str, pa.DataType]:
@@ -233,44 +231,48 @@ class BoundsReader:
                 return self._read_ends(*self.bounds_of(columns[0], columns[1]), columns[2:])
             case "mean":
                 means = columns[0].cast(pa.string())
-                found = self._read_ends(means, means, columns[1:])
+                bounds = self._read_ends(means, means, columns[1:])
                 # Of one value there is a mean, too.
                 nothing = comparable_bounds(pa.nulls(len(means), self.type), self.kind)
-                return found._replace(lowest=nothing, highest=nothing)
+                return bounds._replace(lowest=nothing, highest=nothing)
 
     def bounds_of(self, lowest: pa.Array, highest: pa.Array) -> tuple[pa.Array, pa.Array]:
         """Return the columns of ``metrics/classes`` as :meth:`read` returns them."""
         return comparable_bounds(lowest, self.kind), comparable_bounds(highest, self.kind)
 
     def _read_ends(self, low: pa.Array, high: pa.Array, marks: Sequence[pa.Array]) -> Bounds:
-        nothing, none = flags(low.is_null()), np.zeros(len(low), bool)
-        missing = flags(pc.fill_null(marks[0], fill_value=False)) if marks else none
+        """Read ends in columns of their own. ``marks`` is the column of missing values, if any."""
+        is_null, nowhere = flags(low.is_null()), np.zeros(len(low), bool)
+        missing = flags(pc.fill_null(marks[0], fill_value=False)) if marks else nowhere
         in_order = flags(pc.fill_null(pc.less_equal(low, high), fill_value=False))
-        sound = in_order | (nothing & flags(high.is_null()) & missing)
+        sound = in_order | (is_null & flags(high.is_null()) & missing)
         if self.content == "bounds":
-            sound &= nothing | self._end_well(low, high)
+            sound &= is_null | self._end_well(low, high)
         if marks:
             sound &= flags(marks[0].is_valid())
-        wider = flags(pc.fill_null(pc.less(low, high), fill_value=False)) | (missing & ~nothing)
+        wider = flags(pc.fill_null(pc.less(low, high), fill_value=False)) | (missing & ~is_null)
         return Bounds(low, high, sound, wider)
 
     def _read_sets(self, sets: pa.Array) -> Bounds:
+        """Read lists of texts, whose ends are the bounds. A null at the end stands for missing."""
         lengths = pc.fill_null(pc.list_value_length(sets), 0).to_numpy().astype(np.int64)
         members = sets.flatten().cast(pa.string())
         ends = np.cumsum(lengths)
         empty = lengths == 0
-        whole = pa.concat_arrays([members, pa.nulls(1, members.type)])
-        is_null = flags(whole.is_null())
+        members_and_null = pa.concat_arrays([members, pa.nulls(1, members.type)])
+        is_null = flags(members_and_null.is_null())
         first, last = np.where(empty, len(members), ends - lengths), np.where(empty, 0, ends - 1)
         missing = is_null[np.where(empty, len(members), last)] & ~empty
-        only = missing & (lengths == 1)
+        only_missing = missing & (lengths == 1)
         # Missing is the last value of a domain.
-        nulls = np.zeros(len(lengths), np.int64)
-        np.add.at(nulls, np.repeat(np.arange(len(lengths)), lengths), is_null[:-1].astype(np.int64))
-        end = np.where(empty | only, len(members), last - missing)
-        sound = ~empty & (nulls == missing) & (~missing | self.tells_missing)
-        low = whole.take(pa.array(np.where(only, len(members), first)))
-        return Bounds(low, whole.take(pa.array(end)), sound, lengths > 1)
+        nulls_in_set = np.zeros(len(lengths), np.int64)
+        np.add.at(
+            nulls_in_set, np.repeat(np.arange(len(lengths)), lengths), is_null[:-1].astype(np.int64)
+        )
+        end = np.where(empty | only_missing, len(members), last - missing)
+        sound = ~empty & (nulls_in_set == missing) & (~missing | self.has_missing_label)
+        low = members_and_null.take(pa.array(np.where(only_missing, len(members), first)))
+        return Bounds(low, members_and_null.take(pa.array(end)), sound, lengths > 1)
 
     def _read_labels(self, texts: pa.Array) -> Bounds:
         """Read different labels."""
@@ -286,9 +288,10 @@ class BoundsReader:
         return Bounds(texts, texts, sound, np.zeros(len(texts), bool))
 
     def _is_group(self, label: str | None) -> bool:
-        if label is None or (self.tells_missing and label == MISSING):
+        """Return whether a text is a label of the hierarchy, or could be one if that is unknown."""
+        if label is None or (self.has_missing_label and label == MISSING):
             return label is not None
-        if self.tells_missing:
+        if self.has_missing_label:
             label = label.removesuffix(_OR_MISSING)
         if self.labels is not None:
             return label in self.labels
@@ -303,28 +306,32 @@ class BoundsReader:
 
     def _read_categories(self, texts: pa.Array) -> Bounds:
         """Read values and sets of them."""
-        found = [_categories_of(text) for text in texts.to_pylist()]
-        present = [[one for one in members if one is not None] for members in found]
-        missing = np.array([None in members for members in found], bool)
-        sound = np.array([bool(members) for members in found], bool)
+        members_of_labels = [_categories_of(text) for text in texts.to_pylist()]
+        present_values = [
+            [end for end in members if end is not None] for members in members_of_labels
+        ]
+        missing = np.array([None in members for members in members_of_labels], bool)
+        sound = np.array([bool(members) for members in members_of_labels], bool)
         low, high = (
-            pa.array([members[end] if members else None for members in present], pa.string())
+            pa.array([members[end] if members else None for members in present_values], pa.string())
             for end in (0, -1)
         )
         if self.kind == "boolean":
             truth = pa.array(["true", "false"])
-            sound &= np.array([set(one) <= {"true", "false"} for one in present], bool)
-            low, high = (pc.if_else(pc.is_in(one, truth), one, None) for one in (low, high))
-        wider = np.array([len(members) > 1 for members in found], bool)
-        return Bounds(low, high, sound & (~missing | self.tells_missing), wider)
+            sound &= np.array([set(end) <= {"true", "false"} for end in present_values], bool)
+            low, high = (pc.if_else(pc.is_in(end, truth), end, None) for end in (low, high))
+        wider = np.array([len(members) > 1 for members in members_of_labels], bool)
+        return Bounds(low, high, sound & (~missing | self.has_missing_label), wider)
 
     def _read_intervals(self, texts: pa.Array) -> Bounds:
         """Read values and intervals of numbers, dates and timestamps."""
-        none = np.zeros(len(texts), bool)
-        missing, only = none, none
-        if self.tells_missing:
-            only = flags(pc.fill_null(pc.equal(texts, MISSING), fill_value=False))
-            missing = only | flags(pc.fill_null(pc.ends_with(texts, _OR_MISSING), fill_value=False))
+        nowhere = np.zeros(len(texts), bool)
+        missing, only_missing = nowhere, nowhere
+        if self.has_missing_label:
+            only_missing = flags(pc.fill_null(pc.equal(texts, MISSING), fill_value=False))
+            missing = only_missing | flags(
+                pc.fill_null(pc.ends_with(texts, _OR_MISSING), fill_value=False)
+            )
             texts = pc.replace_substring_regex(texts, f"{_OR_MISSING}$", "")
         marked = []
         if self.attribute.bottom is not None or self.attribute.top is not None:
@@ -333,43 +340,32 @@ class BoundsReader:
             patterns = (rf"{below}([-/]|$)", rf"{above}\]?$")
             marked = [flags(pc.match_substring_regex(texts, pattern)) for pattern in patterns]
             texts = unmarked_ends(texts, self.kind)
-        low, high = (self._values(one) for one in self._ends_of(texts))
-        whole = flags(pc.and_(low.is_valid(), high.is_valid()))
+        scale = self.type.scale if self.kind == "decimal" else 0
+        low, high = (self._values(end) for end in split_ends(texts, self.kind, scale))
+        has_ends = flags(pc.and_(low.is_valid(), high.is_valid()))
         is_wide = flags(pc.fill_null(pc.less(low, high), fill_value=False))
         is_single = flags(pc.fill_null(pc.invert(pc.starts_with(texts, "[")), fill_value=False))
-        sound = whole & (is_wide | is_single)
+        sound = has_ends & (is_wide | is_single)
         if self.kind == "float":
-            sound &= self._is_written_so(texts, low, high, whole)
+            sound &= self._is_written_so(texts, low, high, has_ends)
         if self.kind not in ("date", "timestamp"):
             low, high = self.bounds_of(low, high)
         sound &= self._end_well(low, high, *marked)
-        return Bounds(low, high, sound | only, is_wide | (missing & ~only))
+        return Bounds(low, high, sound | only_missing, is_wide | (missing & ~only_missing))
 
     def _end_well(self, low: pa.Array, high: pa.Array, *marked: Flags) -> Flags:
-        """Return whether ends lie on the grid. Of missing ones anything."""
-        own = self.attribute.encoding(self.kind, self.type)
-        if own.grid is None and own.bottom is None and own.top is None:
+        """Return whether ends lie on the grid, between bottom and top. Missing ends pass."""
+        encoding = self.attribute.encoding(self.kind, self.type)
+        if encoding.grid is None and encoding.bottom is None and encoding.top is None:
             return np.ones(len(low), bool)
         is_bottom, is_top = marked or (None, None)
         ends = low.fill_null(0), high.fill_null(0)
-        return own.may_end(ends[0], is_bottom, upper=False) & own.may_end(
+        return encoding.may_end(ends[0], is_bottom, upper=False) & encoding.may_end(
             ends[1], is_top, upper=True
         )
 
-    def _ends_of(self, texts: pa.Array) -> tuple[pa.Array, pa.Array]:
-        value = _PATTERNS.get(self.kind) or _decimal_pattern(self.type.scale)
-        divider = "/" if self.kind in ("date", "timestamp") else "-"
-        pattern = rf"^(?:\[(?P<low>{value}){divider}(?P<high>{value})\]|(?P<both>{value}))$"
-        found = pc.extract_regex(texts, pattern)
-        both = pc.struct_field(found, "both")
-        low, high = (
-            pc.if_else(pc.equal(both, ""), pc.struct_field(found, end), both)
-            for end in ("low", "high")
-        )
-        return low, high
-
     def _values(self, texts: pa.Array) -> pa.Array:
-        """Read values, null where a text is none. Days and microseconds of dates and times."""
+        """Read values, null for a text that is none. Dates and times are days and microseconds."""
         texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
         try:
             match self.kind:
@@ -380,12 +376,12 @@ class BoundsReader:
                 case _:
                     return texts.cast(self.type)
         except pa.ArrowInvalid:
-            read = [self._value(text) for text in texts.to_pylist()]
+            values = [self._value(text) for text in texts.to_pylist()]
             is_time = self.kind in ("date", "timestamp")
-            return pa.array(read, pa.int64() if is_time else self.type)
+            return pa.array(values, pa.int64() if is_time else self.type)
 
     def _value(self, text: str | None) -> Any:
-        """Read one value, None where it is none. Arrow does not read years of five digits."""
+        """Read a value, or return None if it is none. Arrow does not read years of five digits."""
         try:
             match self.kind:
                 case _ if text is None:
@@ -399,24 +395,25 @@ class BoundsReader:
         except (ValueError, OverflowError):
             return None
 
-    def _is_written_so(self, texts: pa.Array, low: pa.Array, high: pa.Array, whole: Flags) -> Flags:
+    def _is_written_so(
+        self, texts: pa.Array, low: pa.Array, high: pa.Array, has_ends: Flags
+    ) -> Flags:
         """Return whether floats are written with the digits that they have."""
-        own = pa.array(whole)
-        ends = [value_labels(one.filter(own), self.kind) for one in (low, high)]
+        rows = pa.array(has_ends)
+        ends = [value_labels(bound.filter(rows), self.kind) for bound in (low, high)]
         wide = pc.binary_join_element_wise("[", ends[0], "-", ends[1], "]", "")
         written = pc.if_else(pc.equal(*ends), ends[0], wide)
-        found = np.zeros(len(texts), bool)
-        found[whole] = flags(pc.equal(written, texts.filter(own)))
-        return found
-
-
-def _decimal_pattern(scale: int) -> str:
-    whole = r"-?(?:0|[1-9]\d{0,75})"
-    return whole + (rf"\.\d{{{scale}}}" if scale > 0 else r"0*")
+        is_exact = np.zeros(len(texts), bool)
+        is_exact[has_ends] = flags(pc.equal(written, texts.filter(rows)))
+        return is_exact
 
 
 def _categories_of(label: str | None) -> tuple[str | None, ...]:
-    """Return the members of a label, None for missing. None where it is no label."""
+    """Return the members of a label, with None for missing, or nothing if it is no label.
+
+    >>> _categories_of("{a, b, missing}"), _categories_of("{b, b}")
+    (('a', 'b', None), ())
+    """
     if label is None:
         return ()
     if label == MISSING:
@@ -435,5 +432,9 @@ def _categories_of(label: str | None) -> tuple[str | None, ...]:
 
 
 def hierarchy_labels(labels: Iterable[str]) -> frozenset[str]:
-    """Return labels of a hierarchy as they are published."""
-    return frozenset(hierarchy_label(one, with_missing=False) for one in labels)
+    """Return labels of a hierarchy as they are published.
+
+    >>> sorted(hierarchy_labels(["north", "missing"]))
+    ['"missing"', 'north']
+    """
+    return frozenset(hierarchy_label(label, with_missing=False) for label in labels)

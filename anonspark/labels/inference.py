@@ -22,26 +22,11 @@ _MASKED = r"^[^*]+\*+$"
 def infer_attributes(
     data: Table, names: Sequence[str], raw: pa.Schema
 ) -> tuple[PublishedAttribute, ...]:
-    """Infer how a release without a manifest is read, to match it with a raw table.
+    """Infer how a release without a manifest is read, to match it with raw records of a schema.
 
-    Parameters
-    ----------
-    data : Table
-        Published records.
-    names : sequence of str
-        Quasi-identifiers. Each is a column of the release, or two: ``<name>_min`` and
-        ``<name>_max``.
-    raw : pyarrow.Schema
-        Of raw records, whose types say what the values are.
-
-    Raises
-    ------
-    DataError
-        If the raw table lacks a quasi-identifier.
-
-    Notes
-    -----
-    One job, where a text column may hold masked codes such as ``160**``.
+    Each quasi-identifier is a column of the release, or two: ``<name>_min`` and ``<name>_max``. The
+    types of the raw columns say what the values are. One job, if a text column may hold masked
+    codes such as ``160**``. Raises DataError if the raw table lacks a quasi-identifier.
     """
     types = {field.name: field.type for field in raw}
     lacking = [name for name in names if name not in types]
@@ -52,12 +37,12 @@ def infer_attributes(
         )
     published = {field.name: field.type for field in data.schema}
     texts = [name for name in names if name in published and is_text(published[name])]
-    masked: set[str] = set()
+    codes: set[str] = set()
     if texts:
         schema = pa.schema([(name, pa.bool_()) for name in texts])
-        found = data.select(texts).map_batches(_FindMasks(schema), schema).collect()
-        masked = {name for name in texts if pc.any(found[name]).as_py()}
-    return tuple(_attribute(name, published, types[name], masked=name in masked) for name in names)
+        has_masks = data.select(texts).map_batches(_FindMasks(schema), schema).collect()
+        codes = {name for name in texts if pc.any(has_masks[name]).as_py()}
+    return tuple(_attribute(name, published, types[name], masked=name in codes) for name in names)
 
 
 @dataclass(frozen=True)
@@ -67,17 +52,23 @@ class _FindMasks:
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
+        """Yield a row for each batch: whether each column has a masked code."""
         for batch in batches:
             masked = [
                 pc.any(pc.match_substring_regex(column, _MASKED), min_count=0)
                 for column in batch.columns
             ]
-            yield pa.record_batch([pa.array([one.as_py()]) for one in masked], schema=self.schema)
+            yield pa.record_batch([pa.array([flag.as_py()]) for flag in masked], schema=self.schema)
 
 
 def _attribute(
     name: str, published: dict[str, pa.DataType], raw: pa.DataType, *, masked: bool
 ) -> PublishedAttribute:
+    """Describe a quasi-identifier by the types of its published and its raw column.
+
+    >>> _attribute("zip", {"zip": pa.string()}, pa.string(), masked=True).rule
+    'prefix'
+    """
     columns: tuple[str, ...] = (f"{name}_min", f"{name}_max")
     if name in published:
         columns = (name,)
@@ -92,7 +83,11 @@ def _attribute(
 
 
 def _kind(raw: pa.DataType, published: pa.DataType | None) -> Kind:
-    """Return what the values are. Numbers that one of the tables calls texts are texts."""
+    """Return what the values are. Numbers are texts if one of the tables has them as texts.
+
+    >>> _kind(pa.int64(), pa.string()), _kind(pa.int64(), pa.decimal128(5, 2))
+    ('integer', 'decimal')
+    """
     kind = kind_of(raw) or "category"
     if published is not None and pa.types.is_decimal(published):
         return "decimal" if kind in ("integer", "category") else kind

@@ -25,16 +25,11 @@ _TEXT_PLACES = 18
 
 @dataclass(frozen=True)
 class PreparedTable:
-    """The quasi-identifiers of raw records.
+    """The quasi-identifiers of raw records, in columns ``value_<i>`` and ``missing_value_<i>``.
 
-    Parameters
-    ----------
-    records : Table
-        ``value_<i>`` and ``missing_value_<i>`` of each attribute. Neither where a value is
-        unreadable. Behind them the columns that were to be carried along.
-    places : tuple of (int, "integer", "float", "code", "beginning" or None)
-        What ``value_<i>`` is: a decimal of so many places (0 and all others alike: 128 bits), an
-        integer or a time (64 bits), a float, a code that may be masked, or (None) any other text.
+    An unreadable value is null and not missing. Behind them stand the columns that are carried
+    along. ``places`` says what ``value_<i>`` is: a decimal of so many places (128 bits), an integer
+    or a time (64 bits), a float, a code that may be masked, or any other text (None).
     """
 
     records: Table
@@ -51,29 +46,12 @@ def prepare_table(
     drops_missing: bool = False,
     carried: Sequence[str] = (),
 ) -> PreparedTable:
-    """Bring raw records into types that compare as the attributes do.
+    """Bring raw records into types that compare as the attributes do. Lazy.
 
-    Parameters
-    ----------
-    table : Table
-        Raw records, with a column of each attribute's name.
-    attributes : sequence of PublishedAttribute
-    hierarchies : mapping of str to (mapping of str to collection of str)
-        Those that the release was generalized by, see
-        :func:`~anonspark.labels.regions.read_label`.
-    missing_markers : iterable of str
-        Texts that mean missing.
-    subject : str
-        What messages call the table.
-    drops_missing : bool
-        Whether records with a missing value are left out.
-    carried : sequence of str
-        Further columns.
-
-    Raises
-    ------
-    DataError
-        If the table lacks columns, or has types that cannot be compared.
+    ``hierarchies`` are those that the release was generalized by, see
+    :func:`~anonspark.labels.regions.read_label`. ``subject`` is what messages call the table,
+    ``carried`` are further columns. Raises DataError if the table lacks columns, or has types that
+    cannot be compared.
     """
     types = {field.name: field.type for field in table.schema}
     lacking = [attribute.name for attribute in attributes if attribute.name not in types]
@@ -85,26 +63,26 @@ def prepare_table(
     markers = tuple(missing_markers)
     readings, places, problems = [], [], []
     for index, attribute in enumerate(attributes):
-        found = types[attribute.name]
+        raw_type = types[attribute.name]
         by_hierarchy = attribute.rule is not None or attribute.name in hierarchies
-        wanted, place, by_text = _comparable_type(attribute, found)
-        if not is_readable(found, wanted):
+        read_as, compared_as, by_text = _comparable_type(attribute, raw_type)
+        if not is_readable(raw_type, read_as):
             problems.append(
-                f"{subject}: column {attribute.name!r} has type {type_name(found)}, which "
+                f"{subject}: column {attribute.name!r} has type {type_name(raw_type)}, which "
                 f"cannot be compared with values of kind {attribute.kind}. Cast it first"
             )
         readings.append(
             Reading(
                 attribute.name,
                 f"value_{index}",
-                wanted,
+                read_as,
                 markers,
                 blanks=BLANKS,
                 whole=by_hierarchy,
                 by_text=by_text,
             )
         )
-        places.append(place)
+        places.append(compared_as)
     if problems:
         raise DataError(*problems)
     records = table.read(readings, carried)
@@ -114,15 +92,24 @@ def prepare_table(
 
 
 def places_of_code(attribute: PublishedAttribute) -> Places | None:
-    """Return the order in which a rule's masks cover neighbours. None without such a rule."""
+    """Return the order in which a rule's masks cover neighbours, or None without such a rule.
+
+    >>> places_of_code(PublishedAttribute("zip", "category", "interval", ("zip",), rule="prefix"))
+    'code'
+    """
     orders: dict[str | None, Places] = {"prefix": "code", "keep": "beginning"}
     return orders.get(attribute.rule)
 
 
 def _comparable_type(
-    attribute: PublishedAttribute, found: pa.DataType
+    attribute: PublishedAttribute, raw_type: pa.DataType
 ) -> tuple[pa.DataType, Places | None, bool]:
-    """Return the type in which values compare, its places, and whether texts lead there."""
+    """Return the type in which values compare, its places, and whether it is read from texts.
+
+    >>> age = PublishedAttribute("age", "integer", "interval", ("age",))
+    >>> _comparable_type(age, pa.int32())
+    (DataType(int64), 'integer', False)
+    """
     match attribute.kind:
         case "category":
             return pa.string(), places_of_code(attribute), False
@@ -136,13 +123,13 @@ def _comparable_type(
             # As the released values were rounded when they were read.
             single = attribute.type == "float"
             return pa.float32() if single else pa.float64(), "float", False
-    if pa.types.is_integer(found):
+    if pa.types.is_integer(raw_type):
         return pa.int64(), "integer", False
-    if pa.types.is_decimal(found):
+    if pa.types.is_decimal(raw_type):
         # Spark can be told to allow negative scales: hundreds are whole numbers, too.
-        scale = max(found.scale, 0)
+        scale = max(raw_type.scale, 0)
         return pa.decimal128(DECIMAL_DIGITS, scale), scale, False
-    if is_number(found) and (attribute.rule is not None or attribute.kind == "integer"):
+    if is_number(raw_type) and (attribute.rule is not None or attribute.kind == "integer"):
         # The labels of a rule were made from the text.
         return pa.float64(), "float", attribute.rule is not None
     # Floats by way of the text: 0.1 is one tenth.
@@ -155,6 +142,9 @@ def _text_places(arrow_type: str | None) -> int:
 
     18, unless the released values were decimals that need more of the 38 digits on one side of the
     point.
+
+    >>> _text_places(None), _text_places("decimal128(38, 30)"), _text_places("decimal128(30, 2)")
+    (18, 30, 10)
     """
     if arrow_type is None or not arrow_type.startswith("decimal"):
         return _TEXT_PLACES
@@ -166,20 +156,10 @@ def _text_places(arrow_type: str | None) -> int:
 def require_all_read(
     subject: str, attributes: Sequence[PublishedAttribute], unreadable: Sequence[int]
 ) -> None:
-    """Check that all values of a table were read.
+    """Raise DataError if values could not be read, with their number for each attribute.
 
-    Parameters
-    ----------
-    subject : str
-        What the message calls the table.
-    attributes : sequence of PublishedAttribute
-    unreadable : sequence of int
-        Values of each attribute that could not be read.
-
-    Raises
-    ------
-    DataError
-        If there are any: how many of which attribute.
+    >>> age = PublishedAttribute("age", "integer", "interval", ("age",))
+    >>> require_all_read("--original", [age], [0])
     """
     problems = [
         f"{subject}: {count:,} values of column {attribute.name!r} cannot be read as "

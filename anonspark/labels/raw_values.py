@@ -20,18 +20,13 @@ from anonspark.labels.regions import PublishedAttribute
 
 
 def comparable(values: pa.Array) -> pa.Array:
-    """Return values as float64, or as texts if they are texts or booleans.
+    """Convert raw values to float64: dates to days, timestamps to microseconds since 1970.
 
-    Parameters
-    ----------
-    values : pyarrow.Array
-        As :meth:`anonspark.engine.protocol.Table.read` gives them, or as this function does.
+    Texts stay, and booleans become texts. Infinity becomes null: it has no position among the
+    others.
 
-    Returns
-    -------
-    pyarrow.Array
-        Dates are days, timestamps microseconds since 1970. What is infinite is null: it has no
-        place between the others.
+    >>> comparable(pa.array([1.5, float("inf")])).to_pylist()
+    [1.5, None]
     """
     if is_text(values.type):
         return values
@@ -47,20 +42,13 @@ Scale = Literal["number", "date", "timestamp", "text"]
 """The form in which values are compared: dates are days, timestamps microseconds."""
 
 
-def scale_of(found: pa.DataType, published: PublishedAttribute | None) -> Scale | None:
-    """Return what the values of a column are compared as.
+def scale_of(data_type: pa.DataType, published: PublishedAttribute | None) -> Scale | None:
+    """Return what the values of a column are compared as, or None for columns such as arrays.
 
-    Parameters
-    ----------
-    found : pyarrow.DataType
-        Of the original's column.
-    published : PublishedAttribute or None
-        Of a quasi-identifier. None for a column that is published as it is.
+    ``published`` is the quasi-identifier, or None for a column that is published unchanged.
 
-    Returns
-    -------
-    str or None
-        None for columns without such values, as arrays.
+    >>> scale_of(pa.int32(), None), scale_of(pa.list_(pa.string()), None)
+    ('number', None)
     """
     if published is not None and not published.is_code:
         match published.kind:
@@ -70,13 +58,13 @@ def scale_of(found: pa.DataType, published: PublishedAttribute | None) -> Scale 
                 return published.kind
     elif published is not None:
         return "text"
-    if is_number(found):
+    if is_number(data_type):
         return "number"
-    if pa.types.is_date(found):
+    if pa.types.is_date(data_type):
         return "date"
-    if pa.types.is_timestamp(found):
+    if pa.types.is_timestamp(data_type):
         return "timestamp"
-    if is_text(found) or pa.types.is_boolean(found):
+    if is_text(data_type) or pa.types.is_boolean(data_type):
         return "text"
     return None
 
@@ -84,50 +72,31 @@ def scale_of(found: pa.DataType, published: PublishedAttribute | None) -> Scale 
 def reading_of(
     column: str,
     name: str,
-    found: pa.DataType,
+    data_type: pa.DataType,
     scale: Scale,
     published: PublishedAttribute | None,
     missing_markers: Sequence[str],
 ) -> Reading | None:
-    """Return how a column is read, for :func:`comparable`.
+    """Return how a column is read for :func:`comparable`, or None if it has no values on a scale.
 
-    Parameters
-    ----------
-    column : str
-    name : str
-        Of the column with the values.
-    found : pyarrow.DataType
-    scale : Scale
-    published : PublishedAttribute or None
-        See :func:`scale_of`.
-    missing_markers : sequence of str
-        Texts that mean missing, as ``input.missing_markers``.
-
-    Returns
-    -------
-    Reading or None
-        None where a column of this type has no values on this scale.
+    >>> reading_of("age", "value", pa.string(), "number", None, ["?"]).markers
+    ('?',)
     """
-    wanted: pa.DataType
-    match scale:
-        case "text":
-            is_boolean = published is not None and published.kind == "boolean"
-            wanted = pa.bool_() if is_boolean else pa.string()
-        case "date":
-            wanted = pa.date32()
-        case "timestamp":
-            wanted = pa.timestamp("us")
-        case "number":
-            single = published is not None and published.type == "float"
-            wanted = pa.float32() if single else pa.float64()
-    if not is_readable(found, wanted):
+    kind, raw_type = (None, None) if published is None else (published.kind, published.type)
+    read_as: pa.DataType = {
+        "text": pa.bool_() if kind == "boolean" else pa.string(),
+        "date": pa.date32(),
+        "timestamp": pa.timestamp("us"),
+        "number": pa.float32() if raw_type == "float" else pa.float64(),
+    }[scale]
+    if not is_readable(data_type, read_as):
         return None
     return Reading(
         column,
         name,
-        wanted,
+        read_as,
         tuple(missing_markers),
         blanks=" ",
         # By way of the text, which is rounded as the labels are.
-        by_text=pa.types.is_decimal(found),
+        by_text=pa.types.is_decimal(data_type),
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -28,14 +28,14 @@ _INT64 = np.iinfo(np.int64)
 
 @dataclass(frozen=True)
 class OrderedAxis:
-    """Codes of an ordered attribute: its place among the ends of all regions.
+    """Codes of an ordered attribute: positions of values among the ends of all regions.
 
-    Parameters
-    ----------
-    ends : ndarray of shape (n,)
-        The ends in order, each once: int64, float64, text, or 16 bytes for decimals.
-    places : int, "integer", "float", "code" or "beginning"
-        See :class:`PreparedTable`.
+    ``ends`` are the ends in order, each once: int64, float64, text, or 16 bytes for decimals.
+    ``places`` is that of :class:`PreparedTable`.
+
+    >>> axis = OrderedAxis(np.array([17, 25]), "integer")
+    >>> axis.encode(pa.array([16, 17, 20, 25, 26])).tolist(), axis.missing
+    ([0, 1, 2, 3, 4], 5)
     """
 
     ends: npt.NDArray[Any]
@@ -47,7 +47,7 @@ class OrderedAxis:
         return 2 * len(self.ends) + 1
 
     def encode(self, column: pa.Array) -> Integers:
-        """Return the code of each value, anything for nulls."""
+        """Return the code of each value, int64 of shape (n,). Codes of nulls mean nothing."""
         if self.places == "float":
             values = column.fill_null(0.0).to_numpy(zero_copy_only=False)
         elif self.places in ("code", "beginning"):
@@ -73,12 +73,10 @@ class OrderedAxis:
 
 @dataclass(frozen=True)
 class CategoryAxis:
-    """Codes of a category: 1 for the first of the published values, 0 for values of no region.
+    """Codes of a category: from 1 on those of the values that a region names, 0 for all others.
 
-    Parameters
-    ----------
-    values : tuple of str
-        All values that a region names.
+    >>> CategoryAxis(("a", "b")).encode(pa.array(["b", "z"])).tolist()
+    [2, 0]
     """
 
     values: tuple[str, ...]
@@ -96,7 +94,7 @@ class CategoryAxis:
         return {"values": self.values}
 
     def encode(self, column: pa.Array) -> Integers:
-        """Return the code of each value, anything for nulls."""
+        """Return the code of each value, int64 of shape (n,). Codes of nulls mean nothing."""
         places = pc.index_in(column.cast(pa.string()), value_set=self._value_set)
         return pc.add(places, 1).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
 
@@ -108,44 +106,28 @@ def sets_of_codes(
     regions: Sequence[OrderedRegion] | Sequence[CategoryRegion],
     places: Places | None,
     leaves: Leaves | None,
+    axis: OrderedAxis | CategoryAxis | None = None,
 ) -> tuple[OrderedAxis | CategoryAxis, list[Runs]]:
-    """Return the axis of an attribute, and each region as runs of its codes."""
+    """Return the axis of an attribute, and each region as runs of its codes.
+
+    With the axis of other regions, the first and last code of the runs bound the region: ends that
+    the axis does not know lie between two that it knows, and other categories have the code 0.
+
+    >>> region = OrderedRegion((Interval(17, 25),), missing=True)
+    >>> sets_of_codes([region], "integer", None)[1]
+    [((1, 3), (5, 5))]
+    """
     if places is None:
         named = [region for region in regions if isinstance(region, CategoryRegion)]
-        return _category_sets(named, leaves)
+        return _category_sets(named, leaves, axis)
     ordered = [region for region in regions if isinstance(region, OrderedRegion)]
-    return _ordered_sets(ordered, places)
-
-
-def boxes_of_codes(regions: Sequence[Any], axis: OrderedAxis | CategoryAxis) -> Codes:
-    """Return codes (regions, 2) between which all values of a region lie, of the axis of others.
-
-    An axis knows its own ends and categories. Other ends lie between two of them, and other
-    categories have the code 0, so that a box may be larger than the region, and never smaller.
-    """
-    listed: list[list[Any] | None]
-    if isinstance(axis, CategoryAxis):
-        known = {value: code for code, value in enumerate(axis.values, start=1)}
-        listed = [None if region.is_everything else [*region.values] for region in regions]
-        codes = iter(
-            known.get(value.strip(BLANKS), 0) for values in listed for value in values or ()
-        )
-    else:
-        closed = _closed_intervals(regions, axis.places)
-        listed = [None if spans is None else [*chain(*spans)] for spans in closed]
-        ends = [end for values in listed for end in values or ()]
-        codes = iter(axis.codes_of(_sortable(ends, axis.places)).tolist())
-    boxes = np.zeros((len(listed), 2), np.int32)
-    for box, region, values in zip(boxes, regions, listed, strict=True):
-        inside = [0, axis.missing - 1] if values is None else [*islice(codes, len(values))]
-        inside += [axis.missing] if region.missing else []
-        box[:] = min(inside, default=0), max(inside, default=0)
-    return boxes
+    return _ordered_sets(ordered, places, axis)
 
 
 def _category_sets(
-    regions: Sequence[CategoryRegion], leaves: Leaves | None
+    regions: Sequence[CategoryRegion], leaves: Leaves | None, axis: Any
 ) -> tuple[CategoryAxis, list[Runs]]:
+    """Return an axis of values as the hierarchy sorts them, so that its labels are single runs."""
     trimmed = [
         None if region.values is None else {value.strip(BLANKS) for value in region.values}
         for region in regions
@@ -153,45 +135,24 @@ def _category_sets(
     named = set().union(*(values for values in trimmed if values is not None))
     # In the order of the hierarchy, so that its labels are single runs.
     order: dict[str, None] = {}
-    for own in sorted((leaves or {}).values(), key=len, reverse=True)[:1]:
-        order.update(dict.fromkeys(value.strip(BLANKS) for value in own))
+    for group in sorted((leaves or {}).values(), key=len, reverse=True)[:1]:
+        order.update(dict.fromkeys(value.strip(BLANKS) for value in group))
     values = [value for value in order if value in named]
     values += sorted(named.difference(order))
-    axis = CategoryAxis(tuple(values))
-    codes = {value: code for code, value in enumerate(values, start=1)}
+    axis = axis or CategoryAxis(tuple(values))
+    codes = defaultdict(int, {value: code for code, value in enumerate(axis.values, start=1)})
     sets = []
-    for region, own_values in zip(regions, trimmed, strict=True):
-        if own_values is None:
-            own_runs = [(0, axis.missing - 1)]
-        else:
-            own_runs = [(codes[value], codes[value]) for value in own_values]
-        if region.missing:
-            own_runs.append((axis.missing, axis.missing))
-        sets.append(joined_runs(own_runs, whole=True))
+    for region, present in zip(regions, trimmed, strict=True):
+        ends = None if present is None else [(value, value) for value in present]
+        sets.append(_codes_of(region, ends, codes, axis.missing))
     return axis, sets
 
 
 def _ordered_sets(
-    regions: Sequence[OrderedRegion], places: Places
+    regions: Sequence[OrderedRegion], places: Places, axis: Any
 ) -> tuple[OrderedAxis, list[Runs]]:
-    closed = _closed_intervals(regions, places)
-    ends = sorted({end for own in closed for interval in own or () for end in interval})
-    codes = {end: 2 * place + 1 for place, end in enumerate(ends)}
-    axis = OrderedAxis(_sortable(ends, places), places)
-    sets = []
-    for region, own in zip(regions, closed, strict=True):
-        if own is None:
-            own_runs = [(0, axis.missing - 1)]
-        else:
-            own_runs = [(codes[low], codes[high]) for low, high in own]
-        if region.missing:
-            own_runs.append((axis.missing, axis.missing))
-        sets.append(joined_runs(own_runs, whole=True))
-    return axis, sets
-
-
-def _closed_intervals(regions: Sequence[Any], places: Places) -> list[list[tuple[Any, Any]] | None]:
-    """Return first and last value that a column of a type can hold in each interval, or None."""
+    """Return the axis of the ends of all regions, and each region as runs."""
+    # Of each region, first and last value that a column of this type can hold in each interval.
     closed: list[list[tuple[Any, Any]] | None] = []
     for region in regions:
         if region.intervals is None:
@@ -199,11 +160,30 @@ def _closed_intervals(regions: Sequence[Any], places: Places) -> list[list[tuple
             continue
         ends_of_intervals = (_closed(interval, places) for interval in region.intervals)
         closed.append([(low, high) for low, high in ends_of_intervals if low <= high])
-    return closed
+    ends = sorted({end for intervals in closed for interval in intervals or () for end in interval})
+    axis = axis or OrderedAxis(_sortable(ends, places), places)
+    codes = dict(zip(ends, axis.codes_of(_sortable(ends, places)).tolist(), strict=True))
+    pairs = zip(regions, closed, strict=True)
+    return axis, [_codes_of(region, between, codes, axis.missing) for region, between in pairs]
+
+
+def _codes_of(
+    region: OrderedRegion | CategoryRegion,
+    ends: Sequence[tuple[Any, Any]] | None,
+    codes: Mapping[Any, int],
+    missing: int,
+) -> Runs:
+    """Return the codes of a region: of the values between ends, or of all of them (None)."""
+    runs = [(0, missing - 1)] if ends is None else [(codes[low], codes[high]) for low, high in ends]
+    return joined_runs([*runs, *[(missing, missing)] * region.missing], whole=True)
 
 
 def _closed(interval: Interval, places: Places) -> tuple[Any, Any]:
-    """Return the first and last value of an interval among the values of a type."""
+    """Return the first and last value of an interval among the values of a type.
+
+    >>> _closed(Interval(17, 25, high_included=False), "integer")
+    (17, 24)
+    """
     if isinstance(interval.low, str) or isinstance(interval.high, str):
         return interval.low, interval.high
     if places == "float":
@@ -217,14 +197,18 @@ def _closed(interval: Interval, places: Places) -> tuple[Any, Any]:
     first += int(not interval.low_included and first == low)
     last -= int(not interval.high_included and last == high)
     # Ends beyond what the column's type holds bound nothing.
-    smallest, largest = (-(2**127), 2**127 - 1)
+    least, greatest = (-(2**127), 2**127 - 1)
     if places == "integer":
-        smallest, largest = _INT64.min, _INT64.max
-    return max(first, smallest), min(last, largest)
+        least, greatest = _INT64.min, _INT64.max
+    return max(first, least), min(last, greatest)
 
 
 def _scaled(value: Number, places: int) -> Any:
-    """Return an exact number times a power of ten, exact. Infinity is beyond all types."""
+    """Return a number times a power of ten, exactly. Infinity becomes a number beyond all types.
+
+    >>> _scaled(1.5, 2)
+    Fraction(150, 1)
+    """
     if isinstance(value, float) and math.isinf(value):
         return 2**127 if value > 0 else -(2**127)
     if isinstance(value, int):
@@ -233,7 +217,11 @@ def _scaled(value: Number, places: int) -> Any:
 
 
 def _next_float(value: Number, included: bool, direction: float) -> float:
-    """Return the float64 nearest to a number that is not before it, seen in a direction."""
+    """Return the float64 nearest to a number that is not before it, seen in a direction.
+
+    >>> _next_float(0.5, False, math.inf)
+    0.5000000000000001
+    """
     nearest = float(value)
     before = nearest < value if direction > 0 else nearest > value
     if before or (not included and nearest == value):
@@ -242,6 +230,7 @@ def _next_float(value: Number, included: bool, direction: float) -> float:
 
 
 def _sortable(ends: Sequence[Any], places: Places) -> npt.NDArray[Any]:
+    """Return ends as an array that can be searched."""
     if places == "float":
         return np.array(ends, np.float64)
     if places in ("code", "beginning"):

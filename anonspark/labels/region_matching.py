@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from operator import itemgetter
 from typing import Any
 
@@ -21,26 +22,10 @@ from anonspark.engine.protocol import TASK, OnBatches, Table
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.value_texts import plain
 from anonspark.errors import DataError
-from anonspark.kernels.region_search import (
-    build_region_tree,
-    count_points,
-    sum_shares,
-)
+from anonspark.kernels.region_search import build_region_tree, count_points, sum_shares
 from anonspark.labels.raw_records import Places, PreparedTable, prepare_table
-from anonspark.labels.region_axes import (
-    CategoryAxis,
-    Codes,
-    OrderedAxis,
-    Runs,
-    boxes_of_codes,
-    sets_of_codes,
-)
-from anonspark.labels.regions import (
-    Leaves,
-    PublishedAttribute,
-    read_regions,
-    require_readable,
-)
+from anonspark.labels.region_axes import CategoryAxis, Codes, OrderedAxis, Runs, sets_of_codes
+from anonspark.labels.regions import Leaves, PublishedAttribute, read_regions, require_readable
 
 _MOST_CLASSES = 1_000_000
 
@@ -58,57 +43,27 @@ _KEY, _RECORDS = "key", "records"
 
 
 class TooManyClassesError(DataError):
-    """A release has more classes than travel to every task, or than its tree can share out."""
+    """A release has more classes than travel to every task, or than a tree can share out."""
 
 
 def collect_classes(release: Table, attributes: Sequence[PublishedAttribute]) -> pa.Table:
     """Collect the classes of a release by published tuple.
 
-    Parameters
-    ----------
-    release : Table
-        Published records.
-    attributes : sequence of PublishedAttribute
-
-    Returns
-    -------
-    pyarrow.Table
-        ``published_<i>_<j>``: j-th column of the i-th attribute, ``records``: the class's, ``key``:
-        :func:`class_keys` of the tuple.
-
-    Raises
-    ------
-    DataError
-        If the release lacks columns.
-    TooManyClassesError
-        If it has more than 1,000,000 classes.
-
-    Notes
-    -----
-    One job: a pass over the release, with a shuffle of a row a class and task.
+    Columns: ``published_<i>_<j>`` is the j-th column of the i-th attribute, ``records`` counts
+    those of the class, ``key`` is :func:`class_keys` of the tuple. One job: a pass over the
+    release, with a shuffle of a row a class and task. Raises DataError if the release lacks
+    columns, and TooManyClassesError if it has more than 1,000,000 classes.
     """
-    classes = _group_classes(release, attributes).collect(_MOST_CLASSES + 1)
-    if classes.num_rows > _MOST_CLASSES:
+    labels = LabelledTable(release, attributes)
+    if labels.has_sample:
         raise TooManyClassesError(
             f"release: more than {_MOST_CLASSES:,} classes. Regions are matched with records for "
             "at most that many, because they travel to every task"
         )
-    return classes
+    return labels.classes
 
 
-def _group_classes(release: Table, attributes: Sequence[PublishedAttribute]) -> Table:
-    """Return the classes of a release, see :func:`collect_classes`. Lazy, one shuffle."""
-    lacking = [
-        name for one in attributes for name in one.columns if name not in release.schema.names
-    ]
-    if lacking:
-        raise DataError(f"release: lacks the published column {lacking[0]!r}")
-    columns = published_columns(attributes)
-    keyed = class_keys(release.select(columns), list(columns))
-    return keyed.aggregate(list(columns), count=_RECORDS, least=[_KEY])
-
-
-def published_columns(attributes: Sequence[PublishedAttribute]) -> dict[str, str]:
+def _published_columns(attributes: Sequence[PublishedAttribute]) -> dict[str, str]:
     """Return the published columns by their names in what :func:`collect_classes` returns."""
     return {
         f"published_{index}_{position}": name
@@ -130,22 +85,18 @@ def count_payloads(
     labelled: bool = False,
 ) -> Table:
     """Count the ``records`` of each class (``key``) and payload, a column of the release."""
-    columns = published_columns(attributes)
-    keyed = class_keys(hashed, list(columns.values()))
+    columns = _published_columns(attributes)
     names = {_KEY: _KEY, payload: payload, **(columns if labelled else {})}
-    return keyed.select(names).aggregate(list(names), count=_RECORDS)
+    keyed = class_keys(hashed, list(columns.values())).select(names)
+    return keyed.aggregate(list(names), count=_RECORDS)
 
 
 @dataclass(frozen=True)
 class RegionSearch:
     """Finds the regions of records. Travels to the workers.
 
-    Parameters
-    ----------
-    axes : tuple
-        One an attribute: what makes its values codes.
-    regions : tuple of ndarray
-        What the kernels of :mod:`~anonspark.kernels.region_search` take after the points.
+    ``axes`` make the values of each attribute codes, ``regions`` is what the kernels of
+    :mod:`~anonspark.kernels.region_search` take after the points.
     """
 
     axes: tuple[OrderedAxis | CategoryAxis, ...]
@@ -159,7 +110,7 @@ class RegionSearch:
     def points(self, batch: pa.RecordBatch | pa.Table, first: int = 0) -> tuple[Codes, Flags]:
         """Return codes and whether a value is unreadable, both of shape (rows, d).
 
-        The values of the axes are those from ``value_<first>`` on.
+        The first axis is that of ``value_<first>``.
         """
         codes = np.empty((batch.num_rows, len(self.axes)), np.int32)
         unreadable = np.empty(codes.shape, bool)
@@ -172,13 +123,11 @@ class RegionSearch:
 
     def count(self, points: Codes, counts: Integers) -> None:
         """Add the points in each region to ``counts``."""
-        arguments = (points, *self.regions, counts)
-        count_points(*arguments)
+        count_points(points, *self.regions, counts)
 
     def sum_figures(self, points: Codes, figures: Figures) -> Figures:
         """Return the sum of a figure of all regions of each point."""
-        arguments = (points, *self.regions, figures)
-        sums: Figures = sum_shares(*arguments)
+        sums: Figures = sum_shares(points, *self.regions, figures)
         return sums
 
 
@@ -187,7 +136,7 @@ def class_columns(
 ) -> list[pa.Array | pa.ChunkedArray]:
     """Return the columns of an attribute in what :func:`collect_classes` returns."""
     places = range(len(attributes[index].columns))
-    return [classes.column(f"published_{index}_{place}") for place in places]
+    return [classes.column(f"published_{index}_{position}") for position in places]
 
 
 def code_regions(
@@ -195,35 +144,31 @@ def code_regions(
 ) -> tuple[Codes, Codes, Codes, Integers, Codes]:
     """Return regions as the kernels of :mod:`~anonspark.kernels.region_search` take them.
 
-    Parameters
-    ----------
-    coded : sequence of (sequence of runs, int64 ndarray of shape (rows,))
-        Of each dimension the different sets of codes, and which of them each region has.
-    rows : int
-        Regions.
+    ``coded`` has, of each dimension, the different sets of codes and which of them each region has,
+    int64 of shape (rows,). Returns low, high and gaps (int32 of shape (rows, d)), offsets (int64,
+    (lists + 1,)) and runs (int32, (runs, 2)), see
+    :func:`~anonspark.kernels.region_search.count_points`.
 
-    Returns
-    -------
-    low, high, gaps : int32 ndarray of shape (rows, d)
-    offsets : int64 ndarray of shape (lists + 1,)
-    runs : int32 ndarray of shape (runs, 2)
-        See :func:`~anonspark.kernels.region_search.count_points`.
+    >>> sets = [((1, 3),), ((1, 1), (5, 5))]
+    >>> low, high, gaps, offsets, runs = code_regions([(sets, np.array([0, 1]))], 2)
+    >>> low.T.tolist(), high.T.tolist(), gaps.T.tolist(), runs.tolist()
+    ([[1, 1]], [[3, 5]], [[-1, 0]], [[1, 1], [5, 5]])
     """
     low, high, gaps = (np.empty((rows, len(coded)), np.int32) for _ in range(3))
     offsets: list[int] = [0]
     runs: list[tuple[int, int]] = []
     for index, (sets, numbers) in enumerate(coded):
-        own_low, own_high, own_gaps = (np.empty(len(sets), np.int32) for _ in range(3))
-        for number, own in enumerate(sets):
-            own_low[number], own_high[number], own_gaps[number] = 1, 0, -1
-            if own:
-                own_low[number], own_high[number] = own[0][0], own[-1][1]
-            if len(own) > 1:
-                own_gaps[number] = len(offsets) - 1
-                runs += own
+        set_low, set_high, set_gaps = (np.empty(len(sets), np.int32) for _ in range(3))
+        for number, runs_of_set in enumerate(sets):
+            set_low[number], set_high[number], set_gaps[number] = 1, 0, -1
+            if runs_of_set:
+                set_low[number], set_high[number] = runs_of_set[0][0], runs_of_set[-1][1]
+            if len(runs_of_set) > 1:
+                set_gaps[number] = len(offsets) - 1
+                runs += runs_of_set
                 offsets.append(len(runs))
-        low[:, index], high[:, index] = own_low[numbers], own_high[numbers]
-        gaps[:, index] = own_gaps[numbers]
+        low[:, index], high[:, index] = set_low[numbers], set_high[numbers]
+        gaps[:, index] = set_gaps[numbers]
     return low, high, gaps, np.array(offsets, np.int64), np.array(runs, np.int32).reshape(-1, 2)
 
 
@@ -236,10 +181,11 @@ def cut_leaves(
     touched by the fewest. A box that it cuts goes to both sides, so that cutting ends at 10 copies
     of each box, or where every cut leaves a side all boxes. O(n d) a level of the tree.
 
-    Returns
-    -------
-    list of (int32 ndarray of shape (d,), int32 ndarray of shape (d,), int)
-        First and last codes of each leaf, and the boxes that touch it.
+    Of each leaf first and last codes, int32 of shape (d,), and the number of boxes that touch it.
+
+    >>> low, high = np.array([[0], [2], [4]], np.int32), np.array([[1], [4], [9]], np.int32)
+    >>> [(int(a[0]), int(b[0]), boxes) for a, b, boxes in cut_leaves(low, high, [9], 2)]
+    [(0, 2, 2), (3, 9, 2)]
     """
     axes = np.arange(len(ends))
     pending = [(np.arange(len(low)), np.zeros(len(ends), np.int32), np.array(ends, np.int32))]
@@ -267,21 +213,24 @@ def cut_leaves(
     return leaves
 
 
+Change = Callable[..., tuple[Any, Integers]]
+"""Takes the index of an attribute, its different regions, and which of them each class has.
+
+Returns the regions to be searched."""
+
+
+def _as_read(_: int, *read: Any) -> Any:
+    return read
+
+
 @dataclass(frozen=True)
 class RegionReader:
     """Reads the regions of classes, and shares classes and raw records out. Travels to the workers.
 
-    Every point is in one leaf, and a class goes to each leaf that its region touches, so that a
-    leaf has all classes whose regions hold a point of it.
-
-    Parameters
-    ----------
-    attributes : sequence of PublishedAttribute
-    places : sequence of (int, str or None)
-        Of :class:`~anonspark.labels.raw_records.PreparedTable`: how values are compared.
-    hierarchies : mapping of str to (mapping of str to collection of str)
-    leaves : RegionSearch or None
-        The leaves, as regions. None for a single one.
+    ``places`` are those of :class:`~anonspark.labels.raw_records.PreparedTable`: how values are
+    compared. ``leaves`` are the leaves of a tree, as regions, or None for a single one. Every point
+    is in one leaf, and a class goes to each leaf that its region touches, so that a leaf has all
+    classes whose regions hold a point of it.
     """
 
     attributes: Sequence[PublishedAttribute]
@@ -289,59 +238,38 @@ class RegionReader:
     hierarchies: Mapping[str, Leaves]
     leaves: RegionSearch | None = None
 
-    def search(
-        self,
-        classes: pa.Table,
-        changed: Callable[..., tuple[Any, Integers]] = lambda _, *read: read,
-    ) -> RegionSearch:
+    def search(self, classes: pa.Table, changed: Change = _as_read) -> RegionSearch:
         """Read the regions of all classes and build their tree.
 
-        Parameters
-        ----------
-        classes : pyarrow.Table
-            See :func:`collect_classes`.
-        changed : callable
-            Takes the place of an attribute, its different regions, and which of them each class
-            has. Returns the regions to be searched.
-
-        Raises
-        ------
-        DataError
-            If labels cannot be read.
-        ConfigurationError
-            If the release publishes means.
+        Raises DataError if labels cannot be read, and ConfigurationError if the release publishes
+        means.
         """
-        coded, axes = [], []
-        for index, place in enumerate(self.places):
-            regions, numbers = changed(index, *self._read(classes, index))
-            axis, sets = sets_of_codes(regions, place, self._leaves_of_labels(index))
-            axes.append(axis)
-            coded.append((sets, numbers))
-        regions_of_classes = code_regions(coded, classes.num_rows)
-        low, high = regions_of_classes[:2]
-        return RegionSearch(tuple(axes), (*regions_of_classes, *build_region_tree(low, high)))
+        axes, regions = self._coded(classes, changed)
+        return RegionSearch(axes, (*regions, *build_region_tree(*regions[:2])))
 
-    def _read(self, classes: pa.Table | pa.RecordBatch, index: int) -> tuple[Any, Integers]:
-        """Return the different regions of an attribute, and which of them each class has."""
-        attribute = self.attributes[index]
-        if self.places[index] == "float" and attribute.rule is not None:
+    def _coded(
+        self, classes: pa.Table | pa.RecordBatch, changed: Change, axes: Sequence[Any] = ()
+    ) -> tuple[tuple[OrderedAxis | CategoryAxis, ...], tuple[npt.NDArray[Any], ...]]:
+        """Return axes, of these classes unless they are given, and :func:`code_regions` on them."""
+        coded, coding_axes = [], []
+        columns = zip(self.attributes, self.places, axes or [None] * len(self.places), strict=True)
+        for index, (attribute, places, axis) in enumerate(columns):
+            # A rule tells of all values, its leaves of those that were released.
+            leaves = None if attribute.rule else self.hierarchies.get(attribute.name)
+            is_rounded = places == "float" and attribute.rule is not None
             # Ends are rounded as the values are.
-            attribute = replace(attribute, kind="float")
-        columns = class_columns(classes, self.attributes, index)
-        return read_regions(columns, attribute, self._leaves_of_labels(index))
-
-    def _leaves_of_labels(self, index: int) -> Leaves | None:
-        # A rule tells of all values, its leaves of those that were released.
-        attribute = self.attributes[index]
-        return None if attribute.rule else self.hierarchies.get(attribute.name)
+            read_as = replace(attribute, kind="float") if is_rounded else attribute
+            labels = class_columns(classes, self.attributes, index)
+            regions, numbers = changed(index, *read_regions(labels, read_as, leaves))
+            coding_axis, sets = sets_of_codes(regions, places, leaves, axis)
+            coding_axes.append(coding_axis)
+            coded.append((sets, numbers))
+        return tuple(coding_axes), code_regions(coded, classes.num_rows)
 
     def leaves_of(self, batch: pa.RecordBatch) -> tuple[Integers, Integers]:
         """Return the leaf of each raw record, or those that classes touch, which have a key.
 
-        Returns
-        -------
-        rows, leaves : int64 ndarray of shape (more,)
-            Rows of the batch, and the number of a leaf for each.
+        Both are int64 of shape (more,): rows of the batch, and the number of a leaf for each.
         """
         rows = np.arange(batch.num_rows)
         if self.leaves is None:
@@ -350,29 +278,22 @@ class RegionReader:
             points, _ = self.leaves.points(batch)
             leaves = np.arange(self.leaves.classes, dtype=np.float64)
             return rows, self.leaves.sum_figures(points, leaves).astype(np.int64)
-        boxes = np.empty((len(rows), 2, len(self.places)), np.int32)
-        for index, axis in enumerate(self.leaves.axes):
-            regions, numbers = self._read(batch, index)
-            boxes[:, :, index] = boxes_of_codes(regions, axis)[numbers]
+        low, high = self._coded(batch, _as_read, self.leaves.axes)[1][:2]
+        # A region without codes, from 1 to 0, is in the leaf of 0.
+        low = np.minimum(low, high)
         touching = [
-            np.flatnonzero(((boxes[:, 0] <= last) & (boxes[:, 1] >= first)).all(axis=1))
+            np.flatnonzero(((low <= last) & (high >= first)).all(axis=1))
             for first, last in zip(*self.leaves.regions[:2], strict=True)
         ]
         owners = np.repeat(np.arange(len(touching)), [len(rows) for rows in touching])
         return np.concatenate(touching), owners
 
 
-@dataclass(frozen=True)
-class _SendToLeaves:
-    """Names the leaves of classes or raw records."""
-
-    reader: RegionReader
-    schema: pa.Schema
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            rows, leaves = self.reader.leaves_of(batch)
-            yield taken(batch, rows, self.schema, TASK, leaves)
+def _send_to_leaves(reader: RegionReader, schema: pa.Schema, batches: Batches) -> Batches:
+    """Yield classes or raw records with their leaves, a row for each."""
+    for batch in batches:
+        rows, leaves = reader.leaves_of(batch)
+        yield taken(batch, rows, schema, TASK, leaves)
 
 
 def joint_schema(first: Table, second: Table, *more: pa.Field) -> pa.Schema:
@@ -399,40 +320,33 @@ TaskMaker = Callable[[RegionSearch, Integers, Integers], OnBatches]
 """Makes what counts records of the search for classes, their names and their sizes."""
 
 
-@dataclass(frozen=True)
-class _AtLeaf:
-    """Applies to the records of a leaf what a function makes of its classes."""
+def _apply_at_leaf(reader: RegionReader, make: TaskMaker, batches: Batches) -> Batches:
+    """Apply to the records of a leaf what a function makes of its classes."""
+    received = [batch for batch in batches if batch.num_rows]
+    if not received:
+        return
+    rows = pa.Table.from_batches(received)
+    is_class = rows[_KEY].is_valid()
+    classes, records = rows.filter(is_class), rows.filter(pc.invert(is_class))
+    names, sizes = (classes[name].to_numpy() for name in (_KEY, _RECORDS))
+    task = make(reader.search(classes), names, sizes)
+    yield from task(iter(records.combine_chunks().to_batches(_BATCH_ROWS)))
 
-    reader: RegionReader
-    make: TaskMaker
 
-    def __call__(self, batches: Batches) -> Batches:
-        received = [batch for batch in batches if batch.num_rows]
-        if not received:
-            return
-        both = pa.Table.from_batches(received)
-        is_class = both[_KEY].is_valid()
-        classes, records = both.filter(is_class), both.filter(pc.invert(is_class))
-        names, sizes = (classes[name].to_numpy() for name in (_KEY, _RECORDS))
-        task = self.make(self.reader.search(classes), names, sizes)
-        yield from task(iter(records.combine_chunks().to_batches(_BATCH_ROWS)))
+def _sample_classes(step: int, batches: Batches) -> Batches:
+    """Yield about one of so many classes, by their keys."""
+    for batch in batches:
+        yield batch.filter(pa.array(batch.column(_KEY).to_numpy() % step == 0))
 
 
 @dataclass(frozen=True)
 class LabelledTable:
     """Published records, and how their labels are read.
 
-    Parameters
-    ----------
-    data : Table
-    attributes : sequence of PublishedAttribute
-        Quasi-identifiers, see :func:`~anonspark.labels.regions.published_attributes`.
-    leaves : mapping of str to (mapping of str to collection of str)
-        Of an attribute that was generalized by the hierarchy of a file: the values, as text, that
-        each label stands for. Labels of rules speak for themselves.
-    missing_markers : sequence of str
-        Texts of raw records that mean missing, as ``input.missing_markers``. Null and NaN do,
-        always.
+    ``attributes`` are the quasi-identifiers. ``leaves`` are, of an attribute that was generalized
+    by the hierarchy of a file, the values as text that each label stands for. Labels of rules speak
+    for themselves. ``missing_markers`` are texts of raw records that mean missing, as null and NaN
+    do.
     """
 
     data: Table
@@ -443,7 +357,21 @@ class LabelledTable:
     @cached_property
     def grouped(self) -> Table:
         """All classes, see :func:`collect_classes`. Lazy, one shuffle each time."""
-        return _group_classes(self.data, self.attributes)
+        names = chain.from_iterable(attribute.columns for attribute in self.attributes)
+        lacking = [name for name in names if name not in self.data.schema.names]
+        if lacking:
+            raise DataError(f"release: lacks the published column {lacking[0]!r}")
+        columns = _published_columns(self.attributes)
+        keyed = class_keys(self.data.select(columns), list(columns))
+        return keyed.aggregate(list(columns), count=_RECORDS, least=[_KEY])
+
+    def classes_alike(self, index: int) -> pa.Table:
+        """Count ``classes`` by the labels of an attribute and ``records``, above 1,000,000."""
+        if not self.has_sample:
+            times = pa.array(np.ones(len(self.classes), np.int64))
+            return self.classes.append_column("classes", times)
+        columns = [name for name in self.grouped.schema.names if f"published_{index}_" in name]
+        return self.grouped.aggregate([*columns, _RECORDS], count="classes").collect()
 
     @cached_property
     def _collected(self) -> tuple[pa.Table, int]:
@@ -451,7 +379,7 @@ class LabelledTable:
         if classes.num_rows <= _MOST_CLASSES:
             return classes, classes.num_rows
         number = self.grouped.count()
-        sample = _SampleClasses(-(-number // _SAMPLED))
+        sample = partial(_sample_classes, -(-number // _SAMPLED))
         return self.grouped.map_batches(sample, self.grouped.schema).collect(), number
 
     @property
@@ -530,20 +458,7 @@ class LabelledTable:
             task = make(reader.search(self.classes), np.arange(len(sizes)), sizes)
             return prepared.records.map_batches(task, schema)
         sent = joint_schema(self.grouped, prepared.records, pa.field(TASK, pa.int32()))
-        classes, records = (
-            table.map_batches(_SendToLeaves(reader, sent), sent)
-            for table in (self.grouped, prepared.records)
-        )
+        send = partial(_send_to_leaves, reader, sent)
+        classes, records = (t.map_batches(send, sent) for t in (self.grouped, prepared.records))
         together = classes.union(records).repartition(_as_sent, sent, reader.leaves.classes)
-        return together.map_batches(_AtLeaf(reader, make), schema)
-
-
-@dataclass(frozen=True)
-class _SampleClasses:
-    """Keeps one of so many classes, by their keys."""
-
-    every: int
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            yield batch.filter(pa.array(batch.column(_KEY).to_numpy() % self.every == 0))
+        return together.map_batches(partial(_apply_at_leaf, reader, make), schema)

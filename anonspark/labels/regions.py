@@ -27,10 +27,11 @@ import pyarrow.compute as pc
 
 from anonspark.core.arrays import Integers
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.core.grids import Grid, gap, places_of_range, read_grid
+from anonspark.core.grids import Grid, bound_numbers, gap, read_grid
 from anonspark.core.labels import Kind, open_marks, unmarked_ends
 from anonspark.engine.values.value_texts import coded_values, plain
 from anonspark.errors import ConfigurationError, DataError
+from anonspark.labels.grammar import DATE, DIGITS, EXPONENT, MINUTE, NUMBER, SECOND, SIGN, YEAR
 from anonspark.release.derived_manifest import columns_of_attribute
 from anonspark.release.manifest import Manifest
 
@@ -49,15 +50,12 @@ _EVERYTHING = "*"
 
 _DAYS_OF_400_YEARS = 146_097
 
-_INTEGER = re.compile(r"[+-]?\d+")
-# No longer than what a column can hold, so that a damaged label costs nothing.
-_NUMBER = r"[+-]?(?:\d{1,400}(?:\.\d{1,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,3})?"
-# Years before 1 and after 9999 have a sign or more digits.
-_YEAR = r"[+-]?\d{4,7}"
-_DATE = _YEAR + r"-\d{2}-\d{2}"
-_TIMESTAMP = _DATE + r"(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?"
+_INTEGER = re.compile(f"{SIGN}{DIGITS}")
+_NUMBER = f"{SIGN}(?:{NUMBER}|[.]{DIGITS}{EXPONENT})"
+_DATE = SIGN + DATE
+_TIMESTAMP = rf"{_DATE}(?:[ T](?:{MINUTE}|{SECOND}(?:[.][0-9]{{1,6}})?))?"
 _PERIOD = re.compile(
-    rf"(?P<year>{_YEAR})(?:-Q(?P<quarter>[1-4])|-(?P<month>\d{{2}})|(?P<decade>(?<=0)s))?"
+    rf"(?P<year>{SIGN}{YEAR})(?:-Q(?P<quarter>[1-4])|-(?P<month>[0-9]{{2}})|(?P<decade>(?<=0)s))?"
 )
 _FROM = re.compile(rf"(?P<low>{_NUMBER})\+")
 _MASKED = re.compile(r"(?P<prefix>[^*]*)(?P<mask>\**)")
@@ -92,12 +90,7 @@ class NoSuchMomentError(UnreadableLabelError):
 class Interval:
     """All values from one to another, not empty.
 
-    Parameters
-    ----------
-    low, high : int, float, Decimal or str
-        Ends. Of masked codes the keys that :func:`code_key` makes.
-    low_included, high_included : bool
-        Whether the ends belong to it.
+    The ends of masked codes are the keys that :func:`code_key` makes.
     """
 
     low: Number | str
@@ -110,12 +103,7 @@ class Interval:
 class OrderedRegion:
     """The possible values of a number, date, timestamp or masked code in a class.
 
-    Parameters
-    ----------
-    intervals : tuple of Interval or None
-        Present values, in any order, overlapping or not. None for all values.
-    missing : bool
-        Whether the value may be missing.
+    Intervals hold the present values, in any order, overlapping or not. None is all values.
     """
 
     intervals: tuple[Interval, ...] | None
@@ -123,7 +111,7 @@ class OrderedRegion:
 
     @property
     def is_everything(self) -> bool:
-        """Return whether any present value is possible."""
+        """Whether any present value is possible."""
         return self.intervals is None
 
 
@@ -131,12 +119,7 @@ class OrderedRegion:
 class CategoryRegion:
     """The possible values of a category or boolean in a class.
 
-    Parameters
-    ----------
-    values : tuple of str or None
-        Present values, sorted, each once. None for all values.
-    missing : bool
-        Whether the value may be missing.
+    Values are the present ones, sorted, each once. None is all values.
     """
 
     values: tuple[str, ...] | None
@@ -144,7 +127,7 @@ class CategoryRegion:
 
     @property
     def is_everything(self) -> bool:
-        """Return whether any present value is possible."""
+        """Whether any present value is possible."""
         return self.values is None
 
 
@@ -174,12 +157,16 @@ class PublishedAttribute:
     weight : float
         What its loss counts.
     ends : tuple of Fraction, or None
-        Ends of the range that was declared: numbers, days, microseconds. None where it is that of
-        the original.
+        Ends of the declared range: numbers, days, microseconds. None for the original's range.
     grid : Grid or None
         Where ranges end.
     bottom, top : Fraction or None
         Values from here on, downwards and upwards, are one.
+
+    Examples
+    --------
+    >>> PublishedAttribute("zip", "category", "interval", ("zip",), rule="prefix").is_code
+    True
     """
 
     name: str
@@ -196,30 +183,33 @@ class PublishedAttribute:
 
     @property
     def is_category(self) -> bool:
-        """Return whether its regions are sets of texts."""
+        """Whether its regions are sets of texts."""
         return self.kind in ("category", "boolean") and self.rule is None
 
     def encoding(self, kind: Kind, arrow_type: pa.DataType) -> QuasiIdentifier:
         """Return how values, as some kind, become lines of its grid."""
         grid = None if self.grid is None else replace(self.grid, kind=kind)
         scale = arrow_type.scale if kind == "decimal" else 0
-        own = QuasiIdentifier(self.name, kind, arrow_type, 0, -1, scale=scale, grid=grid)
-        return replace(own, bottom=self.bottom, top=self.top)
+        attribute = QuasiIdentifier(self.name, kind, arrow_type, 0, -1, scale=scale, grid=grid)
+        return replace(attribute, bottom=self.bottom, top=self.top)
 
     def strip(self, value: Fraction, *, before: bool = False) -> tuple[Number, Number]:
         """Return the ends of the strip of a value, or of the one just before it.
 
         Without a grid a strip is a value.
+
+        >>> PublishedAttribute("age", "integer", "interval", ("age",)).strip(Fraction(17))
+        (17, 17)
         """
         is_decimal = self.kind == "decimal"
         scaled = self.encoding(self.kind, pa.decimal128(38, 38) if is_decimal else pa.int64())
         # The codes of decimals may have more than 64 bits.
         code_type = object if is_decimal else np.int64
         # A range from 0, if no end has a gap, may be one of the strip behind 0.
-        is_behind = value == 0 and scaled.zero_is_strip and gap(self.kind) == 0
-        step = -1 if before else int(is_behind)
-        line = scaled.coarsened(np.array([scaled.code_of(value) + step], code_type))
-        ends = [scaled.value_of(int(codes[0])) for codes in (scaled.first(line), scaled.last(line))]
+        is_next_strip = value == 0 and scaled.zero_is_strip and gap(self.kind) == 0
+        step = -1 if before else int(is_next_strip)
+        strip = scaled.coarsened(np.array([scaled.code_of(value) + step], code_type))
+        ends = [scaled.value_of(int(end[0])) for end in (scaled.first(strip), scaled.last(strip))]
         first, last = (
             float(end)
             if self.kind == "float"
@@ -233,12 +223,12 @@ class PublishedAttribute:
 
     @property
     def is_code(self) -> bool:
-        """Return whether its values are codes of which a rule hides the last characters."""
+        """Whether its values are codes of which a rule hides the last characters."""
         return self.rule in ("prefix", "keep")
 
     @property
     def is_mean(self) -> bool:
-        """Return whether means are published, which say nothing of a single value."""
+        """Whether means are published, which say nothing of a single value."""
         return self.style == "mean" and not self.is_category and self.rule is None
 
 
@@ -288,11 +278,15 @@ def published_attributes(manifest: Manifest) -> tuple[PublishedAttribute, ...]:
 def _declared_ends(
     name: str, bounds: Any, kind: Kind, data_type: str | None
 ) -> tuple[Fraction, Fraction] | None:
-    """Return the ends of a declared range. None of texts."""
+    """Return the ends of a declared range, or None without one. Texts have none.
+
+    >>> _declared_ends("age", [0, 120], "integer", "int64")
+    (Fraction(0, 1), Fraction(120, 1))
+    """
     if bounds is None or kind in ("category", "boolean"):
         return None
     try:
-        low, high = places_of_range(kind, bounds, single=data_type == "float")
+        low, high = bound_numbers(kind, bounds, single=data_type == "float")
     except ValueError as error:
         raise DataError(
             f"manifest.json: configuration.attributes.{name}.range is none of a {kind}"
@@ -303,14 +297,14 @@ def _declared_ends(
 def _coarsening(
     described: Mapping[str, Any], configured: Mapping[str, Any], kind: Kind, data_type: str | None
 ) -> tuple[Grid | None, Fraction | None, Fraction | None]:
-    """Return the grid, and the values from which on all are one."""
+    """Return the grid, and the values from which on all are one, downwards and upwards."""
     name, step = described["name"], described.get("grid")
     keys = ("bottom", "top")
     try:
         bottom, top = (
             None
             if configured.get(key) is None
-            else places_of_range(kind, [configured[key]], single=data_type == "float")[0]
+            else bound_numbers(kind, [configured[key]], single=data_type == "float")[0]
             for key in keys
         )
         grid = None if step is None else read_grid(step, kind)
@@ -333,7 +327,11 @@ KIND_OF_RULE: dict[Rule, Kind] = {
 
 
 def _rule_of(hierarchy: object) -> Rule | None:
-    """Return the rule that a configured hierarchy names, None for a file or none."""
+    """Return the rule that a configured hierarchy names, or None for a file or no hierarchy.
+
+    >>> _rule_of({"prefix": [3]}), _rule_of("regions.csv")
+    ('prefix', None)
+    """
     if not isinstance(hierarchy, Mapping):
         return None
     return next((rule for rule in KIND_OF_RULE if hierarchy.get(rule) is not None), None)
@@ -356,17 +354,19 @@ class _Hierarchy(Protocol):
 
 
 def leaves_by_label(hierarchy: _Hierarchy) -> dict[str, Sequence[str]]:
-    """Return what each label of a hierarchy stands for.
+    """Return the leaves, in tree order, that each label of a hierarchy stands for.
 
     Parameters
     ----------
     hierarchy : anonspark.core.hierarchies.hierarchy.Hierarchy
-        Or anything with its ``leaves`` and ``levels``.
+        Or anything with its ``leaves`` and ``levels``. Leaves stand for themselves.
 
-    Returns
-    -------
-    dict of str to sequence of str
-        Leaves in tree order. Leaves stand for themselves.
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Tree
+    >>> levels = [Tree(starts=[0, 2], labels=["few", "many"])]
+    >>> leaves_by_label(Tree(leaves=["a", "b", "c"], levels=levels))["few"]
+    ['a', 'b']
     """
     labels: dict[str, Sequence[str]] = {leaf: (leaf,) for leaf in hierarchy.leaves}
     for level in hierarchy.levels:
@@ -383,6 +383,10 @@ def require_readable(attributes: Iterable[PublishedAttribute]) -> None:
     ------
     ConfigurationError
         If it publishes means, which say nothing of the other values of a class.
+
+    Examples
+    --------
+    >>> require_readable([PublishedAttribute("age", "integer", "interval", ("age",))])
     """
     names = [attribute.name for attribute in attributes if attribute.is_mean]
     if names:
@@ -415,19 +419,27 @@ def read_label(
     -----
     ``*`` is every present value, and without a hierarchy missing ones as well: then it is a value
     that was suppressed. A category ``*`` looks the same.
+
+    Examples
+    --------
+    >>> age = PublishedAttribute("age", "integer", "interval", ("age",))
+    >>> region = read_label("[17-25[ or missing", age)
+    >>> region.intervals, region.missing
+    ((Interval(low=17, high=25, low_included=True, high_included=False),), True)
     """
-    own, missing = label, False
+    present, missing = label, False
     if not attribute.is_category or leaves is not None:
-        own, missing = label.removesuffix(_OR_MISSING), label.endswith(_OR_MISSING)
-    if attribute.rule is None and leaves is None and own == _EVERYTHING:
+        present, missing = label.removesuffix(_OR_MISSING), label.endswith(_OR_MISSING)
+    if attribute.rule is None and leaves is None and present == _EVERYTHING:
         missing = True
-    if own == _MISSING:
+    if present == _MISSING:
         return CategoryRegion((), True) if attribute.is_category else OrderedRegion((), True)
     if not attribute.is_category:
-        intervals = None if own == _EVERYTHING else _intervals(own.strip(), attribute, leaves)
+        is_all = present == _EVERYTHING
+        intervals = None if is_all else _intervals(present.strip(), attribute, leaves)
         return OrderedRegion(intervals, missing)
-    values, among = _category_values(own, leaves)
-    return CategoryRegion(values, missing or among)
+    values, in_set = _category_values(present, leaves)
+    return CategoryRegion(values, missing or in_set)
 
 
 def read_regions(
@@ -467,11 +479,18 @@ def read_regions(
     Notes
     -----
     Python time for each different label, none for repeated ones.
+
+    Examples
+    --------
+    >>> sex = PublishedAttribute("sex", "category", "interval", ("sex",))
+    >>> regions, numbers = read_regions([pa.array(["f", "{f, m}", "f"])], sex)
+    >>> [region.values for region in regions], numbers.tolist()
+    ([('f',), ('f', 'm')], [0, 1, 0])
     """
     if not means:
         require_readable([attribute])
     rows, numbers = distinct_rows(columns)
-    cells = list(zip(*(_plain_values(one, attribute) for one in rows), strict=True))
+    cells = list(zip(*(_plain_values(row_values, attribute) for row_values in rows), strict=True))
     read = _cell_reader(rows, attribute, leaves)
     regions: list[Any] = []
     unreadable = 0
@@ -505,6 +524,12 @@ def distinct_rows(
     rows : list of pyarrow.Array
         Of each column, without dictionaries.
     numbers : int64 ndarray of shape (rows,)
+
+    Examples
+    --------
+    >>> rows, numbers = distinct_rows([pa.array([3, 1, 3]), pa.array(["a", "b", "a"])])
+    >>> [column.to_pylist() for column in rows], numbers.tolist()
+    ([[3, 1], ['a', 'b']], [0, 1, 0])
     """
     if len(columns) == 1 and not pa.types.is_nested(columns[0].type):
         encoded = encoded_column(columns[0])
@@ -512,21 +537,28 @@ def distinct_rows(
     arrays = [plain(column) for column in columns]
     codes = np.zeros(len(arrays[0]), np.int64)
     for array in arrays:
-        own = encoded_column(_set_names(array) if pa.types.is_nested(array.type) else array)
-        codes = codes * max(1, len(own.dictionary)) + own.indices.to_numpy(zero_copy_only=False)
+        values = encoded_column(_set_names(array) if pa.types.is_nested(array.type) else array)
+        codes *= max(1, len(values.dictionary))
+        codes += values.indices.to_numpy(zero_copy_only=False)
     _, first, numbers = np.unique(codes, return_index=True, return_inverse=True)
     return [array.take(pa.array(first)) for array in arrays], numbers.reshape(-1)
 
 
 def encoded_column(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
-    """Return a column as a dictionary, null among its values."""
+    """Return a column as a dictionary, with null among its values.
+
+    Examples
+    --------
+    >>> encoded_column(pa.array(["a", None, "a"])).indices.to_pylist()
+    [0, 1, 0]
+    """
     if pa.types.is_dictionary(column.type) and not column.null_count:
         return coded_values(column)
     return plain(column).dictionary_encode(null_encoding="encode")
 
 
 def _set_names(sets: pa.ListArray) -> pa.Array:
-    """Return a text for each set of texts, the same for equal ones. Null for none."""
+    """Return a text for each set of texts, the same for equal ones, and null for null."""
     members = sets.flatten().dictionary_encode(null_encoding="encode").indices
     lengths = pc.fill_null(pc.list_value_length(sets), 0)
     offsets = np.concatenate([[0], np.cumsum(lengths.to_numpy(zero_copy_only=False))])
@@ -535,7 +567,7 @@ def _set_names(sets: pa.ListArray) -> pa.Array:
 
 
 def _plain_values(values: pa.Array, attribute: PublishedAttribute) -> list[Any]:
-    """Return dates as days and timestamps as microseconds, all others as they are."""
+    """Return dates as days and timestamps as microseconds, all others unchanged."""
     if pa.types.is_date(values.type):
         values = values.cast(pa.date32()).cast(pa.int32())
     elif pa.types.is_timestamp(values.type):
@@ -548,7 +580,7 @@ def _plain_values(values: pa.Array, attribute: PublishedAttribute) -> list[Any]:
 def _cell_reader(
     arrays: Sequence[pa.Array], attribute: PublishedAttribute, leaves: Leaves | None
 ) -> Callable[[tuple[Any, ...]], OrderedRegion | CategoryRegion]:
-    """Return what reads one row of the published columns."""
+    """Return the function that reads one row of the published columns."""
     if len(arrays) > 1 and attribute.columns[0] != attribute.name:
         return lambda cell: _opened(_read_bounds(*cell), attribute)
     if pa.types.is_nested(arrays[0].type):
@@ -568,6 +600,7 @@ def _cell_reader(
 def _read_bounds(
     low: Number | None, high: Number | None, missing: bool | None = False
 ) -> OrderedRegion:
+    """Return the region between two ends, both included. Without ends the value is missing."""
     if low is None and high is None:
         return OrderedRegion((), True)
     if low is None or high is None or not low <= high:
@@ -576,7 +609,7 @@ def _read_bounds(
 
 
 def _opened(region: OrderedRegion, attribute: PublishedAttribute) -> OrderedRegion:
-    """Return a region of ends, which stand for all values beyond where these are one."""
+    """Extend a region at ``bottom`` and ``top``, which stand for all values beyond."""
     if attribute.is_mean or not region.intervals:
         return region
     (interval,) = region.intervals
@@ -589,6 +622,11 @@ def _opened(region: OrderedRegion, attribute: PublishedAttribute) -> OrderedRegi
 
 
 def _beyond(interval: Interval, is_bottom: bool, is_top: bool) -> Interval:
+    """Remove the ends of an interval below or above.
+
+    >>> _beyond(Interval(5, 90), is_bottom=False, is_top=True)
+    Interval(low=5, high=inf, low_included=True, high_included=False)
+    """
     low = (-math.inf, False) if is_bottom else (interval.low, interval.low_included)
     high = (math.inf, False) if is_top else (interval.high, interval.high_included)
     return Interval(low[0], high[0], low[1], high[1])
@@ -605,19 +643,20 @@ def _intervals(
         return (_masked_code(label, by_length=attribute.rule == "prefix"),)
     if attribute.rule == "calendar" and (period := _PERIOD.fullmatch(label)):
         return (_days_of(period),)
-    if attribute.rule == "intervals" and (beginning := _FROM.fullmatch(label)):
-        return (Interval(_read_value(beginning["low"], attribute), math.inf, high_included=False),)
+    if attribute.rule == "intervals" and (open_interval := _FROM.fullmatch(label)):
+        low = _read_value(open_interval["low"], attribute)
+        return (Interval(low, math.inf, high_included=False),)
     if attribute.bottom is not None or attribute.top is not None:
         is_bottom, is_top = (mark in label for mark in open_marks(attribute.kind))
         if is_bottom or is_top:
             label = unmarked_ends(pa.array([label]), attribute.kind)[0].as_py()
             (interval,) = _intervals(label, replace(attribute, bottom=None, top=None), None)
             return (_beyond(interval, is_bottom, is_top),)
-    single, several = _patterns(attribute)
+    single, pair = _patterns(attribute)
     if single.fullmatch(label):
         value = _read_value(label, attribute)
         return (Interval(value, value),)
-    match = several.fullmatch(label)
+    match = pair.fullmatch(label)
     if match is None or bool(match["left"]) != bool(match["right"]):
         raise UnreadableLabelError("not a value, not an interval")
     low, high = _read_value(match["low"], attribute), _read_value(match["high"], attribute)
@@ -631,6 +670,11 @@ def code_key(code: str, *, by_length: bool) -> str:
     """Return what codes are ordered by, so that those with one mask are neighbours.
 
     A mask that shows the length of a code covers only codes of that length.
+
+    Examples
+    --------
+    >>> code_key("06100", by_length=True), code_key("E11", by_length=False)
+    ('00000506100', '000000E11')
     """
     return f"{len(code) if by_length else 0:06d}{code}"
 
@@ -644,6 +688,11 @@ class CodeOrder:
         Different ones.
     by_length : bool
         See :func:`code_key`.
+
+    Examples
+    --------
+    >>> CodeOrder(["10", "061", "06"], by_length=True).texts
+    ['06', '10', '061']
     """
 
     def __init__(self, texts: Iterable[str], *, by_length: bool) -> None:
@@ -662,6 +711,9 @@ def _masked_code(label: str, *, by_length: bool) -> Interval:
     """Read a code whose last characters may be masked, as in ``061**``.
 
     If its length is not shown, one mask stands for any characters, as in ``E11*``.
+
+    >>> _masked_code("E11*", by_length=False).low
+    '000000E11'
     """
     if label.startswith('"'):
         label = _json_text(label, 0)[0].strip(" ")
@@ -676,7 +728,12 @@ def _masked_code(label: str, *, by_length: bool) -> Interval:
 
 
 def _days_of(period: re.Match[str]) -> Interval:
-    """Read a month, quarter, year or decade."""
+    """Read a month, quarter, year or decade.
+
+    >>> interval = _days_of(_PERIOD.fullmatch("1970-Q1"))
+    >>> interval.low, interval.high
+    (0, 89)
+    """
     year = int(period["year"])
     if period["decade"]:
         return Interval(_day_number(year, 1, 1), _day_number(year + 10, 1, 1) - 1)
@@ -691,16 +748,21 @@ def _days_of(period: re.Match[str]) -> Interval:
 
 
 def _day_number(year: int, month: int, day: int) -> int:
-    """Return the days since 1970-01-01 of a day in any year. Python knows those from 1 to 9999."""
+    """Return the days since 1970-01-01 of a day in any year. Python knows those from 1 to 9999.
+
+    >>> _day_number(1971, 1, 1), _day_number(-1, 12, 31)
+    (365, -719529)
+    """
     cycles, year = divmod(year - 2000, 400)
     try:
-        moved = date(2000 + year, month, day)
+        in_cycle = date(2000 + year, month, day)
     except ValueError:
         raise NoSuchMomentError("not a day") from None
-    return (moved - date(1970, 1, 1)).days + cycles * _DAYS_OF_400_YEARS
+    return (in_cycle - date(1970, 1, 1)).days + cycles * _DAYS_OF_400_YEARS
 
 
 def _patterns(attribute: PublishedAttribute) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the patterns of a value and of an interval of an attribute."""
     match attribute.kind:
         case "date":
             return _DATES
@@ -711,7 +773,11 @@ def _patterns(attribute: PublishedAttribute) -> tuple[re.Pattern[str], re.Patter
 
 
 def _read_value(text: str, attribute: PublishedAttribute) -> Number:
-    """Read one present value of an ordered attribute."""
+    """Read one present value of an ordered attribute.
+
+    >>> _read_value("1.50", PublishedAttribute("pay", "decimal", "interval", ("pay",)))
+    Decimal('1.50')
+    """
     if not _patterns(attribute)[0].fullmatch(text):
         raise UnreadableLabelError("not a value of its kind")
     match attribute.kind:
@@ -736,6 +802,12 @@ def read_values(region: CategoryRegion, kind: Kind) -> OrderedRegion:
         value of another table is equal to it.
     kind : Kind
         Of a number, date or timestamp.
+
+    Examples
+    --------
+    >>> region = read_values(CategoryRegion(("old", "90"), missing=False), "integer")
+    >>> [interval.low for interval in region.intervals]
+    [90]
     """
     if region.values is None:
         return OrderedRegion(None, region.missing)
@@ -754,6 +826,11 @@ def read_day(text: str) -> int:
     ------
     UnreadableLabelError
         If it is none.
+
+    Examples
+    --------
+    >>> read_day("1970-02-01")
+    31
     """
     if not _DATES[0].fullmatch(text):
         raise UnreadableLabelError("not a day")
@@ -768,27 +845,36 @@ def read_moment(text: str) -> int:
     ------
     UnreadableLabelError
         If it is none.
+
+    Examples
+    --------
+    >>> read_moment("1970-01-01 00:00:01.5")
+    1500000
     """
     if not _TIMESTAMPS[0].fullmatch(text):
         raise UnreadableLabelError("not a time")
     day, _, clock = text.replace("T", " ").partition(" ")
     try:
-        moment = time.fromisoformat(clock or "00:00")
+        clock_time = time.fromisoformat(clock or "00:00")
     except ValueError:
         raise NoSuchMomentError("not a time") from None
-    since_midnight = datetime.combine(date(1970, 1, 1), moment) - datetime(1970, 1, 1)
+    since_midnight = datetime.combine(date(1970, 1, 1), clock_time) - datetime(1970, 1, 1)
     return read_day(day) * 86_400_000_000 + since_midnight // timedelta(microseconds=1)
 
 
 def _category_values(label: str, leaves: Leaves | None) -> tuple[tuple[str, ...] | None, bool]:
-    """Return the values of a label, None for all, and whether missing is one of them."""
+    """Return the values of a label, or None for all, and whether missing is one of them.
+
+    >>> _category_values("{a, missing}", None)
+    (('a',), True)
+    """
     if label == _EVERYTHING:
         return None, False
     quoted = quoted_value(label)
     # Quoted ones first: a label that looks like a quoted one is itself published in quotes.
-    for own in (quoted, label):
-        if leaves is not None and own is not None and own in leaves:
-            return tuple(sorted(set(leaves[own]))), False
+    for group in (quoted, label):
+        if leaves is not None and group is not None and group in leaves:
+            return tuple(sorted(set(leaves[group]))), False
     if quoted is not None:
         return (quoted,), False
     if label.startswith('"'):
@@ -800,7 +886,13 @@ def _category_values(label: str, leaves: Leaves | None) -> tuple[tuple[str, ...]
 
 
 def quoted_value(label: str) -> str | None:
-    """Return the value that a label quotes as a whole, None where it does not."""
+    """Return the value that a label quotes as a whole, or None if it does not.
+
+    Examples
+    --------
+    >>> quoted_value('"missing"'), quoted_value("a")
+    ('missing', None)
+    """
     if not label.startswith('"'):
         return None
     try:
@@ -841,37 +933,47 @@ def _ordered_set_region(
 
 
 def set_members(label: str) -> list[str | None]:
-    """Return the members of ``{a, b}``, None for missing."""
+    """Return the members of ``{a, b}``, with None for missing.
+
+    Examples
+    --------
+    >>> set_members('{a, "b, c", missing}')
+    ['a', 'b, c', None]
+    """
     if not label.endswith("}"):
         raise UnreadableLabelError("a set without end")
     members: list[str | None] = []
-    place, end = 1, len(label) - 1
+    position, end = 1, len(label) - 1
     while True:
-        while place < end and label[place] == " ":
-            place += 1
-        if label.startswith('"', place):
-            value, place = _json_text(label, place)
+        while position < end and label[position] == " ":
+            position += 1
+        if label.startswith('"', position):
+            value, position = _json_text(label, position)
             members.append(value)
         else:
-            match = _MEMBER.match(label, place, end)
+            match = _MEMBER.match(label, position, end)
             if match is None:
                 raise UnreadableLabelError("a set with an empty member")
-            place = match.end()
+            position = match.end()
             value = match[0].rstrip(" ")
             members.append(None if value == _MISSING else value)
-        while place < end and label[place] == " ":
-            place += 1
-        if place == end:
+        while position < end and label[position] == " ":
+            position += 1
+        if position == end:
             return members
-        if label[place] != ",":
+        if label[position] != ",":
             raise UnreadableLabelError("a set without a comma")
-        place += 1
+        position += 1
 
 
-def _json_text(label: str, place: int) -> tuple[str, int]:
-    """Return the JSON string that begins at a place, and where it ends."""
+def _json_text(label: str, position: int) -> tuple[str, int]:
+    """Return the JSON string that begins at a position, and where it ends.
+
+    >>> _json_text('{"a"}', 1)
+    ('a', 4)
+    """
     try:
-        value, end = json.JSONDecoder().raw_decode(label, place)
+        value, end = json.JSONDecoder().raw_decode(label, position)
     except ValueError:
         raise UnreadableLabelError("a quoted value without end") from None
     return str(value), end

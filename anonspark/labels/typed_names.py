@@ -17,39 +17,31 @@ Typed = Literal["min", "max", "max_included", "mid", "missing", "set"]
 def typed_names(
     attribute: PublishedAttribute, taken: Collection[str], *, is_opaque: bool, may_miss: bool
 ) -> dict[Typed, str]:
-    """Return the typed columns of a quasi-identifier that are not published already.
+    """Return the names of the typed columns that a quasi-identifier lacks, by their content.
 
-    Parameters
-    ----------
-    attribute : PublishedAttribute
-    taken : collection of str
-        Names of the published columns.
-    is_opaque : bool
-        Whether its labels are those of a hierarchy of a file: their meaning is not published.
-    may_miss : bool
-        Whether its values may be missing.
+    A name is ``<name>_<content>``, with underscores behind it if a published column has it.
+    ``is_opaque`` says whether labels are those of a hierarchy of a file: their meaning is not
+    published. ``may_miss`` says whether values may be missing.
 
-    Returns
-    -------
-    dict of str to str
-        What is in the column, and its name: ``<name>_<what>``, with underscores behind it where a
-        published column has that name.
+    >>> age = PublishedAttribute("age", "integer", "interval", ("age",))
+    >>> typed_names(age, ["age", "AGE_MID"], is_opaque=False, may_miss=False)
+    {'min': 'age_min', 'max': 'age_max', 'mid': 'age_mid_'}
     """
-    lower = {name.lower() for name in taken}
+    names_in_use = {name.lower() for name in taken}
 
-    def named(what: Typed) -> str:
-        name = f"{attribute.name}_{what}"
+    def named(content: Typed) -> str:
+        name = f"{attribute.name}_{content}"
         # Databases do not tell upper case from lower case.
-        while name.lower() in lower:
+        while name.lower() in names_in_use:
             name += "_"
         return name
 
-    return {
-        what: named(what) for what in _wanted(attribute, is_opaque=is_opaque, may_miss=may_miss)
-    }
+    contents = _contents(attribute, is_opaque=is_opaque, may_miss=may_miss)
+    return {content: named(content) for content in contents}
 
 
-def _wanted(attribute: PublishedAttribute, *, is_opaque: bool, may_miss: bool) -> Sequence[Typed]:
+def _contents(attribute: PublishedAttribute, *, is_opaque: bool, may_miss: bool) -> Sequence[Typed]:
+    """List the contents of the typed columns of a quasi-identifier."""
     if attribute.style == "bounds" and attribute.rule is not None:
         # The set of its values is published.
         return ()
@@ -68,30 +60,24 @@ def _wanted(attribute: PublishedAttribute, *, is_opaque: bool, may_miss: bool) -
 
 def has_unknown_labels(attribute: PublishedAttribute, manifest: Manifest) -> bool:
     """Return whether labels are those of a hierarchy of a file, which the release does not hold."""
-    (described,) = (one for one in manifest.quasi_identifiers if one["name"] == attribute.name)
+    (described,) = (
+        entry for entry in manifest.quasi_identifiers if entry["name"] == attribute.name
+    )
     from_file = bool(described.get("hierarchy")) and attribute.rule is None
     return from_file and attribute.style != "bounds"
 
 
-_PLAIN = {
-    "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(),
-    "float": pa.float32(), "double": pa.float64(), "date32[day]": pa.date32(),
-}  # fmt: skip
+_PLAIN = ("int8", "int16", "int32", "int64", "float", "double", "date32[day]")
 
 
 def raw_type_of(attribute: PublishedAttribute, schema: pa.Schema) -> pa.DataType | None:
-    """Return the type of the ends of an attribute: that of the raw column, where it is known.
+    """Return the type of the ends of an attribute: that of the raw column if it is known.
 
-    Parameters
-    ----------
-    attribute : PublishedAttribute
-    schema : pyarrow.Schema
-        Of the published records.
+    None for categories and codes. Intervals of a rule have float64.
 
-    Returns
-    -------
-    pyarrow.DataType or None
-        None for categories and codes. A rule's intervals have float64.
+    >>> age = PublishedAttribute("age", "integer", "interval", ("age",), "int8")
+    >>> raw_type_of(age, pa.schema([]))
+    DataType(int8)
     """
     if attribute.is_category or attribute.is_code:
         return None
@@ -100,10 +86,8 @@ def raw_type_of(attribute: PublishedAttribute, schema: pa.Schema) -> pa.DataType
     if attribute.columns[0] != attribute.name:
         return schema.field(attribute.columns[0]).type
     type_text = attribute.type or ""
-    if type_text in _PLAIN:
-        return _PLAIN[type_text]
     if type_text.startswith("timestamp"):
         return pa.timestamp("us", type_of_name(type_text).tz)
-    if type_text.startswith("decimal128("):
+    if type_text in _PLAIN or type_text.startswith("decimal128("):
         return type_of_name(type_text)
     return {"integer": pa.int64(), "date": pa.date32()}.get(attribute.kind, pa.float64())

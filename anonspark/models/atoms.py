@@ -1,6 +1,6 @@
-"""Classes of one release, made of groups that no release divides (docs/recipients.md).
+"""Classes of one release that are unions of groups that no release divides (docs/recipients.md).
 
-No configuration names this model: a plan makes it for the releases of its recipients.
+No configuration names this model: a plan creates it for the releases of its recipients.
 """
 
 from __future__ import annotations
@@ -48,12 +48,9 @@ from anonspark.staged.records import PACKED, PackRecords, Records
 
 @dataclass(frozen=True)
 class MidpointAxis(QuasiIdentifier):
-    """A quasi-identifier of which there are positions alone.
+    """A quasi-identifier that has positions alone: midpoints of atoms.
 
-    Parameters
-    ----------
-    of_values : float
-        Unit of the quasi-identifier itself, whose ranges widths are compared by.
+    ``of_values`` is the unit of the quasi-identifier itself, by which widths are compared.
     """
 
     of_values: float = 1.0
@@ -73,32 +70,19 @@ class MidpointAxis(QuasiIdentifier):
         return cls(identifier.name, "float", pa.float64(), low, high, of_values=identifier.unit)
 
 
-def own_column(index: int) -> str:
-    """Return the column of the codes of a record's own values."""
+def value_code_column(index: int) -> str:
+    """Return the column of the codes of a record's values, while midpoints replace these."""
     return f"own_{index}"
 
 
 def at_midpoints(
     records: Records, quasi_identifiers: Sequence[QuasiIdentifier], tasks: int
 ) -> Records:
-    """Return records whose quasi-identifiers are the midpoints of their atoms' boxes.
+    """Replace the quasi-identifiers of records by the midpoints of their atoms' boxes. Lazy.
 
-    Parameters
-    ----------
-    records : Records
-        With :data:`~anonspark.core.columns.ATOM`.
-    quasi_identifiers : sequence of QuasiIdentifier
-    tasks : int
-        Number of tasks that the atoms are shared out to.
-
-    Returns
-    -------
-    Records
-        Of :class:`MidpointAxis`. For :func:`back_from_midpoints`.
-
-    Notes
-    -----
-    Lazy. One shuffle of the whole records.
+    The records have :data:`~anonspark.core.columns.ATOM`, and the result is of
+    :class:`MidpointAxis`, for :func:`back_from_midpoints`. The atoms are shared out to so many
+    ``tasks``. One shuffle of the whole records.
     """
     d = len(quasi_identifiers)
     name_of = code_column if is_coded(records.schema) else quasi_identifier_column
@@ -107,7 +91,7 @@ def at_midpoints(
     schema = pa.schema(
         [
             *((quasi_identifier_column(index), pa.float64()) for index in range(d)),
-            *((own_column(index), pa.int64()) for index in range(d)),
+            *((value_code_column(index), pa.int64()) for index in range(d)),
             *others,
         ]
     )
@@ -116,9 +100,9 @@ def at_midpoints(
 
 
 def back_from_midpoints(records: pa.Table, d: int) -> pa.Table:
-    """Return received records with the codes of their own values."""
+    """Return received records with the codes of their values instead of midpoints."""
     others = records.drop_columns([code_column(index) for index in range(d)])
-    names = {own_column(index): code_column(index) for index in range(d)}
+    names = {value_code_column(index): code_column(index) for index in range(d)}
     return others.rename_columns([names.get(name, name) for name in others.column_names])
 
 
@@ -135,14 +119,7 @@ class _AtomTasks:
 
 @dataclass(frozen=True)
 class _Move:
-    """Packs a task's records with the midpoints of their atoms, and the codes of their own values.
-
-    Parameters
-    ----------
-    quasi_identifiers : tuple of QuasiIdentifier
-    schema : pyarrow.Schema
-        Of the records.
-    """
+    """Packs a task's records with the midpoints of their atoms, and the codes of their values."""
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]
     schema: pa.Schema
@@ -187,20 +164,12 @@ Positions = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Boxes:
-    """Places of atoms.
+    """The boxes of atoms.
 
-    Parameters
-    ----------
-    names : int64 ndarray of shape (a,)
-        Of the atoms, ascending.
-    of_records : int64 ndarray of shape (n,)
-        Place of each record's atom in ``names``.
-    low, high : float64 ndarray of shape (a, d)
-        Smallest and largest positions of their records.
-    sizes : int64 ndarray of shape (a,)
-        Their records.
-    middles : float64 ndarray of shape (a, d) or None
-        Where a tree takes them to be. None for the middles of their boxes.
+    ``names`` (int64, shape (a,), ascending) are those of the atoms, ``of_records`` (n,) the index
+    of each record's atom in them, ``low`` and ``high`` (float64, (a, d)) the ends of the boxes, and
+    ``sizes`` (a,) their records. ``middles`` (a, d) are the positions of atoms in a tree, or None
+    for the middles of their boxes.
     """
 
     names: Codes
@@ -212,7 +181,12 @@ class Boxes:
 
     @classmethod
     def of(cls, atoms: Codes, positions: Positions) -> Boxes:
-        """Return the boxes of the atoms of some records."""
+        """Return the boxes of the atoms of some records.
+
+        >>> boxes = Boxes.of(np.array([7, 5, 7]), np.array([[1.0], [4.0], [3.0]]))
+        >>> boxes.names.tolist(), boxes.low.tolist(), boxes.high.tolist(), boxes.midpoints.tolist()
+        ([5, 7], [[4.0], [1.0]], [[4.0], [3.0]], [[4.0], [2.0]])
+        """
         names, of_records, sizes = np.unique(atoms, return_inverse=True, return_counts=True)
         order = np.argsort(of_records, kind="stable")
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
@@ -223,7 +197,7 @@ class Boxes:
 
     @property
     def midpoints(self) -> Positions:
-        """The middle of each box, or where else a tree takes it to be."""
+        """The position of each atom in a tree: the middle of its box, unless others are set."""
         if self.middles is not None:
             return self.middles
         return self.low + (self.high - self.low) / 2
@@ -233,10 +207,7 @@ class Boxes:
 class AtomGroups(GroupFormer):
     """Finishes a block of whole atoms: a tree over their midpoints, then clusters in each leaf.
 
-    Parameters
-    ----------
-    leaf_criteria : Criteria
-        Requirements of both sides of a cut of the tree.
+    Both sides of a cut of the tree satisfy ``leaf_criteria``.
     """
 
     leaf_criteria: Criteria
@@ -255,7 +226,7 @@ class AtomGroups(GroupFormer):
         return Groups(atoms, np.concatenate([[0], np.cumsum(sizes)]), names)
 
     def _of_leaves(self, requirements: Requirements) -> Requirements:
-        """Return what the tree asks for, given what classes have to satisfy."""
+        """Return the requirements of the tree's leaves from those of classes."""
         k, units = self.leaf_criteria.k, self.leaf_criteria.units
         requirements = requirements._replace(k=k)
         if units is None:
@@ -266,12 +237,13 @@ class AtomGroups(GroupFormer):
         return requirements._replace(bounds=bounds, certain=certain)
 
     def boxes(self, block: Block) -> Boxes:
-        """Return where the atoms of a block lie."""
+        """Return the boxes of the atoms of a block."""
         if block.atoms is None:
             raise ValueError("records without atoms")
         return Boxes.of(block.atoms, block.positions)
 
     def _leaves(self, block: Block, boxes: Boxes) -> tuple[Codes, Codes, npt.NDArray[np.uint64]]:
+        """Cut the atoms of a block by their midpoints: order, starts and names of the leaves."""
         of_boxes = boxes.midpoints
         ranks = np.empty((len(boxes.of_records), of_boxes.shape[1]), np.int64)
         for j in range(of_boxes.shape[1]):
@@ -299,16 +271,10 @@ class AtomGroups(GroupFormer):
 def _clusters(
     block: Block, boxes: Boxes, order: Codes, leaves: Codes
 ) -> tuple[Codes, Codes, Codes]:
-    """Return the records of a block, class by class, sizes of the classes, and their leaves.
+    """Return the records of a block class by class, sizes of the classes, and their leaves.
 
-    Parameters
-    ----------
-    block : Block
-    boxes : Boxes
-    order : int64 ndarray of shape (n,)
-        Records, leaf by leaf.
-    leaves : int64 ndarray of shape (a,)
-        Of the atoms.
+    ``order`` (int64, shape (n,)) holds the records leaf by leaf, and ``leaves`` (a,) the leaf of
+    each atom.
     """
     d = boxes.low.shape[1]
     bounds = [ends[:, j] for ends in (boxes.high, boxes.low) for j in reversed(range(d))]
@@ -328,18 +294,14 @@ def _clusters(
         block.requirements,
     )
     of_records = np.repeat(clusters, sizes)
-    numbers, own_sizes = np.unique(of_records, return_counts=True)
-    return order[np.argsort(of_records, kind="stable")], own_sizes, of_atoms[numbers]
+    numbers, sizes_of_classes = np.unique(of_records, return_counts=True)
+    return order[np.argsort(of_records, kind="stable")], sizes_of_classes, of_atoms[numbers]
 
 
 class MergedAtoms(BlockwiseModel):
     """Merges atoms until all classes satisfy the criteria of one release.
 
-    Parameters
-    ----------
-    task : Task
-        Its criteria are those of the release. Every criterion is closed under union, so the
-        records as a whole satisfy them.
+    Every criterion is closed under union, so the records as a whole satisfy them.
     """
 
     def __init__(self, task: Task) -> None:
@@ -348,32 +310,27 @@ class MergedAtoms(BlockwiseModel):
     def anonymize(self, table: Round) -> Anonymized:
         """Merge the atoms of a table. See :meth:`anonspark.models.model.Model.anonymize`.
 
-        Notes
-        -----
         Eager, of tables above ``task_rows``: :func:`at_midpoints`, whose records are kept, and the
         counting passes over them. Lazy: one shuffle of the records and one Python task a block.
         """
         if table.rows <= self.largest_block:
             return super().anonymize(table)
         identifiers = self.task.generalizer.quasi_identifiers
-        table.tell("boxes of atoms")
+        table.report("boxes of atoms")
         tasks = -(-table.rows // self.task.task_rows)
         return self.finish_moved(table, at_midpoints(table.records, identifiers, tasks))
 
     def finish_moved(self, table: Round, moved: Records) -> Anonymized:
         """Partition records by a tree over their midpoints, and form classes in its leaves.
 
-        Parameters
-        ----------
-        table : Round
-        moved : Records
-            The records of the table, of :class:`MidpointAxis`. Kept until the round is finished.
+        ``moved`` are the records of the table, of :class:`MidpointAxis`, which are kept until the
+        round is finished.
         """
         identifiers, criteria = self.task.generalizer.quasi_identifiers, self.task.criteria
         axes = tuple(map(MidpointAxis.of, identifiers))
         moved = replace(moved, packed=moved.packed.persist())
         try:
-            table.tell("counting")
+            table.report("counting")
             partition = partition_records(
                 moved,
                 table.rows,
@@ -397,7 +354,7 @@ class MergedAtoms(BlockwiseModel):
         restore = partial(back_from_midpoints, d=len(identifiers))
         blocks = send_to_tasks(moved, partition, criteria)
         finish = FinishBlocks(self.forming(leaves), self.fit, table.number, restore)
-        table.tell("forming classes")
+        table.report("forming classes")
         return Anonymized(blocks.map_batches(finish, RESULT), release=moved.packed.unpersist)
 
     def forming(self, leaves: Mapping[int, Leaf]) -> FormGroups:
@@ -406,7 +363,7 @@ class MergedAtoms(BlockwiseModel):
 
     @property
     def fit(self) -> OutlierSeparation | None:
-        """Return the rule for the records of classes that stay. None keeps all classes whole."""
+        """Return the rule for the records of classes that stay, or None to keep all."""
         return None
 
     @property
@@ -424,7 +381,7 @@ class MergedAtoms(BlockwiseModel):
         return self.cut_rule_of(self.task.generalizer.quasi_identifiers)
 
     def cut_rule_of(self, axes: Sequence[QuasiIdentifier]) -> CutRule:
-        """Return the same over other axes."""
+        """Return the cut rule over other axes."""
         return MedianCut(axes, self.leaf_criteria, relaxed=False, balanced=True, cell=False)
 
     @property

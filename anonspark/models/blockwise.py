@@ -84,19 +84,10 @@ Positions = npt.NDArray[np.float64]
 class Contents:
     """The input of the kernels for the records of a task, or of one leaf of the distributed tree.
 
-    Parameters
-    ----------
-    codes : int64 ndarray of shape (n, d)
-        Codes of the quasi-identifiers.
-    hashes : int64 ndarray of shape (n,)
-        Keyed hash of each record.
-    values : int64 ndarray of shape (n, s)
-        Number of each record's sensitive values, and of whom it is about where people are counted.
-    requirements : Requirements
-        What groups have to satisfy, for these values.
-    quasi_identifiers : sequence of QuasiIdentifier
-    atoms : int64 ndarray of shape (n,) or None
-        The group of each record that no release divides, where there are such.
+    ``codes`` (int64, shape (n, d)) are those of the quasi-identifiers, ``hashes`` (n,) the keyed
+    hashes of the records, and ``values`` (n, s) the numbers of each record's sensitive values and,
+    if people are counted, of its person. Groups must satisfy ``requirements``. ``atoms`` (n,) is
+    the group of each record that no release divides, or None without such groups.
     """
 
     codes: Codes
@@ -113,11 +104,11 @@ class Contents:
 
     @cached_property
     def normalized(self) -> Positions:
-        """The same, min-max normalized and weighted, for distances."""
+        """Positions, min-max normalized and weighted, for distances."""
         return normalized_positions(self.codes, self.quasi_identifiers)
 
     def take(self, rows: Codes) -> Contents:
-        """Return those of some records."""
+        """Return the contents of some records."""
         return replace(
             self,
             codes=self.codes.take(rows, axis=0),
@@ -137,14 +128,8 @@ class Contents:
 class Block(Contents):
     """The records of one leaf of the distributed tree.
 
-    Parameters
-    ----------
-    units : float64 ndarray of shape (d,)
-        Difference of positions that counts as 1.
-    cell_low, cell_high : float64 ndarray of shape (d,)
-        Bounds of the leaf's cell.
-    path : int
-        The leaf's name.
+    ``units`` (float64, shape (d,)) are the differences of positions that count as 1, and
+    ``cell_low`` and ``cell_high`` the bounds of the leaf's cell. ``path`` is the leaf's name.
     """
 
     units: Positions
@@ -157,17 +142,10 @@ class Block(Contents):
 class Groups:
     """A block's records, group by group.
 
-    Parameters
-    ----------
-    order : int64 ndarray of shape (n,)
-        Records of the block.
-    starts : int64 ndarray of shape (groups + 1,)
-        Where each group begins in ``order``.
-    paths : uint64 ndarray of shape (groups,)
-        Name of each group.
-    refined : Groups or None
-        Groups of the same records that lose as little or less, if all of these are kept whole. None
-        where nothing was refined.
+    ``order`` (int64, shape (n,)) holds the records, ``starts`` (groups + 1,) where each group
+    begins in it, and ``paths`` (uint64, (groups,)) the names of the groups. ``refined`` are groups
+    of the same records that lose as little or less if all are kept whole, or None if nothing was
+    refined.
     """
 
     order: Codes
@@ -177,7 +155,13 @@ class Groups:
 
     @classmethod
     def together(cls, groups: Sequence[Groups]) -> Groups:
-        """Return the groups of all blocks of a task, whose records are numbered through."""
+        """Join the groups of all blocks of a task, whose records are numbered through.
+
+        >>> first = Groups(np.array([1, 0]), np.array([0, 2]), np.array([7], np.uint64))
+        >>> second = Groups(np.array([2, 3]), np.array([0, 1, 2]), np.array([8, 9], np.uint64))
+        >>> Groups.together([first, second]).starts.tolist()
+        [0, 2, 3, 4]
+        """
         if len(groups) == 1:
             return groups[0]
         sizes = [np.diff(part.starts) for part in groups]
@@ -190,23 +174,28 @@ class Groups:
         )
 
     def among(self, rows: Codes) -> Groups:
-        """Return them with other numbers of their records."""
+        """Renumber their records: record i becomes ``rows[i]``."""
         refined = None if self.refined is None else self.refined.among(rows)
         return replace(self, order=rows[self.order], refined=refined)
 
     def between(self, first: int, stop: int) -> Groups:
-        """Return some of the groups that follow each other, their records numbered as here."""
+        """Return the groups from ``first`` to before ``stop``. Records keep their numbers.
+
+        >>> groups = Groups(np.array([4, 2, 3]), np.array([0, 1, 3]), np.array([8, 9], np.uint64))
+        >>> groups.between(1, 2).order.tolist()
+        [2, 3]
+        """
         start, end = self.starts[first], self.starts[stop]
         starts = self.starts[first : stop + 1] - start
         return Groups(self.order[start:end], starts, self.paths[first:stop])
 
     def packed(self) -> list[bytes]:
-        """Return them as they travel."""
+        """Return the bytes of the arrays, to send them with records."""
         return [getattr(self, name).astype(kind).tobytes() for name, kind in _PARTS.items()]
 
     @classmethod
     def sent(cls, batches: Sequence[pa.RecordBatch]) -> Groups | None:
-        """Return those that were sent with the records of a task, None where there are none."""
+        """Return the groups that were sent with the records of a task, or None if none were."""
         groups = None
         for batch in batches:
             if batch.schema == _FORMED:
@@ -219,7 +208,7 @@ class Groups:
 
 
 class GroupFormer:
-    """Finishes a block in a task. Travels to the workers, so it holds plain values only."""
+    """Finishes a block in a task. It travels to the workers, so it holds plain values only."""
 
     @abstractmethod
     def form_groups(self, block: Block) -> Groups:
@@ -232,13 +221,8 @@ class GroupFormer:
 class BlockwiseModel(Model):
     """Base of models whose layer 2 is a distributed tree and whose layers 3 and 5 are common.
 
-    Parameters
-    ----------
-    task : Task
-        The input of every model.
-    options : CuttingOptions or None
-        How outliers are separated from normal records, and how many records may be left out. None
-        keeps all groups whole and leaves none out.
+    ``options`` define how outliers are separated from normal records, and how many records may be
+    left out. None keeps all groups whole and leaves none out.
     """
 
     def __init__(self, task: Task, options: CuttingOptions | None = None) -> None:
@@ -251,12 +235,12 @@ class BlockwiseModel(Model):
 
     @property
     def rounds(self) -> int:
-        """Rounds at most. 1 where outliers are not handled."""
+        """Largest number of rounds, 1 if outliers are not handled."""
         return self._round_options.most_rounds if self._round_options else 1
 
     @property
     def minimum_gain(self) -> float:
-        """Relative gain below which a round is the last one. 0 for never."""
+        """Relative gain below which a round is the last one, or 0 for never."""
         return self._round_options.minimum_gain if self._round_options else 0.0
 
     @property
@@ -299,12 +283,10 @@ class BlockwiseModel(Model):
     def anonymize(self, table: Round) -> Anonymized:
         """Anonymize one round's table. See :meth:`Model.anonymize`.
 
-        Notes
-        -----
-        Eager: the counting passes of :func:`partition_records`, and where rounds have to pay, one
-        job in round 1 that forms the groups and adds up what they lose. The groups of all rounds
-        stay until :meth:`close`, for any of them may be run again as the last one. Lazy: one
-        shuffle of the records and one Python task a block.
+        Eager: the counting passes of :func:`partition_records` and, if rounds have to pay, one job
+        in round 1 that forms the groups and sums what they lose. The groups of all rounds stay
+        until :meth:`close`, because any of them may be run again as the last one. Lazy: one shuffle
+        of the records and one Python task a block.
         """
         blocks, forming = self._formed.get(table.number) or self._form(table)
         price = table.price
@@ -312,7 +294,7 @@ class BlockwiseModel(Model):
             blocks = blocks.map_batches(_MeasureGroups(forming), _FORMED).persist()
             self._formed[table.number] = blocks, forming
         if self.undoes_rounds and not table.last and table.number == 1:
-            table.tell("measuring whole groups")
+            table.report("measuring whole groups")
             (penalty,) = blocks.aggregate([], sums=[PENALTY]).collect()[PENALTY].to_pylist()
             price = float(penalty / table.rows)
         separation = None if table.last else self.separation(price)
@@ -323,7 +305,7 @@ class BlockwiseModel(Model):
             keeps_codes=self.suppression_limit > 0,
             trial=table.trial,
         )
-        table.tell("forming classes")
+        table.report("forming classes")
         return Anonymized(blocks.map_batches(finish, RESULT), price=price)
 
     def close(self) -> None:
@@ -337,7 +319,7 @@ class BlockwiseModel(Model):
         generalizer = self.task.generalizer
         quasi_identifiers = generalizer.quasi_identifiers
         path = int(root_path(self.task.seed % 2**64, table.number))
-        table.tell("counting")
+        table.report("counting")
         partition = partition_records(
             table.records,
             table.rows,
@@ -364,12 +346,9 @@ class BlockwiseModel(Model):
             table.note_block(rows)
 
     def separation(self, price: float) -> OutlierSeparation | None:
-        """Return how a round finds the records that its groups keep. None where all are kept.
+        """Return how a round finds the records that its groups keep, or None if all are kept.
 
-        Parameters
-        ----------
-        price : float
-            What a record loses on average in the groups of round 1, kept whole.
+        ``price`` is what a record loses on average in the groups of round 1, kept whole.
         """
         options = self._round_options
         if options is None:
@@ -394,7 +373,7 @@ class FormGroups:
     """Whether published classes may be wider than their records need."""
 
     def contents(self, records: pa.Table) -> Contents:
-        """Decode what the kernels need of the records of a task."""
+        """Decode the input of the kernels from the records of a task."""
         quasi_identifiers = self.generalizer.quasi_identifiers
         d = len(quasi_identifiers)
         keys = key_matrix(records, quasi_identifiers, self.criteria)
@@ -424,14 +403,10 @@ class FormGroups:
     def published(
         self, contents: Contents, order: Codes, starts: Codes
     ) -> tuple[list[pa.Array], ClassFigures]:
-        """Return what is published of classes, and their figures.
+        """Return the published columns of classes, and their figures.
 
-        Parameters
-        ----------
-        contents : Contents
-        order : int64 ndarray of shape (n,)
-            Records, class by class.
-        starts : int64 ndarray of shape (classes + 1,)
+        ``order`` (int64, shape (n,)) holds the records class by class, and ``starts`` where each
+        begins.
         """
         return self.generalizer.generalize(contents.codes.take(order, axis=0), starts)
 
@@ -458,7 +433,7 @@ class FormGroups:
 
 @dataclass(frozen=True)
 class _MeasureGroups:
-    """Forms the groups of one task, and sums up what they would lose, in a Python worker."""
+    """Forms the groups of one task, and sums what they would lose, in a Python worker."""
 
     forming: FormGroups
 
@@ -486,19 +461,10 @@ class _MeasureGroups:
 class FinishBlocks:
     """Layers 2 (the rest of the tree), 3 and 5 for all blocks of one task, in a Python worker.
 
-    Parameters
-    ----------
-    forming : FormGroups
-    separation : OutlierSeparation or None
-        None keeps all groups whole.
-    number : int
-        The round.
-    restore : callable or None
-        Gives received records their own values back, where others brought them here.
-    keeps_codes : bool
-        Whether finished records are staged with their codes and with what they lose.
-    trial : bool
-        Whether groups that give records up are not finished. See :attr:`Round.trial`.
+    ``separation`` is None to keep all groups whole. ``restore`` gives received records their codes
+    back, if midpoints brought them here. With ``keeps_codes``, finished records are staged with
+    their codes and losses. In a ``trial``, groups that give records up are not finished, see
+    :attr:`Round.trial`.
     """
 
     forming: FormGroups
@@ -517,56 +483,70 @@ class FinishBlocks:
         if self.restore is not None:
             records = self.restore(records)
         contents = self.forming.contents(records)
-        generalizer = self.forming.generalizer
         groups = Groups.sent(sent)
         if groups is None:
             groups = self.forming.groups(contents, records.column(BLOCK).to_numpy())
         del sent
-        refined = groups.refined or groups
-        groups = refined if self.separation is None else groups
-        order, starts, paths = groups.order, groups.starts, groups.paths
-        sizes, left_over, whole = np.diff(starts), order[:0], None
-        if self.separation is not None or self.forming.widens:
-            whole = WholeGroups(
-                sizes,
-                generalizer.penalty(contents.codes.take(refined.order, axis=0), refined.starts),
-            )
-        if self.separation is not None and whole is not None:
-            normal = self.separation.normal_records(contents.grouped(order, starts))
-            sizes = np.add.reduceat(normal, starts[:-1], dtype=np.int64)
-            order, left_over = order[normal], order[~normal]
-            # A group of which nothing stays is no class.
-            stays = sizes > 0
-            sizes, paths = sizes[stays], paths[stays]
-            if groups is refined:
-                whole = WholeGroups(whole.sizes[stays], whole.penalties[stays])
-            starts = np.concatenate([[0], np.cumsum(sizes)])
-
+        classes, left_over, whole = self._separate(contents, groups)
         records = records.drop_columns(BLOCK)
         packer = Packer()
-        if not len(order):
-            yield from self._packed(packer, Part.LEFT_OVER, records, left_over)
-            return
-        if self.trial and whole is not None:
-            penalties = generalizer.penalty(contents.codes.take(order, axis=0), starts)
-            sums = sums_of_classes(penalties, whole)
+        if len(classes.order) and self.trial and whole is not None:
+            sums = sums_of_classes(self._penalties(contents, classes), whole)
             yield result_batch(Part.CLASSES, packer.pack(records.slice(0, 0)), sums)
-            yield from self._packed(packer, Part.LEFT_OVER, records, left_over)
-            return
+        elif len(classes.order):
+            yield from self._finished(packer, records, contents, classes, whole)
+        yield from self._packed(packer, Part.LEFT_OVER, records, left_over)
+
+    def _separate(
+        self, contents: Contents, groups: Groups
+    ) -> tuple[Groups, Codes, WholeGroups | None]:
+        """Return the classes of groups, the records left over, and the groups kept whole.
+
+        The last are None if the classes are whole groups, no wider than their records need.
+        """
+        refined = groups.refined or groups
+        groups = refined if self.separation is None else groups
+        whole = None
+        if self.separation is not None or self.forming.widens:
+            whole = WholeGroups(np.diff(groups.starts), self._penalties(contents, refined))
+        if self.separation is None or whole is None:
+            return groups, groups.order[:0], whole
+        order, starts = groups.order, groups.starts
+        normal = self.separation.normal_records(contents.grouped(order, starts))
+        sizes = np.add.reduceat(normal, starts[:-1], dtype=np.int64)
+        # A group of which nothing stays is no class.
+        stays = sizes > 0
+        if groups is refined:
+            whole = WholeGroups(whole.sizes[stays], whole.penalties[stays])
+        starts = np.concatenate([[0], np.cumsum(sizes[stays])])
+        return Groups(order[normal], starts, groups.paths[stays]), order[~normal], whole
+
+    def _penalties(self, contents: Contents, groups: Groups) -> Positions:
+        """Return what each group loses as a class."""
+        codes = contents.codes.take(groups.order, axis=0)
+        return self.forming.generalizer.penalty(codes, groups.starts)
+
+    def _finished(
+        self,
+        packer: Packer,
+        records: pa.Table,
+        contents: Contents,
+        classes: Groups,
+        whole: WholeGroups | None,
+    ) -> Batches:
+        """Yield batches of the records of classes, and one of the classes."""
+        order, starts, names = classes.order, classes.starts, classes.paths.view(np.int64)
         published, figures = self.forming.published(contents, order, starts)
-        weights = [identifier.weight for identifier in generalizer.quasi_identifiers]
-        kept_names = [name for name in finished_schema(records.schema).names if name != CLASS_ID]
-        finished = records.select(kept_names)
+        weights = [item.weight for item in contents.quasi_identifiers]
+        columns = [name for name in finished_schema(records.schema).names if name != CLASS_ID]
+        finished = records.select(columns)
+        sizes = np.diff(starts)
         if self.keeps_codes:
             losses = np.empty(len(records))
-            of_classes = losses_of_records(list(figures.penalties.T), weights)
-            losses[order] = np.repeat(of_classes, sizes)
+            losses[order] = np.repeat(losses_of_records(list(figures.penalties.T), weights), sizes)
             finished = records.append_column(RECORD_LOSS, pa.array(losses))
-        names = np.repeat(paths.view(np.int64), sizes)
-        yield from self._packed(packer, Part.FINISHED, finished, order, names)
-        identifiers = pa.array(paths.view(np.int64))
-        yield class_batch(packer, self.number, identifiers, figures, published, weights, whole)
-        yield from self._packed(packer, Part.LEFT_OVER, records, left_over)
+        yield from self._packed(packer, Part.FINISHED, finished, order, np.repeat(names, sizes))
+        yield class_batch(packer, self.number, pa.array(names), figures, published, weights, whole)
 
     def _packed(
         self,
@@ -577,7 +557,7 @@ class FinishBlocks:
         names: Codes | None = None,
     ) -> Batches:
         """Yield batches of some records, with the names of their classes if they have any."""
-        # Not of all at once: of them is a copy.
+        # Not all at once, because each batch is a copy.
         step = max(BATCH_BYTES * len(records) // max(records.nbytes, 1), 1)
         for start in range(0, len(order), step):
             taken = records.take(pa.array(order[start : start + step]))

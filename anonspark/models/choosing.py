@@ -1,4 +1,4 @@
-"""Trying models on a sample: which one loses least, for those who leave the choice to us."""
+"""Try models on a sample to find the one that loses least, for users who do not choose one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from anonspark.core.arrays import Figures, Integers
 from anonspark.core.columns import ATOM, RECORD_HASH
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.queries import Domain, draw_queries
-from anonspark.core.uniform_mass import one_run_each
+from anonspark.core.uniform_mass import spread_intervals
 from anonspark.engine.protocol import TASK
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError
@@ -44,12 +44,8 @@ Codes = npt.NDArray[np.int64]
 class Classes:
     """The classes of a release.
 
-    Parameters
-    ----------
-    order : int64 ndarray of shape (n,)
-        Records, class by class.
-    starts : int64 ndarray of shape (classes + 1,)
-        Where each class begins in ``order``.
+    ``order`` (int64, shape (n,)) holds the records class by class, and ``starts`` (classes + 1,)
+    where each class begins in it.
     """
 
     order: Codes
@@ -63,16 +59,9 @@ class Classes:
 def release_one_block(model: BlockwiseModel, contents: Contents) -> Classes:
     """Anonymize records as one task would anonymize a table of them alone, in all rounds.
 
-    Parameters
-    ----------
-    model : BlockwiseModel
-    contents : Contents
-        Records that satisfy the criteria together.
-
-    Notes
-    -----
-    The classes are those of :func:`anonspark.pipeline.rounds.run_rounds` over the same records.
-    ``rho`` times the cost of the model's kernels.
+    The records satisfy the criteria together. The classes are those of
+    :func:`anonspark.pipeline.rounds.run_rounds` over the same records. Costs ``rho`` times the
+    model's kernels.
     """
     rows = np.arange(len(contents.codes))
     finished = Classes(np.zeros(0, np.int64), np.zeros(1, np.int64))
@@ -94,9 +83,9 @@ def release_one_block(model: BlockwiseModel, contents: Contents) -> Classes:
         if not _may_have_a_round(contents, rows):
             break
         sizes = np.add.reduceat(normal, groups.starts[:-1], dtype=np.int64)
-        kept = Classes(groups.order[normal], np.concatenate([[0], np.cumsum(sizes)]))
-        lost += _penalty(model, contents, kept)
-        finished += kept
+        classes = Classes(groups.order[normal], np.concatenate([[0], np.cumsum(sizes)]))
+        lost += _penalty(model, contents, classes)
+        finished += classes
     if best is None:
         raise ValueError("a model has at least one round")
     return best[1]
@@ -105,11 +94,11 @@ def release_one_block(model: BlockwiseModel, contents: Contents) -> Classes:
 def _form_groups(model: BlockwiseModel, contents: Contents, rows: Codes, number: int) -> Groups:
     """Return the groups of a round, whole."""
     quasi_identifiers = model.task.generalizer.quasi_identifiers
-    nothing = (0,) * len(quasi_identifiers)
-    cells = [one.of_round(number).root_cell for one in quasi_identifiers]
+    zeros = (0,) * len(quasi_identifiers)
+    cells = [identifier.of_round(number).root_cell for identifier in quasi_identifiers]
     low, high = zip(*cells, strict=True)
     path = int(root_path(model.task.seed % 2**64, number))
-    leaf = Leaf(0, path, len(rows), nothing, nothing, low, high)
+    leaf = Leaf(0, path, len(rows), zeros, zeros, low, high)
     former = model.former_of_round(number)
     forming = FormGroups({0: leaf}, former, model.task.generalizer, model.task.criteria)
     return forming.groups(contents.take(rows), np.zeros(len(rows), np.int64)).among(rows)
@@ -156,18 +145,7 @@ _TRIED = pa.schema([("candidate", pa.int32()), ("loss", pa.float64()), ("rows", 
 
 @dataclass(frozen=True)
 class Choice:
-    """The model that was chosen, and why.
-
-    Parameters
-    ----------
-    options : ModelOptions
-        Of the model that is taken.
-    objective : str
-    rows : int
-        Records that models were tried on.
-    losses : tuple of float
-        Loss of each candidate.
-    """
+    """The model that was chosen, and why: the loss of each candidate on ``rows`` records."""
 
     options: ModelOptions
     objective: Literal["loss", "queries"]
@@ -177,26 +155,30 @@ class Choice:
     def describe(self) -> str:
         """Describe it in a line."""
         tried = ", ".join(
-            f"{_words(one)} {loss:.4g}"
-            for one, loss in zip(candidates(self.objective), self.losses, strict=True)
+            f"{_words(options)} {loss:.4g}"
+            for options, loss in zip(candidates(self.objective), self.losses, strict=True)
         )
         return f"chose {_words(self.options)}. {self.objective} of {self.rows:,} records: {tried}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as the manifest has it."""
+        """Return it for the manifest."""
         return {
             "model": _settings_of(self.options),
             "objective": self.objective,
             "rows": self.rows,
             "tried": [
-                {"model": _settings_of(one), "loss": loss}
-                for one, loss in zip(candidates(self.objective), self.losses, strict=True)
+                {"model": _settings_of(options), "loss": loss}
+                for options, loss in zip(candidates(self.objective), self.losses, strict=True)
             ],
         }
 
 
 def candidates(objective: Literal["loss", "queries"]) -> tuple[ModelOptions, ...]:
-    """Return the options of the models that are tried for an objective."""
+    """Return the options of the models that are tried for an objective.
+
+    >>> [options.name for options in candidates("loss")]
+    ['smondrian', 'su-mondrian', 'microaggregation']
+    """
     of_groups: Literal["gcp", "queries"] = "queries" if objective == "queries" else "gcp"
     return *_CANDIDATES, MicroaggregationOptions(name="microaggregation", objective=of_groups)
 
@@ -213,34 +195,20 @@ def choose_model(options: AutoOptions, task: Task, records: Records, rows: int) 
     """Try every candidate on the same sample of a table, and take the best one.
 
     The best one is the fastest of those whose loss is at most 1% above the smallest loss.
+    ``records`` are staged, and ``rows`` is their number.
 
-    Parameters
-    ----------
-    options : AutoOptions
-    task : Task
-    records : Records
-        As staged.
-    rows : int
-        Their number.
-
-    Returns
-    -------
-    Choice
-
-    Notes
-    -----
     Records are drawn by the keyed hash of their content, so the choice depends on the table and the
-    seed, not on the cluster. The sample is the whole table up to 50,000 records. Of larger ones
-    about so many are drawn. In a sample people are fewer, so classes are wider than in the release:
-    losses show which model is best, not what the release loses. One pass over the records and one
-    task, of some ten seconds.
+    seed, not on the cluster. The sample is the whole table up to 50,000 records, and about so many
+    of a larger one. In a sample people are fewer, so classes are wider than in the release: losses
+    show which model is best, not what the release loses. One pass over the records and one task, of
+    some ten seconds.
     """
     tried = candidates(options.objective)
     losses, sampled = try_models(
         tried, task, records, share=_SAMPLED / rows, objective=options.objective
     )
-    enough = min(losses) * _EQUAL_LOSS
-    best = next(place for place, loss in enumerate(losses) if loss <= enough)
+    acceptable = min(losses) * _EQUAL_LOSS
+    best = next(index for index, loss in enumerate(losses) if loss <= acceptable)
     return Choice(tried[best], options.objective, sampled, losses)
 
 
@@ -255,30 +223,10 @@ def try_models(
 ) -> tuple[tuple[float, ...], int]:
     """Return what models lose on the same sample of a table, and how many records it has.
 
-    Parameters
-    ----------
-    tried : tuple of ModelOptions
-        Of models that can form the classes of one block.
-    task : Task
-    records : Records
-        As staged.
-    share : float
-        Of the records, about so many are drawn. From 1 on all are.
-    objective : str
-        What the losses are.
-    only_if_satisfied : bool
-        Whether nothing is tried on a sample that does not satisfy the criteria even as one class,
-        of which every model makes the same.
-
-    Returns
-    -------
-    losses : tuple of float
-        Empty where no record was drawn, or nothing was tried.
-    rows : int
-
-    Notes
-    -----
-    One pass over the records and one task.
+    The models can form the classes of one block. About a ``share`` of the records is drawn, all
+    from 1 on. With ``only_if_satisfied``, nothing is tried on a sample that does not satisfy the
+    criteria even as one class, because every model would form the same. The losses are empty if
+    nothing was tried. One pass over the records and one task.
     """
     names = key_columns(
         len(task.generalizer.quasi_identifiers), task.criteria, coded=is_coded(records.schema)
@@ -286,16 +234,16 @@ def try_models(
     drawing = _Draw(min(share, 1.0), (*names, *({ATOM} & set(records.schema.names))))
     sample = records.packed.repartition(drawing, _SENT, tasks=1)
     trying = _TryModels(task, objective, tried, only_if_satisfied=only_if_satisfied)
-    found = sample.map_batches(trying, _TRIED).collect()
-    if not len(found):
+    results = sample.map_batches(trying, _TRIED).collect()
+    if not len(results):
         return (), 0
-    losses = tuple(found.sort_by("candidate")["loss"].to_pylist())
-    return losses, int(found["rows"][0].as_py())
+    losses = tuple(results.sort_by("candidate")["loss"].to_pylist())
+    return losses, int(results["rows"][0].as_py())
 
 
 @dataclass(frozen=True)
 class _Draw:
-    """Draws records by the hash of their content, and of them what classes are formed by."""
+    """Draws records by the hash of their content, with the columns that classes are formed by."""
 
     share: float
     names: tuple[str, ...]
@@ -308,8 +256,8 @@ class _Draw:
             if self.share >= 1:
                 chosen[:] = True
             if chosen.any():
-                own = pack_tables([records.filter(pa.array(chosen))])
-                arrays = [pa.array([0], pa.int32()), own]
+                packed_records = pack_tables([records.filter(pa.array(chosen))])
+                arrays = [pa.array([0], pa.int32()), packed_records]
                 yield pa.RecordBatch.from_arrays(arrays, schema=_SENT)
 
 
@@ -344,7 +292,7 @@ class _TryModels:
             else:
                 codes = contents.codes[classes.order]
                 penalties = generalizer.penalty(codes, classes.starts, by_sets=True)
-                weights = sum(one.weight for one in generalizer.quasi_identifiers)
+                weights = sum(identifier.weight for identifier in generalizer.quasi_identifiers)
                 loss = float(penalties.sum()) / (weights * records.num_rows)
             losses.append(loss)
         yield pa.RecordBatch.from_pydict(
@@ -362,13 +310,14 @@ def query_error(
 ) -> float:
     """Return the median relative error of counting queries over classes.
 
-    As :mod:`anonspark.utility.workload` measures releases, with two differences: a missing value
-    is one behind the largest, and queries ask for no sensitive attribute.
+    It is computed as :mod:`anonspark.utility.workload` measures releases, with two differences: a
+    missing value is one behind the largest, and queries ask for no sensitive attribute.
     """
     positions = contents.positions
     n = len(positions)
     domains = [
-        _domain(positions[:, j], evenly=one.is_category) for j, one in enumerate(quasi_identifiers)
+        _domain(positions[:, j], evenly=axis.is_category)
+        for j, axis in enumerate(quasi_identifiers)
     ]
     queries = draw_queries(domains, [], count=_QUERIES, selectivity=_SELECTIVITY)
     true = np.zeros(_QUERIES)
@@ -376,15 +325,15 @@ def query_error(
     for query in range(_QUERIES):
         selected[:] = True
         for j in np.flatnonzero(queries.asked[:, query]).tolist():
-            own = positions[:, j]
-            selected &= (queries.low[j, query] <= own) & (own <= queries.high[j, query])
+            column = positions[:, j]
+            selected &= (queries.low[j, query] <= column) & (column <= queries.high[j, query])
         true[query] = selected.sum()
     sizes = np.diff(classes.starts).astype(np.float64)
     share = np.ones((len(sizes), _QUERIES))
-    for j, one in enumerate(quasi_identifiers):
-        low, high = _regions(contents.codes[classes.order, j], classes.starts, one)
+    for j, identifier in enumerate(quasi_identifiers):
+        low, high = _regions(contents.codes[classes.order, j], classes.starts, identifier)
         asked = np.flatnonzero(queries.asked[j])
-        covered = one_run_each(low, high, whole=one.step > 0)
+        covered = spread_intervals(low, high, whole=identifier.step > 0)
         share[:, asked] *= covered.shares(queries.low[j, asked], queries.high[j, asked])
     estimated = sizes @ share
     errors = np.abs(estimated - true) / np.maximum(true, _SANITY_BOUND * n)
@@ -395,29 +344,29 @@ def _domain(positions: Figures, *, evenly: bool) -> Domain:
     """Return where ranges may begin and end: all values, or quantiles of many."""
     values = np.unique(positions)
     if len(values) > _MOST_QUANTILES:
-        places = np.linspace(0, 1, _MOST_QUANTILES)
-        values = np.unique(np.quantile(positions, places, method="inverted_cdf"))
+        shares = np.linspace(0, 1, _MOST_QUANTILES)
+        values = np.unique(np.quantile(positions, shares, method="inverted_cdf"))
     counts = np.bincount(
         np.searchsorted(values, positions, side="right") - 1, minlength=len(values)
     )
     return Domain(values, counts / len(positions), evenly)
 
 
-def _regions(codes: Integers, starts: Integers, one: QuasiIdentifier) -> tuple[Figures, Figures]:
+def _regions(codes: Integers, starts: Integers, axis: QuasiIdentifier) -> tuple[Figures, Figures]:
     """Return the lowest and highest position that each class's published value covers."""
     low = np.minimum.reduceat(codes, starts[:-1])
     high = np.maximum.reduceat(codes, starts[:-1])
-    if one.hierarchy is not None:
-        leaves = len(one.categories)
+    if axis.hierarchy is not None:
+        leaves = len(axis.categories)
         low, high = np.minimum(low, leaves - 1), np.minimum(high, leaves - 1)
-        levels = one.hierarchy.lowest_common_level(low, high)
+        levels = axis.hierarchy.lowest_common_level(low, high)
         for level in np.unique(levels):
-            own = np.flatnonzero(levels == level)
-            nodes = one.hierarchy.nodes(int(level), np.arange(leaves))
-            ancestors = nodes[low[own]]
-            low[own] = np.searchsorted(nodes, ancestors)
-            high[own] = np.searchsorted(nodes, ancestors, side="right") - 1
-    return one.positions(low), one.positions(high)
+            chosen = np.flatnonzero(levels == level)
+            nodes = axis.hierarchy.nodes(int(level), np.arange(leaves))
+            ancestors = nodes[low[chosen]]
+            low[chosen] = np.searchsorted(nodes, ancestors)
+            high[chosen] = np.searchsorted(nodes, ancestors, side="right") - 1
+    return axis.positions(low), axis.positions(high)
 
 
 LEAST_ROWS = 5_000
@@ -440,18 +389,14 @@ _MUCH_LESS = 0.8
 
 
 @dataclass(frozen=True)
-class Rival:
+class Alternative:
     """A model that loses much less than that of the run.
 
-    Parameters
-    ----------
-    model : str
-    override : str
-        What ``--set`` takes to have it.
-    share : float
-        Of the run's loss on the sample.
-    rows : int
-        Records of the sample.
+    ``override`` is the value of ``--set`` to use it, ``share`` its loss as a share of the run's
+    loss on a sample of ``rows`` records.
+
+    >>> Alternative("su-mondrian", "model.name=su-mondrian", 0.6, 2000).describe()
+    'su-mondrian would lose about 40% less (tried on 2,000 records): --set model.name=su-mondrian'
     """
 
     model: str
@@ -467,68 +412,43 @@ class Rival:
         )
 
 
-def find_rival(options: ModelOptions, task: Task, records: Records, rows: int) -> Rival | None:
-    """Try the other models beside that of a run, on a small sample.
+def find_better_model(
+    options: ModelOptions, task: Task, records: Records, rows: int
+) -> Alternative | None:
+    """Try other models than that of a run on a small sample, and return the best one, or None.
 
-    Parameters
-    ----------
-    options : ModelOptions
-        Of the model of the run.
-    task : Task
-    records : Records
-        As staged.
-    rows : int
-        Their number.
-
-    Returns
-    -------
-    Rival or None
-        The one with the smallest loss. None if none loses much less, the model has another
-        objective or forms no blocks, or the table is small or k is large for a sample.
-
-    Notes
-    -----
-    One pass over the records and one task, which is given :func:`records_to_try` of them, by the
-    keyed hash of their content, so that it depends on the table and the seed alone.
+    Returns None if no model loses much less, the run's has another objective or forms no blocks, or
+    the table is small or k is large for a sample. One pass over the records and one task, which
+    gets :func:`records_to_try` of them, by the keyed hash of their content, so that the result
+    depends on the table and the seed alone.
     """
     sampled = records_to_try(rows, task.criteria.k)
     if not sampled or getattr(options, "objective", "gcp") != "gcp":
         return None
     if not _forms_blocks(options, task):
         return None
-    others = [one for one in RIVALS if one != options and _forms_blocks(one, task)]
+    others = [rival for rival in RIVALS if rival != options and _forms_blocks(rival, task)]
     tried = (options, *others)
     losses, drawn = try_models(
-        tried,
-        task,
-        records,
-        share=sampled / rows,
-        objective="loss",
-        only_if_satisfied=True,
+        tried, task, records, share=sampled / rows, objective="loss", only_if_satisfied=True
     )
     if not losses or losses[0] <= 0:
         return None
-    own, *rest = losses
-    if not rest or min(rest) > _MUCH_LESS * own:
+    loss, *rest = losses
+    if not rest or min(rest) > _MUCH_LESS * loss:
         return None
     best = others[rest.index(min(rest))]
-    return Rival(best.name, _override(options, best), min(rest) / own, drawn)
+    return Alternative(best.name, _override(options, best), min(rest) / loss, drawn)
 
 
 def records_to_try(rows: int, k: int) -> int:
     """Return how many records of a table the models are tried on.
 
-    Parameters
-    ----------
-    rows : int
-        Records of the table.
-    k : int
+    One in 1,000, at least 1,000 and 20 classes of k, and at most 20,000. 0 for a small table, and
+    if 20 classes are more.
 
-    Returns
-    -------
-    int
-        One in 1,000, but 1,000 and 20 classes at least and 20,000 at most. 0 of a small table, and
-        where 20 classes are more.
+    >>> records_to_try(4_000, k=5), records_to_try(3_000_000, k=5), records_to_try(9_000, k=2_000)
+    (0, 3000, 0)
     """
     least = max(_LEAST_SAMPLED, _CLASSES * k)
     if rows < LEAST_ROWS or least > _MOST_SAMPLED:
@@ -544,10 +464,10 @@ def _forms_blocks(options: ModelOptions, task: Task) -> bool:
         return False
 
 
-def _override(own: ModelOptions, other: ModelOptions) -> str:
-    """Return what replaces a model by another one, whose options the first may not have."""
-    given = {"name": other.name, **other.model_dump(exclude_defaults=True, exclude={"name"})}
-    replaces = own.model_dump(exclude_defaults=True).keys() - {"name"}
-    if len(given) == 1 and not replaces:
+def _override(options: ModelOptions, other: ModelOptions) -> str:
+    """Return the value of ``--set`` that replaces a model by another with other options."""
+    settings = {"name": other.name, **other.model_dump(exclude_defaults=True, exclude={"name"})}
+    replaces = options.model_dump(exclude_defaults=True).keys() - {"name"}
+    if len(settings) == 1 and not replaces:
         return f"model.name={other.name}"
-    return f"model={{{', '.join(f'{name}: {value}' for name, value in given.items())}}}"
+    return f"model={{{', '.join(f'{name}: {value}' for name, value in settings.items())}}}"

@@ -88,7 +88,7 @@ class _Recode:
 
 @dataclass(frozen=True)
 class _NameClasses:
-    """Adds, to the words and sizes of classes, the labels that they are called by."""
+    """Adds, to the words and sizes of classes, the labels that name them."""
 
     recoding: FullDomainRecoding
     packing: Packing
@@ -104,13 +104,13 @@ class _NameClasses:
 
 
 def _name_columns(levels: Levels) -> list[str]:
-    """Return the columns of the labels that classes are called by."""
+    """Return the columns of the labels that name classes."""
     return [f"name_{index}" for index in range(len(levels))]
 
 
 @dataclass(frozen=True)
 class _DescribeClasses:
-    """Makes batches of classes from their words and sizes."""
+    """Yields batches of classes from their words and sizes."""
 
     recoding: FullDomainRecoding
     packing: Packing
@@ -131,12 +131,9 @@ class _DescribeClasses:
 
 @dataclass(frozen=True)
 class _PackResult:
-    """Packs the records of one task, those with a class and those without one apart.
+    """Packs the records of one task: those with a class, and those without one.
 
-    Parameters
-    ----------
-    left_over, finished : sequence of str
-        Columns of either.
+    ``left_over`` and ``finished`` are the columns of either.
     """
 
     left_over: Sequence[str]
@@ -150,20 +147,14 @@ class _PackResult:
                 (Part.LEFT_OVER, self.left_over, pc.invert(has_class)),
                 (Part.FINISHED, self.finished, has_class),
             ):
-                own = records.select(names).filter(mask)
-                if own.num_rows:
-                    yield result_batch(part, packer.pack(own))
+                selected = records.select(names).filter(mask)
+                if selected.num_rows:
+                    yield result_batch(part, packer.pack(selected))
 
 
 @dataclass(frozen=True)
 class _PackClass:
-    """Packs the records of a task, which all belong to one class.
-
-    Parameters
-    ----------
-    name : int
-        Of the class.
-    """
+    """Packs the records of a task, which all belong to the class ``name``."""
 
     name: int
 
@@ -178,15 +169,8 @@ class _PackClass:
 class FullDomain(Model):
     """One level of its hierarchy for every quasi-identifier, searched in the lattice of all.
 
-    Parameters
-    ----------
-    options : FullDomainOptions
-    task : Task
-
-    Raises
-    ------
-    ConfigurationError
-        If a level is none of the attribute's hierarchy, or the lattice is too large.
+    Raises ConfigurationError if an attribute's hierarchy lacks a level, or the lattice is too
+    large.
     """
 
     options_class = FullDomainOptions
@@ -206,7 +190,7 @@ class FullDomain(Model):
 
     @property
     def leaves_residual(self) -> bool:
-        """True: what the last round suppresses has no class."""
+        """True: the records that the last round suppresses have no class."""
         return True
 
     @property
@@ -223,17 +207,11 @@ class FullDomain(Model):
     def anonymize(self, table: Round) -> Anonymized | None:
         """Recode one round's table at the best node. See :meth:`Model.anonymize`.
 
-        Notes
-        -----
         Eager: one pass over narrow columns that counts the distinct tuples, with ``t_reference:
         round`` one that counts the sensitive values of later rounds, and the search, on the driver
         or, for more tuples than it takes, in one or two jobs a node. Lazy: one shuffle of the
-        records where there are more classes than every task can have a copy of, else none.
-
-        Raises
-        ------
-        GuaranteeError
-            If no node of the first round has a class, or all suppress too much.
+        records if there are more classes than every task can have a copy of, otherwise none. Raises
+        GuaranteeError if no node of the first round has a class, or all suppress too much.
         """
         with self._counted(table) as (bottom, problem):
             best = self._search(bottom, problem, table)
@@ -248,20 +226,12 @@ class FullDomain(Model):
             "Nothing was published"
         )
 
-    def look(self, table: Round) -> list[NodePreview]:
-        """Report the nodes that the search considers, and anonymize nothing.
+    def preview(self, table: Round) -> list[NodePreview]:
+        """Report up to 20 nodes that the search considers, the best first, and anonymize nothing.
 
-        Returns
-        -------
-        list of NodePreview
-            20 at most, the best first: see
-            :func:`anonspark.layers.partition.lattice.search.best_of`. None is chosen where none
-            is allowed.
-
-        Notes
-        -----
-        Costs as :meth:`anonymize` but for the recoding, and for each reported node one score for
-        each criterion. The figures are exact: they are for people who have the table.
+        See :func:`anonspark.layers.partition.lattice.search.best_of`. No node is chosen if none is
+        allowed. Costs those of :meth:`anonymize` without the recoding, and for each reported node
+        one score for each criterion. The figures are exact: they are for people who have the table.
         """
         with self._counted(table) as (bottom, problem):
             watched = WatchedProblem.of(problem)
@@ -273,7 +243,7 @@ class FullDomain(Model):
 
     @contextmanager
     def _counted(self, table: Round) -> Iterator[tuple[TupleTable, Problem]]:
-        """Count the distinct tuples of a round's table, and say what is searched for in them."""
+        """Count the distinct tuples of a round's table, and define the search in them."""
         if table.rows > _MOST_ROWS:
             raise DataError(
                 f"model: a round of {table.rows:,} records, expected at most {_MOST_ROWS:,}. "
@@ -310,6 +280,7 @@ class FullDomain(Model):
         return Suppressed(Records(packed, schema), labels)
 
     def _criteria(self, table: Round) -> Criteria:
+        """Return the criteria of a round. Its records may be the reference of t-closeness."""
         criteria = self.task.criteria
         if self.options.t_reference == "round" and table.number > 1 and criteria.sensitive:
             counts = count_values(table.records, criteria)
@@ -340,18 +311,18 @@ class FullDomain(Model):
 
         last_time = 0.0
 
-        def tell(scored: int) -> None:
+        def report(scored: int) -> None:
             nonlocal last_time
-            # Scoring a node may take less time than telling of it.
+            # Scoring a node may take less time than reporting it.
             if time.monotonic() - last_time > _SECONDS_BETWEEN_NODES:
-                table.tell(f"search: {scored:,} of {nodes:,} nodes")
+                table.report(f"search: {scored:,} of {nodes:,} nodes")
                 last_time = time.monotonic()
 
         exhaustive = self.options.search == "exhaustive" or (
             self.options.search is None and nodes <= EXHAUSTIVE_NODES
         )
         search = search_exhaustively if exhaustive else search_pruned
-        return search(bottom, problem, tell)
+        return search(bottom, problem, report)
 
     def _recode(
         self, table: Round, bottom: TupleTable, levels: Levels, criteria: Criteria
@@ -389,8 +360,8 @@ class FullDomain(Model):
     def _classes(self, table: Round, tuples: TupleTable, criteria: Criteria) -> tuple[Table, bool]:
         """Return words, size and labels of every utility class, and whether they are few."""
         packing = Packing(tuple(self._domain.groups(tuples.levels)))
-        recoding, called = self._recoding(tuples.levels), _name_columns(tuples.levels)
-        labels = [pa.field(name, pa.string()) for name in called]
+        recoding, labels_of = self._recoding(tuples.levels), _name_columns(tuples.levels)
+        labels = [pa.field(name, pa.string()) for name in labels_of]
         if isinstance(tuples, DistributedTuples):
             rows = tuples.utility_class_rows(criteria)
             schema = pa.schema([*rows.schema, *labels])
@@ -400,7 +371,7 @@ class FullDomain(Model):
         groups, sizes = tuples.utility_classes(criteria)
         words = zip(word_names(packing.words), packing.pack(groups), strict=True)
         numbers = {**{name: pa.array(word) for name, word in words}, "size": pa.array(sizes)}
-        columns = pa.table(numbers | dict(zip(called, recoding.names(groups), strict=True)))
+        columns = pa.table(numbers | dict(zip(labels_of, recoding.names(groups), strict=True)))
         schema = pa.schema([*(pa.field(name, pa.int64(), False) for name in numbers), *labels])
         return table.records.engine.table(columns.cast(schema)), len(sizes) <= _BROADCAST_CLASSES
 

@@ -45,13 +45,8 @@ _MOST_SORTED = 15
 class ReadRegions:
     """The regions of a release, attribute by attribute.
 
-    Parameters
-    ----------
-    attributes : sequence of PublishedAttribute
-    regions : sequence of sequence of region
-        The different ones of each attribute.
-    numbers : int64 ndarray of shape (classes, d)
-        Which of them each class has.
+    ``regions`` are the different ones of each attribute. ``numbers`` (int64, shape (classes, d))
+    says which of them each class has.
     """
 
     attributes: Sequence[PublishedAttribute]
@@ -62,33 +57,24 @@ class ReadRegions:
 def read_class_regions(
     classes: pa.Table, attributes: Sequence[PublishedAttribute], hierarchies: Mapping[str, Leaves]
 ) -> ReadRegions:
-    """Read the regions of all classes of a release.
+    """Read the regions of all classes, of :func:`anonspark.labels.region_matching.collect_classes`.
 
-    Parameters
-    ----------
-    classes : pyarrow.Table
-        Of :func:`anonspark.labels.region_matching.collect_classes`.
-    attributes : sequence of PublishedAttribute
-    hierarchies : mapping of str to leaves
-        Those that come from files.
-
-    Raises
-    ------
-    DataError
-        If labels cannot be read.
-    ConfigurationError
-        If the release publishes means.
+    ``hierarchies`` are those that come from files. Suppressed records are left out: nothing can be
+    mapped to their class. Raises DataError if labels cannot be read, and ConfigurationError if the
+    release publishes means.
     """
     regions, numbers = [], []
     for index, item in enumerate(attributes):
         leaves = None if item.rule else hierarchies.get(item.name)
-        own, places = read_regions(class_columns(classes, attributes, index), item, leaves)
-        regions.append(own)
-        numbers.append(places)
+        labels = class_columns(classes, attributes, index)
+        different, regions_of_classes = read_regions(labels, item, leaves)
+        regions.append(different)
+        numbers.append(regions_of_classes)
     matrix = np.stack(numbers, axis=1)
     everything = np.ones(len(matrix), bool)
-    for j, own in enumerate(regions):
-        everything &= np.array([item.is_everything and item.missing for item in own])[matrix[:, j]]
+    for j, different in enumerate(regions):
+        suppressed = np.array([item.is_everything and item.missing for item in different])
+        everything &= suppressed[matrix[:, j]]
     # Records that were suppressed are no class that anything could be mapped to.
     return ReadRegions(attributes, regions, matrix[~everything])
 
@@ -96,21 +82,11 @@ def read_class_regions(
 def widened(
     column: QuasiIdentifier, regions: Sequence[Region], *, declared: bool
 ) -> QuasiIdentifier:
-    """Return a quasi-identifier whose range holds the regions, too.
+    """Return a quasi-identifier of the new table whose range holds the regions, too.
 
-    Parameters
-    ----------
-    column : QuasiIdentifier
-        Of the new table.
-    regions : sequence of region
-    declared : bool
-        Whether the order of its categories is declared.
-
-    Raises
-    ------
-    ConfigurationError
-        If a category of the release is not among those that are declared, or the type of the new
-        table cannot hold its numbers.
+    ``declared`` says whether the order of its categories is declared. Raises ConfigurationError if
+    a category of the release is not among the declared ones, or the type of the new table cannot
+    hold its numbers.
     """
     has_missing = column.has_missing or any(item.missing for item in regions)
     column = replace(column, has_missing=has_missing)
@@ -140,7 +116,7 @@ def widened(
     ]
     scale = column.scale
     if column.kind == "decimal":
-        scale = max([scale, *(_places(end) for end in ends)])
+        scale = max([scale, *(_decimal_places(end) for end in ends)])
         factor = 10 ** (scale - column.scale)
         column = replace(
             column, scale=scale, lowest=column.lowest * factor, highest=column.highest * factor
@@ -164,18 +140,21 @@ def widened(
     return column
 
 
-def _places(value: Any) -> int:
+def _decimal_places(value: Any) -> int:
+    """Return how many decimal places a number needs, 0 for infinite ones.
+
+    >>> [_decimal_places(value) for value in (1, 2.50, math.inf)]
+    [0, 1, 0]
+    """
     exponent = Decimal(str(value)).normalize().as_tuple().exponent
     return max(-int(exponent), 0) if isinstance(exponent, int) else 0
 
 
 def _codes(column: QuasiIdentifier, values: Sequence[Any]) -> Codes:
-    """Return the codes of numbers that labels name. Of days and moments their numbers.
+    """Return the codes of numbers that labels name. Days and moments are numbers.
 
-    Raises
-    ------
-    ConfigurationError
-        If values beyond an end are one in the release, and not in the new table.
+    Raises ConfigurationError if values beyond an end are one in the release, and not in the new
+    table.
     """
     open_ends = {-math.inf: column.bottom, math.inf: column.top}
     closed = [open_ends.get(value, value) for value in values]
@@ -194,36 +173,30 @@ def _codes(column: QuasiIdentifier, values: Sequence[Any]) -> Codes:
 
 @dataclass(frozen=True)
 class CodeSets:
-    """Sets of codes of one attribute, one after the other.
-
-    Parameters
-    ----------
-    codes : int64 ndarray of shape (more,)
-    starts : int64 ndarray of shape (sets + 1,)
-        Where each set begins in ``codes``.
-    """
+    """Sets of codes of one attribute, one after the other: set i begins at ``starts[i]``."""
 
     codes: Codes
     starts: Codes
 
     @classmethod
     def of(cls, sets: Sequence[Codes]) -> CodeSets:
-        """Return some sets."""
+        """Join some sets."""
         codes = np.concatenate(sets) if sets else np.zeros(0, np.int64)
         return cls(codes, np.cumsum([0, *map(len, sets)]))
 
     @property
     def sizes(self) -> Codes:
-        """Codes of each set."""
+        """Number of codes of each set."""
         return np.diff(self.starts)
 
     def ends(self, rows: Flags | None = None) -> tuple[Codes, Codes, Flags]:
         """Return smallest and largest code of each set, and which sets are empty.
 
-        Parameters
-        ----------
-        rows : bool ndarray of shape (more,) or None
-            Codes that count. None for all.
+        Only codes in the mask ``rows`` count, or all if it is None.
+
+        >>> low, high, is_empty = CodeSets.of([np.array([4, 2]), np.array([], np.int64)]).ends()
+        >>> int(low[0]), int(high[0]), is_empty.tolist()
+        (2, 4, [False, True])
         """
         codes = self.codes
         numbers = np.repeat(np.arange(len(self.starts) - 1), self.sizes)
@@ -240,15 +213,10 @@ class CodeSets:
 class MappedRegions:
     """Regions as codes.
 
-    Parameters
-    ----------
-    quasi_identifiers : tuple of QuasiIdentifier
-        Of the new table, whose ranges hold the regions.
-    members : tuple of CodeSets
-        Of each attribute, and each of its different regions, the codes that a class of the region
-        covers for certain: all categories, the ends of intervals, and missing.
-    numbers : int64 ndarray of shape (regions, d)
-        Which of them each region has.
+    The ranges of the ``quasi_identifiers`` of the new table hold all regions. ``members`` are, for
+    each attribute and each of its different regions, the codes that a class of the region covers
+    for certain: all categories, the ends of intervals, and missing. ``numbers`` (int64, shape
+    (regions, d)) says which of them each region has.
     """
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]
@@ -257,14 +225,7 @@ class MappedRegions:
 
     @classmethod
     def of(cls, read: ReadRegions, quasi_identifiers: Sequence[QuasiIdentifier]) -> MappedRegions:
-        """Return regions as codes, in the order of the codes.
-
-        Parameters
-        ----------
-        read : ReadRegions
-        quasi_identifiers : sequence of QuasiIdentifier
-            Of :func:`widened`.
-        """
+        """Encode regions, in the order of the codes, for quasi-identifiers of :func:`widened`."""
         members = tuple(
             _sets(column, attribute, regions)
             for column, attribute, regions in zip(
@@ -297,15 +258,15 @@ class MappedRegions:
 
     @cached_property
     def _with_missing(self) -> list[int]:
-        """Quasi-identifiers of which values may be missing."""
+        """Quasi-identifiers whose values may be missing."""
         return [j for j, column in enumerate(self.quasi_identifiers) if column.has_missing]
 
     @cached_property
     def _boxes(self) -> Positions:
         """Normalized ends of each region.
 
-        One dimension more for each quasi-identifier of which values may be missing, in which
-        missing ones are as far from present ones as its whole range is wide.
+        Each quasi-identifier whose values may be missing has one more dimension, in which missing
+        values are as far from present ones as its whole range is wide.
         """
         d = len(self.quasi_identifiers)
         boxes = np.zeros((self.number, 2, d + len(self._with_missing)))
@@ -313,23 +274,23 @@ class MappedRegions:
             present = np.ones(len(sets.codes), bool)
             if column.has_missing:
                 present = sets.codes != column.missing_code
-            lowest, highest, nothing = sets.ends(present)
+            lowest, highest, has_none = sets.ends(present)
             numbers = self.numbers[:, j]
             # Where no value is present, the other dimension says all there is.
-            for end, ends, none in ((0, lowest, column.lowest), (1, highest, column.highest)):
-                known = column.normalized(column.positions(np.where(nothing, none, ends)))
-                boxes[:, end, j] = known[numbers]
+            for end, ends, default in ((0, lowest, column.lowest), (1, highest, column.highest)):
+                positions = column.positions(np.where(has_none, default, ends))
+                boxes[:, end, j] = column.normalized(positions)[numbers]
             if column.has_missing:
-                gone = np.zeros(len(sets.sizes), bool)
-                gone[np.repeat(np.arange(len(sets.sizes)), sets.sizes)[~present]] = True
+                has_missing = np.zeros(len(sets.sizes), bool)
+                has_missing[np.repeat(np.arange(len(sets.sizes)), sets.sizes)[~present]] = True
                 axis = d + self._with_missing.index(j)
-                boxes[:, 0, axis] = np.where(nothing, column.weight, 0.0)[numbers]
-                boxes[:, 1, axis] = np.where(gone, column.weight, 0.0)[numbers]
+                boxes[:, 0, axis] = np.where(has_none, column.weight, 0.0)[numbers]
+                boxes[:, 1, axis] = np.where(has_missing, column.weight, 0.0)[numbers]
         return boxes
 
     @cached_property
     def positions(self) -> tuple[Positions, Positions]:
-        """Ends of each region on the real line, missing values where they lie there."""
+        """Ends of each region on the real line, missing values at their positions there."""
         low, high = (positions_of(codes, self.quasi_identifiers) for codes in self._ends)
         return low, high
 
@@ -346,16 +307,9 @@ class MappedRegions:
         return {name: getattr(self, name) for name in names}
 
     def assign(self, codes: Codes) -> Codes:
-        """Return the region of each record.
+        """Return the region of each record from its codes (int64, shape (n, d)).
 
-        Parameters
-        ----------
-        codes : int64 ndarray of shape (n, d)
-
-        Returns
-        -------
-        int64 ndarray of shape (n,)
-            See :func:`anonspark.kernels.region_assignment.assign_points`.
+        See :func:`anonspark.kernels.region_assignment.assign_points`.
         """
         d = codes.shape[1]
         points = np.zeros((len(codes), d + len(self._with_missing)), np.float64)
@@ -369,33 +323,25 @@ class MappedRegions:
         return numbers
 
     def covered(self, regions: Codes) -> tuple[Codes, Codes]:
-        """Return codes that classes of some regions cover for certain.
+        """Return codes that classes of some regions cover for certain, and the owner of each row.
 
-        Parameters
-        ----------
-        regions : int64 ndarray of shape (m,)
-
-        Returns
-        -------
-        codes : int64 ndarray of shape (more, d)
-        owners : int64 ndarray of shape (more,)
-            Places in ``regions``, ascending.
+        The codes have the shape (more, d); an owner is an index into ``regions``, ascending.
         """
         lengths = np.stack(
             [sets.sizes[self.numbers[regions, j]] for j, sets in enumerate(self.members)], axis=1
         )
         rows = lengths.max(axis=1)
         owners = np.repeat(np.arange(len(regions)), rows)
-        places = np.arange(len(owners)) - np.repeat(np.cumsum(rows) - rows, rows)
+        offsets = np.arange(len(owners)) - np.repeat(np.cumsum(rows) - rows, rows)
         codes = np.empty((len(owners), len(self.members)), np.int64)
         for j, sets in enumerate(self.members):
             number = self.numbers[regions[owners], j]
-            codes[:, j] = sets.codes[sets.starts[number] + places % lengths[owners, j]]
+            codes[:, j] = sets.codes[sets.starts[number] + offsets % lengths[owners, j]]
         return codes, owners
 
 
 def _near_each_other(points: Positions) -> Codes:
-    """Return an order of points in which those are near to each other that are so in most ways."""
+    """Return an order of points in which neighbours are near to each other in most dimensions."""
     cells = np.nan_to_num(points * _CELLS).clip(0, _CELLS - 1).astype(np.int64)
     keys = np.zeros(len(points), np.int64)
     for j in range(min(points.shape[1], _MOST_SORTED)):
@@ -406,24 +352,24 @@ def _near_each_other(points: Positions) -> Codes:
 def _sets(
     column: QuasiIdentifier, attribute: PublishedAttribute, regions: Sequence[Region]
 ) -> CodeSets:
-    """Return the codes that classes of regions cover for certain, none where one holds none."""
+    """Return the codes that classes of regions cover for certain, none for an empty region."""
     if column.is_category or column.hierarchy is not None:
         return CodeSets.of([_categories(column, attribute, region) for region in regions])
     everything = (Interval(0, 0),)
-    listed = []
+    covered = []
     for region in regions:
         if not isinstance(region, OrderedRegion):
             raise TypeError(f"a region of {column.name} is not that of a number")
-        listed.append(everything if region.intervals is None else region.intervals)
-    ends = [end for intervals in listed for span in intervals for end in (span.low, span.high)]
+        covered.append(everything if region.intervals is None else region.intervals)
+    ends = [end for intervals in covered for span in intervals for end in (span.low, span.high)]
     codes = _codes(column, ends)
     missing = np.array([region.missing and column.has_missing for region in regions], bool)
-    sizes = np.array([2 * len(intervals) for intervals in listed], np.int64)
+    sizes = np.array([2 * len(intervals) for intervals in covered], np.int64)
     starts = np.concatenate([[0], np.cumsum(sizes + missing)])
     coded = np.full(int(starts[-1]), column.missing_code, np.int64)
     # Missing ones stand behind the others of their region.
-    places = np.arange(len(codes)) + np.repeat(starts[:-1] - np.cumsum(sizes) + sizes, sizes)
-    coded[places] = codes
+    positions = np.arange(len(codes)) + np.repeat(starts[:-1] - np.cumsum(sizes) + sizes, sizes)
+    coded[positions] = codes
     for index, region in enumerate(regions):
         if isinstance(region, OrderedRegion) and region.intervals is None:
             coded[starts[index] : starts[index] + 2] = (column.lowest, column.highest)
@@ -454,6 +400,7 @@ def _holds(region: Region, value: str, attribute: PublishedAttribute) -> bool:
 
 
 def _inside(point: Interval, interval: Interval) -> bool:
+    """Return whether the low end of a point lies in an interval."""
     low, high = point.low, interval.high
     above = low > interval.low or (low == interval.low and interval.low_included)  # type: ignore[operator]
     below = low < high or (low == high and interval.high_included)  # type: ignore[operator]

@@ -21,7 +21,7 @@ from anonspark.kernels.merging import name_groups
 from anonspark.layers.generalize.classes import ClassFigures
 from anonspark.layers.outliers.separation import GroupedRecords, OutlierSeparation
 from anonspark.layers.partition.node import Leaf
-from anonspark.models.atoms import AtomGroups, Boxes, MergedAtoms, own_column
+from anonspark.models.atoms import AtomGroups, Boxes, MergedAtoms, value_code_column
 from anonspark.models.blockwise import (
     Block,
     Contents,
@@ -47,20 +47,20 @@ class _MappedForming(FormGroups):
     def published(
         self, contents: Contents, order: Codes, starts: Codes
     ) -> tuple[list[pa.Array], ClassFigures]:
-        """Generalize classes to their regions, and to what records they have outside of these."""
+        """Generalize classes to their regions, and to the records outside of these."""
         if contents.atoms is None:
             raise ValueError("records without regions")
         owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         # Each class and its regions, as one number.
         pairs = np.unique(owners * self.regions.number + contents.atoms[order])
         classes, regions = np.divmod(pairs, self.regions.number)
-        codes, places = self.regions.covered(regions)
-        every = np.concatenate([contents.codes[order], codes])
-        of_classes = np.concatenate([owners, classes[places]])
+        codes, owners_of_codes = self.regions.covered(regions)
+        all_codes = np.concatenate([contents.codes[order], codes])
+        of_classes = np.concatenate([owners, classes[owners_of_codes]])
         sorted_rows = np.argsort(of_classes, kind="stable")
         _, beginnings = np.unique(of_classes[sorted_rows], return_index=True)
         bounds = np.append(beginnings, len(sorted_rows))
-        columns, figures = self.generalizer.generalize(every[sorted_rows], bounds)
+        columns, figures = self.generalizer.generalize(all_codes[sorted_rows], bounds)
         return columns, replace(figures, sizes=np.diff(starts))
 
 
@@ -85,7 +85,7 @@ class _RegionGroups(AtomGroups):
 
 @dataclass(frozen=True)
 class _WholeRegions(GroupFormer):
-    """Makes a group of the records of each region."""
+    """Forms a group of the records of each region."""
 
     def form_groups(self, block: Block) -> Groups:
         """Return the records region by region, whether they satisfy the criteria or not."""
@@ -118,15 +118,7 @@ class _Fit(OutlierSeparation):
 
 
 class MappedRelease(MergedAtoms):
-    """Puts each record into the region of an earlier release that holds it, or grows least for it.
-
-    Parameters
-    ----------
-    options : MappingOptions
-    regions : MappedRegions
-        Of the earlier release.
-    task : Task
-    """
+    """Assigns each record to the region of an earlier release that holds it or grows least."""
 
     options_class = MappingOptions
 
@@ -141,12 +133,7 @@ class MappedRelease(MergedAtoms):
         return self.options.unfit not in (None, "merge")
 
     def suppress(self, records: Records) -> Suppressed | None:  # noqa: ARG002 - none is published
-        """Leave the records of unfit classes out, or refuse to.
-
-        Raises
-        ------
-        GuaranteeError
-        """
+        """Leave the records of unfit classes out, or raise GuaranteeError if that is configured."""
         if self.options.unfit == "refuse":
             raise GuaranteeError(
                 "model.unfit: some regions of model.release have new records that are fewer than "
@@ -155,15 +142,13 @@ class MappedRelease(MergedAtoms):
         return None
 
     def anonymize(self, table: Round) -> Anonymized:
-        """Put records into regions. See :meth:`anonspark.models.model.Model.anonymize`.
+        """Assign records to regions. See :meth:`anonspark.models.model.Model.anonymize`.
 
-        Notes
-        -----
         The regions travel to every task. Eager, of tables above ``task_rows``: the counting passes
         over records that are kept at the midpoints of their regions. Lazy: one shuffle of the
         records and one Python task a block.
         """
-        table.tell("finding regions")
+        table.report("finding regions")
         identifiers = self.task.generalizer.quasi_identifiers
         return self.finish_moved(table, _at_regions(table.records, identifiers, self.regions))
 
@@ -179,21 +164,21 @@ class MappedRelease(MergedAtoms):
 
     @property
     def fit(self) -> OutlierSeparation | None:
-        """Return the rule that leaves out unfit classes. None if these are merged."""
+        """Return the rule that leaves out unfit classes, or None if these are merged."""
         return _Fit() if self.leaves_residual else None
 
 
 def _at_regions(
     records: Records, quasi_identifiers: Sequence[QuasiIdentifier], regions: MappedRegions
 ) -> Records:
-    """Return records with their regions, at the midpoints of these. Lazy, no shuffle."""
+    """Move records to the midpoints of their regions, and name these. Lazy, no shuffle."""
     d = len(quasi_identifiers)
     name_of = code_column if is_coded(records.schema) else quasi_identifier_column
     raw = {name_of(index) for index in range(d)}
     schema = pa.schema(
         [
             *((quasi_identifier_column(index), pa.float64()) for index in range(d)),
-            *((own_column(index), pa.int64()) for index in range(d)),
+            *((value_code_column(index), pa.int64()) for index in range(d)),
             *(field for field in records.schema if field.name not in raw),
             (ATOM, pa.int64()),
         ]

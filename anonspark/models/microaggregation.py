@@ -30,7 +30,7 @@ class _CanonGroups(GroupFormer):
     spread: bool
 
     def form_groups(self, block: Block) -> Groups:
-        """Return the groups. See :func:`anonspark.kernels.canon.cut_by_distance`."""
+        """Return the groups of :func:`anonspark.kernels.canon.cut_by_distance`."""
         order, starts, paths = cut_by_distance(
             block.codes,
             block.normalized,
@@ -44,13 +44,7 @@ class _CanonGroups(GroupFormer):
 
 
 class Canon(BlockwiseModel):
-    """Cuts by distance on the cluster and in the tasks. docs/algorithms.md, Canon.
-
-    Parameters
-    ----------
-    options : CanonOptions
-    task : Task
-    """
+    """Cuts by distance on the cluster and in the tasks. docs/algorithms.md, Canon."""
 
     options_class = CanonOptions
 
@@ -84,7 +78,7 @@ class _MicroaggregationGroups(GroupFormer):
     """Weights of the attributes, where records are spread for queries."""
 
     def form_groups(self, block: Block) -> Groups:
-        """Return the groups. See :func:`anonspark.kernels.microaggregation.microaggregate`."""
+        """Return the groups of :func:`anonspark.kernels.microaggregation.microaggregate`."""
         normalized = block.normalized
         if self.weights is not None:
             normalized = spread_for_queries(normalized, np.array(self.weights))
@@ -113,6 +107,7 @@ class _MicroaggregationGroups(GroupFormer):
         return rows[order], starts
 
     def _grow_within_cuts(self, block: Block, normalized: Figures) -> tuple[Integers, Integers]:
+        """Form groups inside those of a median cut, which keeps the criteria."""
         groups = MondrianGroups(
             self.generalizer, relaxed=False, balanced=True, cell=False
         ).form_groups(block)
@@ -127,13 +122,7 @@ class _MicroaggregationGroups(GroupFormer):
 
 
 class Microaggregation(BlockwiseModel):
-    """Groups grown and improved inside blocks that median cuts define.
-
-    Parameters
-    ----------
-    options : MicroaggregationOptions
-    task : Task
-    """
+    """Groups grown and improved inside blocks that median cuts define."""
 
     options_class = MicroaggregationOptions
 

@@ -65,20 +65,20 @@ class Round:
     Parameters
     ----------
     records : Records
-        As staged (see :mod:`anonspark.core.columns`).
+        Records as staged (see :mod:`anonspark.core.columns`).
     rows : int
-        Their number.
+        Number of the records.
     number : int
-        1, 2, ...
+        Number of the round: 1, 2, ...
     last : bool
         Whether it is the last one: all groups are kept whole, so that no record is left over, or
         only for good.
     trial : bool
-        Whether it is run again to be published: finished records and classes are not asked for, but
-        what they lose and the records left over.
+        Whether it is run again to be published: only what finished classes lose and the records
+        left over are needed now.
     price : float
-        Of round 1, see :class:`Anonymized`. 0 in round 1.
-    tell : callable
+        Price of round 1, see :class:`Anonymized`. 0 in round 1.
+    report : callable
         Gets the current step of the model, in a few words, for the progress line.
     note_block : callable
         Takes the records of a block that is far larger than usual, because it cannot be cut,
@@ -91,7 +91,7 @@ class Round:
     last: bool
     trial: bool = False
     price: float = 0.0
-    tell: Callable[[str], None] = lambda _: None
+    report: Callable[[str], None] = lambda _: None
     note_block: Callable[[int], None] = lambda _: None
 
 
@@ -102,12 +102,12 @@ class Anonymized:
     Parameters
     ----------
     rows : Table
-        Of :data:`RESULT`: batches of finished records, generalized, and of records left over with
-        their raw values, every record in exactly one, and batches of the finished classes. Lazy.
-        The model documents its costs.
+        Rows of :data:`RESULT`: batches of finished records, generalized, and of records left over
+        with their raw values, every record in exactly one, and batches of the finished classes.
+        Lazy. The model documents its costs.
     levels : mapping of str to int or None
-        Level of the hierarchy that each quasi-identifier was recoded to, where it is one level for
-        the whole table.
+        Level of the hierarchy that each quasi-identifier was recoded to, or None unless it is one
+        level for the whole table.
     release : callable
         Frees what was kept on the cluster for the rows, once they are written.
     price : float
@@ -126,7 +126,7 @@ class Model(ABC):
     Parameters
     ----------
     options : ModelOptions
-        The configuration's ``model`` section, of the model's own ``options_class``.
+        The configuration's ``model`` section, of the model's ``options_class``.
     task : Task
         The input of every model.
     """
@@ -139,11 +139,11 @@ class Model(ABC):
     @property
     @abstractmethod
     def rounds(self) -> int:
-        """Rounds at most."""
+        """Largest number of rounds."""
 
     @property
     def minimum_gain(self) -> float:
-        """Relative gain below which a round is the last one. 0 for never."""
+        """Relative gain below which a round is the last one, or 0 for never."""
         return 0.0
 
     @property
@@ -160,8 +160,8 @@ class Model(ABC):
     def leaves_residual(self) -> bool:
         """Return whether records may be left over for good, which are then suppressed.
 
-        Where not, the last round leaves no record over, and only tables that satisfy the criteria
-        as a whole get a round.
+        If not, the last round leaves no record over, and only tables that satisfy the criteria as a
+        whole get a round.
         """
         return False
 
@@ -175,7 +175,7 @@ class Model(ABC):
 
     @property
     def nodes(self) -> int | None:
-        """Nodes of the lattice that a round searches. None for models that cut a tree."""
+        """Nodes of the lattice that a round searches, or None for models that cut a tree."""
         return None
 
     def keeps(self, criterion: Criterion) -> bool:  # noqa: ARG002
@@ -183,7 +183,7 @@ class Model(ABC):
         return True
 
     def left_over_schema(self, records: pa.Schema) -> pa.Schema:
-        """Return the schema of the records that a round leaves over, given that of its table."""
+        """Return the schema of the records that a round leaves over, from that of its table."""
         return records
 
     @abstractmethod
@@ -193,20 +193,20 @@ class Model(ABC):
         Returns
         -------
         Anonymized or None
-            None where no class can be made of it. Only of a model that leaves a residual, and not
+            None if no class is possible. Only a model that leaves a residual may return it, and not
             in the first round.
         """
 
     def close(self) -> None:  # noqa: B027
-        """Free what was kept on the cluster between rounds. Of most models nothing is."""
+        """Free what was kept on the cluster between rounds. Most models keep nothing."""
 
     def suppress(self, records: Records) -> Suppressed | None:
-        """Return records without a class as published, or None where they are not published.
+        """Return records without a class as published, or None if they are not published.
 
         Parameters
         ----------
         records : Records
-            Those that no round found a class for.
+            Records that no round found a class for.
         """
         raise NotImplementedError(f"{type(self).__name__} leaves no record over")
 
@@ -218,7 +218,7 @@ class Suppressed:
     Parameters
     ----------
     records : Records
-        Of :func:`finished_schema`, all of one class. Lazy.
+        Records of :func:`finished_schema`, all of one class. Lazy.
     labels : pyarrow.Table
         One row: the name of the class, and what all of them have in the columns of the release that
         describe quasi-identifiers. Columns as of
@@ -232,20 +232,15 @@ class Suppressed:
 def finished_schema(records: pa.Schema) -> pa.Schema:
     """Return the schema of finished records: what is published of them as it came.
 
-    Parameters
-    ----------
-    records : pyarrow.Schema
-        Schema of the staged records.
+    It has, in any order: the name of the record's class and the payload's keyed hash, which decide
+    its position in the release and reveal nothing that is not published (see
+    :mod:`anonspark.layers.publish.file_assignment`); the payload; the person, if people are counted
+    or a ledger is kept; and the sampling weight if that is not published. What a class has in
+    common is staged with the class.
 
-    Returns
-    -------
-    pyarrow.Schema
-        The name of the record's class and the payload's keyed hash, which decide its place in the
-        release and reveal nothing that is not published (see
-        :mod:`anonspark.layers.publish.file_assignment`), the payload, and the person that it is
-        about, where people are counted or a ledger is kept, which is not published, and its
-        sampling weight, where that is not published. In any order. What a class has in common is
-        staged with the class.
+    >>> staged = pa.schema([("payload_0", pa.string()), ("code_0", pa.int8())])
+    >>> finished_schema(staged).names
+    ['class_id', 'hash_of_payload', 'payload_0']
     """
     names = (UNIT, SUBJECT, WEIGHT)
     fields = (field for field in records if is_payload(field.name) or field.name in names)
@@ -255,7 +250,8 @@ def finished_schema(records: pa.Schema) -> pa.Schema:
 def suppressed_class(seed: int) -> int:
     """Return the name of the class of the records that no round found a class for.
 
-    Like those of other classes: the place of a record must not reveal that it was left over.
+    It is like those of other classes: the position of a record must not reveal that it was left
+    over.
     """
     # Rounds are numbered from 1.
     name = np.uint64(child_path(root_path(seed % 2**64, 0), 0))
@@ -286,13 +282,13 @@ def result_batch(
     ----------
     part : Part
     packed : mapping of str to pyarrow.Array
-        Of :meth:`anonspark.staged.records.Packer.pack`.
+        A result of :meth:`anonspark.staged.records.Packer.pack`.
     sums : mapping of str to Decimal
         What the classes of a batch lose.
     """
-    given = {PART: pa.array([part.value]), **packed}
+    packed = {PART: pa.array([part.value]), **packed}
     arrays = [
-        given[field.name] if field.name in given else pa.array([sums.get(field.name)], field.type)
+        packed[field.name] if field.name in packed else pa.array([sums.get(field.name)], field.type)
         for field in RESULT
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=RESULT)
@@ -302,11 +298,8 @@ def result_batch(
 class WholeGroups:
     """Figures of classes if the groups that they were taken from were kept whole.
 
-    Parameters
-    ----------
-    sizes : int64 ndarray of shape (classes,)
-    penalties : float64 ndarray of shape (classes,)
-        What each adds to ``gcp_total``.
+    ``sizes`` (int64) and ``penalties`` (float64), what each adds to ``gcp_total``, have one element
+    for each class.
     """
 
     sizes: Integers
@@ -335,9 +328,9 @@ def class_batch(
     published : sequence of pyarrow.Array of shape (classes,)
         The columns of the release that describe quasi-identifiers.
     weights : sequence of float
-        Of the quasi-identifiers.
+        Weights of the quasi-identifiers.
     whole : WholeGroups or None
-        The groups that the classes were taken from. None where classes are whole groups.
+        The groups that the classes were taken from, or None if classes are whole groups.
     """
     penalties = penalties_of_classes(figures, weights)
     if whole is None:
@@ -347,7 +340,13 @@ def class_batch(
 
 
 def sums_of_classes(penalties: Figures, whole: WholeGroups) -> dict[str, Decimal]:
-    """Return what classes lose, and their groups if they were kept whole."""
+    """Return what classes lose, and what their groups would lose if they were kept whole.
+
+    >>> whole = WholeGroups(np.array([2, 3]), np.array([0.5, 1.0]))
+    >>> sums = sums_of_classes(np.array([0.25, 0.5]), whole)
+    >>> [float(value) for value in sums.values()]
+    [0.75, 1.5, 13.0]
+    """
     (penalty,) = exact_sums(penalties)
     (whole_penalty,) = exact_sums(whole.penalties)
     sizes, groups = np.unique(whole.sizes, return_counts=True)

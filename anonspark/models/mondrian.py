@@ -31,7 +31,7 @@ class MondrianGroups(GroupFormer):
     """How often the groups are refined."""
 
     def form_groups(self, block: Block) -> Groups:
-        """Return the groups. See :func:`anonspark.kernels.mondrian.cut_into_cells`."""
+        """Return the groups of :func:`anonspark.kernels.mondrian.cut_into_cells`."""
         order, starts, paths, cells = cut_into_cells(
             block.codes,
             block.positions,
@@ -50,10 +50,9 @@ class MondrianGroups(GroupFormer):
         return replace(groups, refined=self._refined(block, groups, cells) if self.passes else None)
 
     def _refined(self, block: Block, groups: Groups, cells: Integers) -> Groups:
-        """Return the groups of each cell refined, where this loses less.
+        """Refine the groups of each cell, if this loses less.
 
-        Refining lowers the edges of boxes. Levels of hierarchies and missing values lose more or
-        less than these.
+        Refining lowers the edges of boxes. Levels of hierarchies and missing values may lose more.
         """
         canonical = groups.order.copy()
         sort_groups(block.codes, block.hashes, canonical, groups.starts[cells])
@@ -71,9 +70,9 @@ class MondrianGroups(GroupFormer):
         refined = Groups(order, starts, names)
         is_worse = self._losses(block, refined, first) > self._losses(block, groups, cells)
         chosen = [
-            one.between(bounds[cell], bounds[cell + 1])
+            better.between(bounds[cell], bounds[cell + 1])
             for cell, worse in enumerate(is_worse)
-            for one, bounds in [(groups, cells) if worse else (refined, first)]
+            for better, bounds in [(groups, cells) if worse else (refined, first)]
         ]
         return Groups.together(chosen) if is_worse.any() else refined
 
@@ -84,13 +83,7 @@ class MondrianGroups(GroupFormer):
 
 
 class Mondrian(BlockwiseModel):
-    """Median cuts on the cluster and in the tasks. docs/algorithms.md.
-
-    Parameters
-    ----------
-    options : MondrianOptions
-    task : Task
-    """
+    """Median cuts on the cluster and in the tasks. docs/algorithms.md."""
 
     options_class = MondrianOptions
 
@@ -120,7 +113,7 @@ class Mondrian(BlockwiseModel):
         )
 
     def former_of_round(self, number: int) -> GroupFormer:
-        """Return the compiled median cut, with passes in the first of rounds that can be undone."""
+        """Return the compiled median cut. If rounds can be undone, only the first one refines."""
         passes = 0 if number > 1 and self.undoes_rounds else self.options.passes
         return replace(self.group_former, passes=passes)
 

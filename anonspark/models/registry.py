@@ -24,15 +24,7 @@ _MODELS: dict[type[ModelOptions], tuple[str, str]] = {
 
 
 def create_model(options: ModelOptions, task: Task) -> Model:
-    """Return the model that a configuration names.
-
-    Parameters
-    ----------
-    options : ModelOptions
-        The configuration's ``model`` section. Of ``auto`` what was chosen.
-    task : Task
-        The input of every model.
-    """
+    """Return the model of a ``model`` section. For ``auto``, pass the chosen options."""
     model: type[Model]
     if (ours := _MODELS.get(type(options))) is not None:
         model = getattr(import_module(f"anonspark.models.{ours[0]}"), ours[1])

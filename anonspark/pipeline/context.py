@@ -24,24 +24,18 @@ from anonspark.release.signatures import key_name
 from anonspark.verification.result import Verification
 
 if TYPE_CHECKING:
-    from anonspark.models.choosing import Rival
+    from anonspark.models.choosing import Alternative
 
 
 @dataclass(frozen=True)
 class Request:
     """The request of a recipient, and its fulfilment.
 
-    Parameters
-    ----------
-    content : mapping
-        Its entry in the manifest, which says nothing about other recipients.
-    rows_requested : int
-        Records that the recipient may have.
-    rows_withheld : int
-        Those of them that are kept out so that no coalition can distinguish too few people.
-    has_ledger : bool
-        Whether other releases of the same people follow. The difference of a count of two of them
-        would show one record that neither publishes, so no count of such records is in any.
+    ``content`` is its entry in the manifest, which says nothing about other recipients. The
+    recipient may have ``rows_requested`` records, of which ``rows_withheld`` are left out so that
+    no coalition can distinguish too few people. With ``has_ledger``, other releases of the same
+    people follow: the difference of a count of two of them would show one record that neither
+    publishes, so no count of such records is in any.
     """
 
     content: Mapping[str, Any]
@@ -51,14 +45,14 @@ class Request:
 
     def figures(self, k: int) -> dict[str, int | None]:
         """Return both counts, without those that would show fewer than k withheld records."""
-        few = self.has_ledger or is_few(self.rows_withheld, k)
+        hides_counts = self.has_ledger or is_few(self.rows_withheld, k)
         return {
-            "rows_requested": None if few else self.rows_requested,
-            "rows_withheld": None if few else self.rows_withheld,
+            "rows_requested": None if hides_counts else self.rows_requested,
+            "rows_withheld": None if hides_counts else self.rows_withheld,
         }
 
     def entry(self, k: int) -> dict[str, object]:
-        """Return what the manifest says."""
+        """Return the entry of the manifest."""
         return {**self.content, **self.figures(k)}
 
 
@@ -70,20 +64,8 @@ Purpose = Literal["release", "demonstration", "comparison"]
 class RunContext:
     """The facts that hold throughout a run.
 
-    Parameters
-    ----------
-    engine : Engine
-    configuration : Configuration
-    run_id : str
-    started : datetime
-        In UTC.
-    progress : Progress
-        Where progress is reported.
-    purpose : str
-    request : Request or None
-        Of the recipient, where the release is one of a plan.
-    compares : bool
-        Whether other models are tried beside that of the run.
+    ``started`` is in UTC. ``request`` is that of the recipient if the release is one of a plan.
+    With ``compares``, other models are tried, to compare them with that of the run.
     """
 
     engine: Engine
@@ -102,7 +84,7 @@ class RunContext:
 
     @property
     def warns(self) -> bool:
-        """Return whether to look for what who releases the table should know."""
+        """Return whether to look for what the publisher of the table should know."""
         return self.purpose != "comparison"
 
 
@@ -130,13 +112,13 @@ class Release(Redacted):
     seconds : dict
         Seconds of each stage.
     warnings : list of ReleaseWarning
-        What who releases it should know.
+        What the publisher should know.
     verified : Verification or None
-        What the run proved of its files before it published them. None where an earlier run did.
-    rival : Rival or None
-        A model that would have lost much less, where a look at a sample found one.
+        What the run proved of its files before it published them, or None if an earlier run did.
+    rival : Alternative or None
+        A model that would have lost much less, if a look at a sample found one.
     unpublished : tuple of str
-        Columns of the input that are not published, where this call read it.
+        Columns of the input that are not published, if this call read it.
     earlier : bool
         Whether an earlier call published it, so that nothing was left to do.
     """
@@ -150,17 +132,15 @@ class Release(Redacted):
     seconds: dict[str, float]
     warnings: list[ReleaseWarning]
     verified: Verification | None = None
-    rival: Rival | None = None
+    rival: Alternative | None = None
     unpublished: tuple[str, ...] = ()
     earlier: bool = False
 
 
 def released_before(engine: Engine, configuration: Configuration, run_id: str) -> Release | None:
-    """Return the release that a run of the same id and configuration has published, if any.
+    """Return the release that a run of the same id and configuration has published, or None.
 
-    Notes
-    -----
-    The driver reads the tables of metrics, without those of classes, where there is one.
+    The driver reads its tables of metrics, without those of classes.
     """
     path, files = configuration.output.path.rstrip("/"), engine.files
     if configuration.output.mode != "error" or not files.exists(f"{path}/{MANIFEST}"):
@@ -198,7 +178,7 @@ LEDGER = "ledger"
 
 
 class Register(Protocol):
-    """Writes releases down."""
+    """Writes releases into a ledger."""
 
     def require_listable(self, context: RunContext) -> None:
         """Check, before any work, that a release can be written down.
@@ -214,14 +194,14 @@ class Register(Protocol):
         Raises
         ------
         ConfigurationError, GuaranteeError
-            As of :meth:`require_listable`.
+            See :meth:`require_listable`.
         PublishingError
             If the entry cannot be written. Nothing is published then.
         """
 
 
 def register_of(context: RunContext) -> Register | None:
-    """Return who registers the release of a run. None without a register or recipient."""
-    asked = context.configuration.ledger is not None and context.purpose == "release"
-    register: Register | None = owner_of(LEDGER) if asked else None
+    """Return the register of the release of a run, or None without a ledger."""
+    is_listed = context.configuration.ledger is not None and context.purpose == "release"
+    register: Register | None = owner_of(LEDGER) if is_listed else None
     return register

@@ -29,12 +29,8 @@ if TYPE_CHECKING:
 class PublishedForm:
     """The form of a release, which is known before anything is counted in it.
 
-    Parameters
-    ----------
-    generalizer : Generalizer
-    description : dict
-        The sections ``configuration`` and, without counts, ``published`` of the manifest: what
-        reading a release takes.
+    ``description`` holds the sections ``configuration`` and, without counts, ``published`` of the
+    manifest: what a reader of a release needs.
     """
 
     generalizer: Generalizer
@@ -47,7 +43,7 @@ class PublishedForm:
 
     @property
     def attributes(self) -> tuple[PublishedAttribute, ...]:
-        """The quasi-identifiers as who reads the release knows them."""
+        """The quasi-identifiers as a reader of the release knows them."""
         return published_attributes(Manifest(self.description))
 
 
@@ -66,18 +62,8 @@ def published_form(
 class Findings:
     """The findings of a run about its release.
 
-    Parameters
-    ----------
-    form : PublishedForm
-    basis : Basis
-    choice : Choice or None
-        None where the configuration names the model.
-    figures : Figures
-    gates : sequence of GateResult
-    drifts : sequence of Drift
-    warnings : sequence of ReleaseWarning
-    version : mapping of str to str
-        Of :class:`anonspark.pipeline.preparing.Prepared`.
+    ``choice`` is None if the configuration names the model. ``version`` is that of
+    :class:`anonspark.pipeline.preparing.Prepared`.
     """
 
     form: PublishedForm
@@ -91,15 +77,10 @@ class Findings:
 
 
 def release_manifest(context: RunContext, findings: Findings, *, attempt: int) -> dict[str, Any]:
-    """Return the manifest of a release, as JSON has it, without the list of its files.
+    """Return the manifest of a release as JSON values, without the list of its files.
 
-    Parameters
-    ----------
-    context : RunContext
-        Its progress knows the seconds of the stages so far.
-    findings : Findings
-    attempt : int
-        Number of the attempt that made the release.
+    The progress of the context knows the seconds of the stages. ``attempt`` is the number of the
+    attempt that made the release.
     """
     summary, basis = findings.figures.summary, findings.basis
     description = findings.form.description
@@ -116,7 +97,7 @@ def release_manifest(context: RunContext, findings: Findings, *, attempt: int) -
             "rows": summary["rows_published"],
             "rows_left_out": summary["rows_left_out"],
             "sensitive_values": basis.sensitive_values,
-            "left_out_values": "told" if basis.values_told else "withheld",
+            "left_out_values": "told" if basis.shows_left_out else "withheld",
             **description["published"],
         },
         "summary": sections["summary"],

@@ -14,7 +14,7 @@ from anonspark.config import Configuration
 from anonspark.core.figures import ATTRIBUTES, ENDS, ROUNDS, SUMMARY, without_losses
 from anonspark.core.labels import levels_text
 from anonspark.layers.evaluate.metrics import weight_of
-from anonspark.layers.evaluate.small_counts import told_counts, told_missing
+from anonspark.layers.evaluate.small_counts import published_counts, published_missing
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.models.model import Model
 from anonspark.pipeline.context import RunContext
@@ -34,70 +34,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Baseline:
-    """A release without outlier handling: the first round's groups, kept whole.
-
-    Parameters
-    ----------
-    classes : int
-    discernibility : int
-        ``dm``.
-    certainty_penalty : float
-        ``gcp_total``.
-    mean_class_size : float
-    """
-
-    classes: int
-    discernibility: int
-    certainty_penalty: float
-    mean_class_size: float
-
-
-@dataclass(frozen=True)
-class DecisionRules:
-    """1 where a figure is smaller with outlier handling than without, else 0.
-
-    See docs/algorithms.md, Decision rules.
-
-    Parameters
-    ----------
-    a : int
-        Discernibility metric.
-    b : int
-        Mean class size.
-    c : int
-        Global certainty penalty.
-    """
-
-    a: int
-    b: int
-    c: int
-
-
-def decide(
-    discernibility: tuple[int, int],
-    mean_class_size: tuple[float, float],
-    certainty_penalty: tuple[float, float],
-) -> DecisionRules:
-    """Compare figures with and without outlier handling, in this order in each pair."""
-    return DecisionRules(
-        *(
-            int(with_rounds < without)
-            for with_rounds, without in (discernibility, mean_class_size, certainty_penalty)
-        )
-    )
-
-
-@dataclass(frozen=True)
 class GainRules:
-    """Rules on whether rounds after the first one paid (Vural 2017, 3-1 to 3-3).
+    """Rules on whether rounds after the first one paid (Vural 2017, 3-1 to 3-3), 1 if they hold.
 
-    Parameters
-    ----------
-    utility : int
-        1 where there are not fewer classes and not more records without one.
-    risk : int
-        1 where the highest risk did not rise. The thesis prints it the other way round.
+    ``utility``: there are not fewer classes and not more records without one. ``risk``: the highest
+    risk did not rise. The thesis prints that rule the other way round.
     """
 
     utility: int
@@ -105,17 +46,18 @@ class GainRules:
 
     @property
     def gain(self) -> int:
-        """1 where both hold: success."""
+        """1 if both hold: success."""
         return self.utility * self.risk
 
 
 def decide_gain(before: tuple[int, int, int], after: tuple[int, int, int]) -> GainRules:
     """Compare the first round with all rounds.
 
-    Parameters
-    ----------
-    before, after : tuple of int
-        Classes, records without a class, and records of the smallest class.
+    Each argument holds the classes, the records without a class, and the records of the smallest
+    class.
+
+    >>> decide_gain((40, 12, 5), (55, 3, 5)).gain
+    1
     """
     (classes, outliers, smallest), (classes_after, outliers_after, smallest_after) = before, after
     return GainRules(
@@ -132,21 +74,21 @@ class Measured:
     ----------
     published : PublishedClasses
     criteria : sequence of MeasuredCriterion
-        As they may be published.
+        Measures that may be published.
     presence : Presence or None
         None without delta-presence.
     information : Information or None
-        None where the configuration does not ask for it.
+        None if the configuration does not ask for it.
     association : Association or None
-        None where the configuration names no target.
+        None if the configuration names no target.
     ends : Ends or None
         None without a gate on them.
     units : MeasuredUnits or None
-        The people whom the records of classes are about. None where records count.
+        The people whom the records of classes are about, or None if records are counted.
     of_people : bool
         Whether the criteria beyond k count people.
     weights : tuple of int64 and float64 ndarray, or None
-        Records and sampling weights of each class. None where the configuration names no weights.
+        Records and sampling weights of each class, or None if the configuration names no weights.
     """
 
     published: PublishedClasses
@@ -167,15 +109,15 @@ class Figures(Redacted):
     Parameters
     ----------
     summary : dict
-        The one row of its table. ``seconds`` is added when it is written.
+        The only row of its table. ``seconds`` is added when it is written.
     rounds, attributes, privacy, risk, nodes : list of dict
     counted : dict
-        Counts that the tables may withhold as they are, by the name that gates have for them:
-        for the gates alone, never written.
+        Exact counts that the tables may withhold, by the names that gates have for them: for the
+        gates alone, never written.
     units : mapping of int to int or None
-        Classes of each number of people. None where records count.
+        Classes of each number of people, or None if records are counted.
     of_people : list of float or None
-        Figures of the criteria that count people, in the order of the configuration. None where
+        Figures of the criteria that count people, in the order of the configuration, or None if
         they count records.
     """
 
@@ -190,7 +132,7 @@ class Figures(Redacted):
     of_people: list[float] | None = None
 
     def without_losses(self) -> Figures:
-        """Return the figures of a release of means, whose bounds its losses would give back."""
+        """Drop the losses of a release of means: its hidden bounds would follow from them."""
         return replace(
             self,
             summary=without_losses(SUMMARY, self.summary),
@@ -202,7 +144,7 @@ class Figures(Redacted):
 def _measured_figures(
     configuration: Configuration, snapshot: Snapshot, basis: Basis, measured: Measured
 ) -> Row:
-    """Return the figures of the summary that were measured beside the rounds, if they were."""
+    """Return the figures of the summary that were measured besides the rounds, if they were."""
     published = len(configuration.quasi_identifiers) + len(configuration.published_as_is)
     unpublished = snapshot.unpublished
     figures: Row = {
@@ -235,19 +177,16 @@ def _node_rows(basis: Basis, summary: Row) -> list[Row]:
         basis.rounds.results,
         basis.quasi_identifiers,
         summary["classes"],
-        counts_told=summary["rows_left_out"] is not None,
+        shows_counts=summary["rows_left_out"] is not None,
     )
 
 
 def make_figures(
     context: RunContext, model: Model, snapshot: Snapshot, basis: Basis, measured: Measured
 ) -> Figures:
-    """Return the figures of a run, of what may be published.
+    """Return the figures of a run, from what may be published.
 
-    Notes
-    -----
-    Of a release with one recoding a round, the job of
-    :func:`anonspark.layers.evaluate.metrics.node_rows`. Of others none.
+    For a release with one recoding a round, it takes the job of `node_rows`; otherwise none.
     """
     configuration, request = context.configuration, context.request
     counts = {
@@ -257,7 +196,7 @@ def make_figures(
         "rows_left_out": basis.left_out,
     }
     summary = _summary(configuration, model, snapshot, basis, measured.published) | {
-        **told_counts(counts, configuration.privacy.k),
+        **published_counts(counts, configuration.privacy.k),
         "run_id": context.run_id,
         "started": context.started,
         **_measured_figures(configuration, snapshot, basis, measured),
@@ -342,30 +281,25 @@ def _gains(basis: Basis, total: Totals, suppressed: int) -> Row:
 
 
 def _rules(configuration: Configuration, model: Model, basis: Basis, figures: Row) -> Row:
-    """Compare the release with what it would be without outlier handling."""
-    # Of a first round without some of its classes there is no baseline.
+    """Compare the release with what it would be without outlier handling.
+
+    A rule is 1 if its figure is smaller with outlier handling. See docs/algorithms.md, Decision
+    rules.
+    """
+    # A first round without some of its classes is no baseline.
     compared = model.rounds > 1 or configuration.evaluate.compare_baseline
     if model.suppression_limit or not compared:
         return {}
     baseline = _without_outlier_handling(model, basis)
-    rules = decide(
-        (figures["dm"], baseline.discernibility),
-        (figures["mean_class_size"], baseline.mean_class_size),
-        (figures["gcp_total"], baseline.certainty_penalty),
-    )
+    rules = {"rule_a": "dm", "rule_b": "mean_class_size", "rule_c": "gcp_total"}
     return {
-        "baseline_classes": baseline.classes,
-        "baseline_dm": baseline.discernibility,
-        "baseline_gcp_total": baseline.certainty_penalty,
-        "baseline_mean_class_size": baseline.mean_class_size,
-        "rule_a": rules.a,
-        "rule_b": rules.b,
-        "rule_c": rules.c,
+        **{f"baseline_{name}": value for name, value in baseline.items()},
+        **{rule: int(figures[name] < baseline[name]) for rule, name in rules.items()},
     }
 
 
 def _suppressed(basis: Basis) -> int:
-    """Return the records that found no class, as far as figures are about them."""
+    """Count the records without a class that figures are about."""
     return basis.rounds.residual.rows if basis.rounds.residual else 0
 
 
@@ -373,17 +307,19 @@ def _weights(basis: Basis) -> list[Decimal]:
     return list(map(weight_of, basis.quasi_identifiers))
 
 
-def _without_outlier_handling(model: Model, basis: Basis) -> Baseline:
+def _without_outlier_handling(model: Model, basis: Basis) -> Row:
     """Return the figures of the same model without outlier handling: one round, all kept."""
     result, first = basis.rounds.results[0], basis.totals[0]
     if not model.leaves_residual and len(basis.totals) > 1:
-        penalty = float(result.penalty_if_last)
-        return Baseline(
-            first.classes, result.squares_if_whole, penalty, result.rows / first.classes
-        )
+        return {
+            "classes": first.classes,
+            "dm": result.squares_if_whole,
+            "gcp_total": float(result.penalty_if_last),
+            "mean_class_size": result.rows / first.classes,
+        }
     # Records left over are suppressed, if there are any.
     figures = first.figures(result.left_over, _weights(basis), basis.criteria.k)
-    return Baseline(first.classes, figures["dm"], figures["gcp_total"], figures["mean_class_size"])
+    return {name: figures[name] for name in ("classes", "dm", "gcp_total", "mean_class_size")}
 
 
 def _rounds(basis: Basis) -> dict[int, Totals]:
@@ -394,9 +330,9 @@ def _rounds(basis: Basis) -> dict[int, Totals]:
 
 def _round_rows(basis: Basis) -> Iterator[Row]:
     """Yield the rows of the table ``rounds``. See docs/output.md."""
-    rows, so_far = basis.rounds.results[0].rows, basis.totals[0]
+    rows, sums = basis.rounds.results[0].rows, basis.totals[0]
     for index, (result, total) in enumerate(zip(basis.rounds.results, basis.totals, strict=True)):
-        so_far = so_far + total if index else total
+        sums = sums + total if index else total
         left_over, levels = rows - total.rows, result.levels
         means = total.means(0, _weights(basis))
         yield {
@@ -405,11 +341,11 @@ def _round_rows(basis: Basis) -> Iterator[Row]:
             "normal_rows": total.rows,
             "outlier_rows": left_over,
             "classes": total.classes,
-            "classes_total": so_far.classes,
+            "classes_total": sums.classes,
             "dm": total.squares,
-            "dm_total": so_far.squares,
+            "dm_total": sums.squares,
             "gcp_total": float(total.penalty),
-            "gcp_total_cumulative": float(so_far.penalty),
+            "gcp_total_cumulative": float(sums.penalty),
             "gcp_total_if_last": float(result.penalty_if_last),
             "mean_class_size": total.rows / total.classes,
             "mean_class_size_with_outliers": rows / (total.classes + (left_over > 0)),
@@ -428,7 +364,7 @@ def _attribute_rows(
     information = measured.information
     association = {} if measured.association is None else measured.association.by_name
     counted = dropped if configuration.missing == "drop" else None
-    missing = told_missing(basis.missing, counted, configuration.privacy.k)
+    missing = published_missing(basis.missing, counted, configuration.privacy.k)
     rows: list[Row] = []
     for index, quasi_identifier in enumerate(basis.quasi_identifiers):
         lost = total.losses[index].with_suppressed(suppressed)
@@ -457,6 +393,6 @@ def _attribute_rows(
 
 
 def _missing_by_gate(basis: Basis) -> dict[str, int]:
-    """Return the missing values of quasi-identifiers under the names that gates have for them."""
+    """Return the missing values of quasi-identifiers by the names that gates have for them."""
     pairs = zip(basis.quasi_identifiers, basis.missing, strict=True)
     return {f"attributes.{item.name}.missing_rows": missing for item, missing in pairs}

@@ -1,4 +1,4 @@
-"""The release whose mapping a run applies: read, compared with the new table, made codes."""
+"""Read the release whose mapping a run applies, compare it with the new table, and encode it."""
 
 from __future__ import annotations
 
@@ -29,11 +29,7 @@ _KEY = "model.release"
 class AppliedMapping:
     """The parts of an earlier release that a run needs.
 
-    Parameters
-    ----------
-    quasi_identifiers : tuple of QuasiIdentifier
-        Of the new table, whose ranges hold the regions.
-    make_model : callable
+    The ranges of the ``quasi_identifiers`` of the new table hold all regions.
     """
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]
@@ -47,29 +43,12 @@ def apply_mapping(
     quasi_identifiers: tuple[QuasiIdentifier, ...],
     hierarchies: Mapping[str, Hierarchy],
 ) -> AppliedMapping:
-    """Read the release that a configuration names.
+    """Read the release that ``model.release`` names.
 
-    Parameters
-    ----------
-    engine : Engine
-    options : MappingOptions
-        Of the configuration.
-    configuration : Configuration
-    quasi_identifiers : tuple of QuasiIdentifier
-        Of the new table.
-    hierarchies : mapping of str to Hierarchy
-        Those that come from files.
-
-    Raises
-    ------
-    ConfigurationError
-        If there is no release, or its quasi-identifiers are others.
-    DataError
-        If it cannot be read, or has more than 1,000,000 classes.
-
-    Notes
-    -----
-    One job over the published records of the release, of which the different classes are collected.
+    ``quasi_identifiers`` are those of the new table, and ``hierarchies`` come from files. Raises
+    ConfigurationError if there is no release, or its quasi-identifiers are others, and DataError if
+    it cannot be read, or has more than 1,000,000 classes. One job over the published records of the
+    release, of which the different classes are collected.
     """
     path = options.release.rstrip("/")
     if not engine.files.exists(f"{path}/{MANIFEST}"):
@@ -96,13 +75,13 @@ def apply_mapping(
             engine.published(f"{path}/data", manifest.data_format), attributes
         )
         leaves = {name: leaves_by_label(hierarchy) for name, hierarchy in hierarchies.items()}
-        read = read_class_regions(classes, attributes, leaves)
+        covered = read_class_regions(classes, attributes, leaves)
     configured = configuration.attributes
     wide = tuple(
         widened(identifier, regions, declared=configured[identifier.name].order is not None)
-        for identifier, regions in zip(quasi_identifiers, read.regions, strict=True)
+        for identifier, regions in zip(quasi_identifiers, covered.regions, strict=True)
     )
-    regions = MappedRegions.of(read, wide)
+    regions = MappedRegions.of(covered, wide)
     if not regions.number:
         raise ConfigurationError(
             f"{_KEY}: no class of the release covers a region of the new table. Expected at least "
@@ -112,18 +91,18 @@ def apply_mapping(
 
 
 def _require_alike(manifest: Manifest, quasi_identifiers: Sequence[QuasiIdentifier]) -> None:
-    """Check that release and table have the same quasi-identifiers."""
-    then = {identifier["name"]: identifier["kind"] for identifier in manifest.quasi_identifiers}
+    """Raise ConfigurationError unless release and table have the same quasi-identifiers."""
+    before = {item["name"]: item["kind"] for item in manifest.quasi_identifiers}
     now = {identifier.name: identifier.kind for identifier in quasi_identifiers}
-    if list(then) != list(now):
+    if list(before) != list(now):
         raise ConfigurationError(
-            f"{_KEY}: the release has the quasi-identifiers {', '.join(then)}. The configuration "
+            f"{_KEY}: the release has the quasi-identifiers {', '.join(before)}. The configuration "
             f"has {', '.join(now)}. Expected the same in the same order. Correct attributes"
         )
     problems = [
         f"{_KEY}: {name} is of kind {kind} in the release, and {now[name]} now. Expected the same. "
         f"Correct attributes.{name}"
-        for name, kind in then.items()
+        for name, kind in before.items()
         if kind != now[name]
     ]
     with_hierarchy = {

@@ -1,4 +1,4 @@
-"""The two ways to look before a run: check and plan."""
+"""The two ways to look at a run before it: check and plan."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ from anonspark.pipeline.warnings.release_warning import (
     ReleaseWarning,
     blank_row_warnings,
     dropped_record_warnings,
+    log_warnings,
     seed_warnings,
-    tell_warnings,
 )
 from anonspark.pipeline.warnings.sensitive_values import (
     privacy_warnings_of_input,
@@ -58,7 +58,7 @@ from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, c
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
 from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
-from anonspark.verification.proof.sensitive_values import SensitiveValues
+from anonspark.verification.proof.measures import SensitiveValues
 from anonspark.verification.proof.weights import sum_weights
 
 
@@ -71,32 +71,13 @@ def warn_of_input(
 ) -> tuple[list[ReleaseWarning], dict[str, ValueSizes], RecordSample | None]:
     """Return all warnings about a configuration and its input.
 
-    Parameters
-    ----------
-    open_records : callable
-        Opens columns of the records that are kept.
-    configuration : Configuration
-    records : int
-        Their number.
-    sensitive : sequence of SensitiveValues
-        Of the attributes that criteria are about.
-    quasi_identifiers : sequence of QuasiIdentifier
+    ``open_records`` opens columns of the kept records, of which there are ``records``.
+    ``sensitive`` are the values of the attributes that criteria are about. Also returns how many
+    records share each value of the identifiers and of the attributes that are published as they
+    are, and the sample of records, or None if nothing asks for one.
 
-    Returns
-    -------
-    warnings : list of ReleaseWarning
-    sizes : dict of str to ValueSizes
-        How many records share each value of the columns that were looked at: identifiers, and
-        attributes that are published as they are.
-    sample : RecordSample or None
-        None where nothing asks for one.
-
-    Notes
-    -----
-    One job over identifiers and payload together, see
-    :func:`anonspark.pipeline.warnings.value_sizes.count_value_sizes`, those of
-    :func:`anonspark.pipeline.warnings.dependencies.sample_of`, and those of
-    :func:`anonspark.pipeline.warnings.sensitive_values.sensitive_value_warnings`.
+    Costs one job over identifiers and payload together (`count_value_sizes`), those of `sample_of`,
+    and those of `sensitive_value_warnings`.
     """
     payload = [payload_column(index) for index in range(len(configuration.published_as_is))]
     columns = dict(zip(configuration.published_as_is, map(CountedColumn, payload), strict=True))
@@ -168,13 +149,13 @@ class Estimate(Redacted):
     Parameters
     ----------
     seconds : float or None
-        None for a model of which no rate is known.
+        None for a model whose rate is unknown.
     bytes : int
-        Of the published records.
+        Bytes of the published records.
     basis : str
-        What it is reckoned from, in words.
+        What the estimate is computed from, in words.
     run_id : str or None
-        Of the earlier run. None where there is none.
+        The earlier run, or None without one.
     """
 
     seconds: float | None
@@ -183,31 +164,15 @@ class Estimate(Redacted):
     run_id: str | None = None
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return it as JSON values."""
         return asdict(self)
 
 
 def estimate_run(files: Files, configuration: Configuration, rows: int, columns: int) -> Estimate:
-    """Estimate what a run will take.
+    """Estimate what a run takes for ``rows`` records and ``columns`` published columns.
 
-    Parameters
-    ----------
-    files : Files
-    configuration : Configuration
-    rows : int
-        Records that will be anonymized.
-    columns : int
-        Columns of the release.
-
-    Returns
-    -------
-    Estimate
-        In proportion to the release at the output path, if that has the same attributes, criteria
-        and model, else by constants.
-
-    Notes
-    -----
-    No job. One small file is read.
+    The estimate is in proportion to the release at the output path, if that has the same
+    attributes, criteria and model, otherwise by constants. No job. One small file is read.
     """
     earlier = _earlier_release(files, configuration)
     if earlier is not None:
@@ -233,7 +198,7 @@ def estimate_run(files: Files, configuration: Configuration, rows: int, columns:
 
 
 def _earlier_release(files: Files, configuration: Configuration) -> Manifest | None:
-    """Return the manifest at the output path, if a run with the same settings wrote it."""
+    """Return the manifest at the output path if a run with the same settings wrote it, or None."""
     path = configuration.output.path.rstrip("/")
     if not files.exists(f"{path}/{MANIFEST}"):
         return None
@@ -247,7 +212,7 @@ def _earlier_release(files: Files, configuration: Configuration) -> Manifest | N
 
 
 def _as_before(manifest: Manifest, rows: int) -> Estimate | None:
-    """Scale what an earlier run took. None where it does not say."""
+    """Scale what an earlier run took, or return None if its manifest does not say."""
     seconds = manifest.document.get("seconds")
     before = (manifest.document.get("published") or {}).get("rows")
     if not seconds or not before:
@@ -270,24 +235,24 @@ class Plan(Redacted):
     rows : int
         Rows of the input.
     rows_dropped : int
-        Of them, those that the policy for missing values drops.
+        Rows that the policy for missing values drops.
     quasi_identifiers : tuple of QuasiIdentifier
     levels : int
-        Levels of the tree that are cut on the cluster in the first round, where all cuts halve.
+        Levels of the tree that are cut on the cluster in the first round, if all cuts halve.
     tasks : int
-        Tasks of the first round at least.
+        Smallest number of tasks of the first round.
     rounds : int
-        Rounds at most.
+        Largest number of rounds.
     nodes : int or None
-        Nodes of the lattice that a round searches. None for models that cut a tree.
+        Nodes of the lattice that a round searches, or None for models that cut a tree.
     columns : list of str
         Columns of the release.
     output : str
         Absolute address of the output.
     estimate : Estimate
-        Of its seconds and bytes.
+        Estimated seconds and bytes.
     cluster : ClusterSizes or None
-        What a cluster should give it. None without Spark.
+        Sizes of a cluster for the run, or None without Spark.
     """
 
     rows: int
@@ -303,7 +268,7 @@ class Plan(Redacted):
     cluster: ClusterSizes | None = None
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return it as JSON values."""
         return {
             "rows": self.rows,
             "rows_to_drop": self.rows_dropped,
@@ -331,13 +296,13 @@ class Checked(Redacted):
     rows : int
         Rows of the input.
     rows_dropped : int
-        Of them, those that the policy for missing values drops.
+        Rows that the policy for missing values drops.
     missing : dict of str to int
         Missing values of each quasi-identifier.
     warnings : list of ReleaseWarning
-        What can be known before a run. They are in the log, too.
+        Warnings that can be known before a run. They are in the log, too.
     coding : AgreedCoding or None
-        What the configuration follows.
+        The coding that the configuration follows.
     """
 
     rows: int
@@ -352,34 +317,17 @@ def check_input(
 ) -> Checked:
     """Validate configuration and data without anonymizing.
 
-    Parameters
-    ----------
-    engine : Engine
-    configuration : Configuration
-    progress : Progress or None
-        Where progress is reported.
+    Raises ConfigurationError if the output path, or the path of the metrics of all runs, cannot be
+    used, and DataError with everything that is wrong with the data.
 
-    Returns
-    -------
-    Checked
-
-    Raises
-    ------
-    ConfigurationError
-        If the output path, or a place for the metrics of all runs, cannot be used.
-    DataError
-        With everything that is wrong with the data.
-
-    Notes
-    -----
-    One or two passes over the input, one for each sensitive attribute of a criterion, and one with
-    a shuffle of hashes that counts who is singled out by identifiers and by columns that are
-    published as they are, and the passes of :func:`warn_of_input`. Without ``privacy.unit`` two
-    more where columns may number people (:func:`anonspark.pipeline.repeats.repeats_of_others`).
-    Nothing is written.
+    Costs one or two passes over the input, one for each sensitive attribute of a criterion, one
+    with a shuffle of hashes that counts who is singled out by identifiers and by columns that are
+    published as they are, and the passes of :func:`warn_of_input`. Without ``privacy.unit``,
+    columns that may number people cost two more
+    (:func:`anonspark.pipeline.repeats.repeats_of_others`). Nothing is written.
     """
     progress = progress or Progress()
-    inspection, _, _ = _look(engine, configuration, progress)
+    inspection, _, _ = _inspect(engine, configuration, progress)
     with (
         progress.stage("count who is singled out", rows=inspection.rows),
         engine.reading(configuration.input.paths),
@@ -399,7 +347,7 @@ def check_input(
         rows = inspection.rows_read
         keys, copies = repeats_of_others(configuration, source, rows, sizes, sample)
         warnings += repeat_warnings(keys, copies, configuration)
-    tell_warnings(warnings)
+    log_warnings(warnings)
     return Checked(
         rows=inspection.rows_read,
         rows_dropped=inspection.rows_dropped,
@@ -412,8 +360,8 @@ def check_input(
 def plan_run(
     engine: Engine, configuration: Configuration, progress: Progress | None = None
 ) -> Plan:
-    """Plan a run, without anonymizing. Costs and errors as :func:`check_input`."""
-    inspection, generalizer, model = _look(engine, configuration, progress or Progress())
+    """Plan a run, without anonymizing. Costs and errors are those of :func:`check_input`."""
+    inspection, generalizer, model = _inspect(engine, configuration, progress or Progress())
     columns = list(published_columns(configuration, generalizer))
     rows, task_rows = inspection.rows, configuration.execution.task_rows
     tasks = -(-rows // task_rows)
@@ -432,10 +380,10 @@ def plan_run(
     )
 
 
-def _look(
+def _inspect(
     engine: Engine, configuration: Configuration, progress: Progress
 ) -> tuple[Inspection, Generalizer, Model]:
-    """Look at the output, the input, and at what a model would make of it."""
+    """Check the output, inspect the input, and create the generalizer and the model."""
     files = engine.files
     require_usable_output(files, configuration, writes=False)
     engine.require_format(configuration.output.format)
@@ -463,10 +411,7 @@ def _look(
 def require_lattice(configuration: Configuration) -> FullDomainOptions:
     """Return the options of a model that searches a lattice.
 
-    Raises
-    ------
-    ConfigurationError
-        If the model is another one.
+    Raises ConfigurationError if the model is another one.
     """
     options = configuration.model
     if not isinstance(options, FullDomainOptions):
@@ -482,27 +427,11 @@ def preview_nodes(
 ) -> list[NodePreview]:
     """Report the nodes that the first round of a run would consider.
 
-    Parameters
-    ----------
-    engine : Engine
-    configuration : Configuration
-    progress : Progress
+    They are only for people with the input: no release may publish them. Raises an error if the
+    input or the criteria cannot be used, or the model searches no lattice.
 
-    Returns
-    -------
-    list of NodePreview
-        See :meth:`anonspark.models.full_domain.FullDomain.look`. They are only for people with the
-        input: no release may publish them.
-
-    Raises
-    ------
-    ConfigurationError, DataError, GuaranteeError, PublishingError
-        If the input or the criteria cannot be used, or the model searches no lattice.
-
-    Notes
-    -----
-    One pass over the input, which is staged as in a run, beside the output or at
-    ``execution.staging_path``. Then what the search costs. The staging is removed at the end.
+    One pass over the input, which is staged as in a run, next to the output or at
+    ``execution.staging_path``. Then the costs of the search. The staging is removed at the end.
     """
     options = require_lattice(configuration)
     run_id = uuid.uuid4().hex[:12]
@@ -519,6 +448,10 @@ def preview_nodes(
         model = FullDomain(options, task_of(configuration, generalizer, snapshot.criteria))
         with progress.stage("look at nodes", rows=snapshot.rows):
             table = Round(
-                snapshot.records, snapshot.rows, 1, last=model.rounds == 1, tell=progress.tell
+                snapshot.records,
+                snapshot.rows,
+                1,
+                last=model.rounds == 1,
+                report=progress.report_step,
             )
-            return model.look(table)
+            return model.preview(table)

@@ -1,4 +1,4 @@
-"""The first step: the input is read once and staged, and looked at for what no release can mend."""
+"""The first step: read the input once, stage it, and warn of what no release can mend."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from anonspark.pipeline.warnings.published_values import (
     identifier_warnings,
     text_value_warnings,
 )
-from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
+from anonspark.pipeline.warnings.release_warning import ReleaseWarning, log_warnings
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
 
 _LOGGER = logging.getLogger("anonspark")
@@ -37,17 +37,10 @@ _LOGGER = logging.getLogger("anonspark")
 class Prepared:
     """The input as a run begins with it.
 
-    Parameters
-    ----------
-    snapshot : Snapshot
-        With what every class has to satisfy.
-    identifiers : mapping of str to ValueSizes
-        How many records share each identifier.
-    warnings : list of ReleaseWarning
-        Of the input, in the log already.
-    version : mapping of str to str
-        Options that the input was read with beside those of the configuration, so that another
-        attempt reads the same version of it.
+    ``snapshot`` knows what every class must satisfy. ``identifiers`` says how many records share
+    each identifier. ``warnings`` of the input are in the log already. ``version`` holds the options
+    that the input was read with in addition to those of the configuration, so that another attempt
+    reads the same version of it.
     """
 
     snapshot: Snapshot
@@ -64,56 +57,25 @@ def prepare(
 ) -> Snapshot:
     """Read the input once and stage it, for one run or several.
 
-    Parameters
-    ----------
-    engine : Engine
-    configuration : Configuration
-        Of it count input, attributes, policy for missing values and seed.
-    directory : str
-        Where to stage. Holds raw values, so it has to be private and removed afterwards.
-    open_input : callable or None
-        Opens the input. None opens what the configuration names.
+    Of the configuration, the input, attributes, policy for missing values and seed count.
+    ``directory`` will hold raw values, so it must be private and removed afterwards. ``open_input``
+    is None to open the input that the configuration names. Raises ConfigurationError, DataError or
+    PublishingError.
 
-    Returns
-    -------
-    Snapshot
-
-    Raises
-    ------
-    ConfigurationError, DataError, PublishingError
-
-    Notes
-    -----
-    One pass over the input that writes Parquet, and a narrow one over what was written where text
+    One pass over the input that writes Parquet, and a narrow one over what was written if text
     quasi-identifiers need their categories.
     """
     paths = configuration.input.paths if open_input is None else ("the given DataFrame",)
     with engine.reading(paths):
-        return take_snapshot(
-            engine,
-            configuration,
-            f"{directory}/snapshot",
-            open_input,
-        )
+        return take_snapshot(engine, configuration, f"{directory}/snapshot", open_input)
 
 
 def prepare_run(
     context: RunContext, staging: Staging, *, table: Table | None, snapshot: Snapshot | None
 ) -> Prepared:
-    """Stage the input of a run, unless it is, and check what every class has to satisfy.
+    """Stage the input of a run, unless ``snapshot`` is, and check what every class must satisfy.
 
-    Parameters
-    ----------
-    context : RunContext
-    staging : Staging
-    table : Table or None
-        The input. None opens what the configuration names.
-    snapshot : Snapshot or None
-        Of :func:`prepare`. None stages the input.
-
-    Raises
-    ------
-    ConfigurationError, DataError, GuaranteeError, PublishingError
+    ``table`` is the input, or None to open what the configuration names.
     """
     configuration = context.configuration
     with context.progress.stage("prepare"):
@@ -122,9 +84,9 @@ def prepare_run(
             if table is None:
                 text = json.dumps(dict(context.engine.input_version(configuration)))
                 version = json.loads(staging.state.first_input_version(text))
-            read = configuration.with_input(version)
+            versioned = configuration.with_input(version)
             open_table = None if table is None else partial(context.engine.open_input, source=table)
-            snapshot = prepare(context.engine, read, staging.records, open_table)
+            snapshot = prepare(context.engine, versioned, staging.records, open_table)
             # Whatever version it has, it is the input that the configuration names.
             snapshot = replace(snapshot, origin=configuration.input_fingerprint())
         # Before anything that another input would fail in.
@@ -138,25 +100,25 @@ def prepare_run(
             )
             warnings = list(identifier_warnings(identifiers, configuration.privacy.k))
             if context.warns:
-                read = configuration.with_input(version)
+                versioned = configuration.with_input(version)
                 staged = snapshot.rows_read > SAMPLE_ROWS or context.request is not None
                 sample = None
                 if configuration.published_as_is or (staged and not configuration.privacy.unit):
                     rows = snapshot.records.rows()
                     sample = sample_of(rows, configuration, snapshot.rows, most=SAMPLE_ROWS)
                 repeats = _repeats(
-                    context, read, table, snapshot, identifiers, sample, staged=staged
+                    context, versioned, table, snapshot, identifiers, sample, staged=staged
                 )
                 if staged or not snapshot.rows_dropped:
                     warnings += repeats
                 else:
                     # They depend on records that are left out, so no release may show them.
-                    tell_warnings(repeats)
+                    log_warnings(repeats)
                 warnings += text_value_warnings(snapshot.quasi_identifiers, configuration)
                 warnings += exact_end_warnings(snapshot.quasi_identifiers, configuration)
                 if sample is not None:
                     warnings += dependency_warnings(sample, configuration)
-        tell_warnings(warnings)
+        log_warnings(warnings)
     return Prepared(snapshot, identifiers, warnings, version)
 
 
@@ -172,9 +134,9 @@ def _repeats(
 ) -> list[ReleaseWarning]:
     """Warn of columns that number people or households.
 
-    A small input is looked at once more, with all its columns. Of a large one only what is staged
-    is, because reading it again would cost more than the warning is worth. So is of a plan, whose
-    releases depend on no record that is not in them.
+    A small input is read once more, with all its columns. Of a large one only what is staged is
+    searched, because reading it again would cost more than the warning is worth. So it is for a
+    plan, whose releases depend on no record that is not in them.
     """
     try:
         with context.engine.reading(configuration.input.paths):

@@ -1,8 +1,8 @@
 """Define the basis of a run's figures: everything that may be published, and nothing else.
 
-Nothing may be published about a record that a release leaves out, unless it is one of many. So
-where the records left out could not be a class themselves, figures are those of the same release
-made of the published records alone.
+Nothing may be published about a record that a release leaves out, unless it is one of many. So if
+the records left out could not be a class themselves, figures are those of the same release made of
+the published records alone.
 """
 
 from __future__ import annotations
@@ -29,14 +29,10 @@ from anonspark.verification.proof.measures import Uncertainty
 
 @dataclass(frozen=True)
 class Withheld:
-    """Records left out, on whose values nothing published may depend.
+    """Records left out, as staged, on whose values nothing published may depend.
 
-    Parameters
-    ----------
-    records : Records
-        As staged, with their raw values.
-    uncertainty : mapping of str to Uncertainty
-        Of the sensitive attributes of distances, what they may make different in the whole input.
+    ``uncertainty`` says, for the sensitive attributes of distances, what they may change in the
+    whole input.
     """
 
     records: Records
@@ -50,21 +46,21 @@ class Basis:
     Parameters
     ----------
     quasi_identifiers : tuple of QuasiIdentifier
-        As their values may be published.
+        The quasi-identifiers with their publishable values.
     rows : int
         Records that figures are about, published or not.
     missing : tuple of int
-        Missing values of each quasi-identifier, of the records that `missing` counts in the
-        snapshot or, where values are withheld, of the published ones.
+        Missing values of each quasi-identifier: those that the snapshot counts or, if values are
+        withheld, those of the published records.
     rounds : StagedRounds
     totals : list of Totals
-        Of the classes of each round.
+        Sums over the classes of each round.
     criteria : Criteria
-        With the sensitive values that may be published.
+        The criteria with the sensitive values that may be published.
     left_out : int
         Records without a class that are not published, whether counted or not.
     withheld : Withheld or None
-        None where figures may depend on the values of the records left out.
+        None if figures may depend on the values of the records left out.
     """
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]
@@ -77,19 +73,19 @@ class Basis:
     withheld: Withheld | None = None
 
     @property
-    def values_told(self) -> bool:
+    def shows_left_out(self) -> bool:
         """Return whether figures may depend on the values of the records left out."""
         return self.withheld is None
 
     @property
     def without_class(self) -> int:
-        """Records that no round found a class for, whether published, counted, or neither."""
+        """Number of records without a class, whether published, counted, or neither."""
         residual = self.rounds.residual
         return residual.rows if residual is not None and residual.published else self.left_out
 
     @property
     def sensitive_values(self) -> dict[str, int]:
-        """Different values of the sensitive attributes of distances, which verification needs."""
+        """Number of values of each sensitive attribute of a distance, which verification needs."""
         named = {
             criterion.attribute for criterion in self.criteria.criteria if criterion.is_distance
         }
@@ -102,24 +98,15 @@ class Basis:
 
 
 def basis_of_figures(snapshot: Snapshot, rounds: StagedRounds, generalizer: Generalizer) -> Basis:
-    """Return what the figures of a run are made of.
+    """Return what the figures of a run are computed from.
 
-    Parameters
-    ----------
-    snapshot : Snapshot
-    rounds : StagedRounds
-    generalizer : Generalizer
-        Of the run.
-
-    Notes
-    -----
-    One job that sums up classes (:func:`anonspark.layers.evaluate.metrics.sum_up`). Where values of
-    records left out are withheld and hierarchies come from rules or values are missing, the two of
-    :func:`anonspark.layers.generalize.published.count_published` before.
+    One job that sums classes (:func:`anonspark.layers.evaluate.metrics.sum_up`). If values of
+    records left out are withheld, and hierarchies come from rules or values are missing, the two
+    jobs of :func:`anonspark.layers.generalize.published.count_published` come before.
     """
     residual = rounds.residual
     left_out = 0 if residual is None or residual.published else residual.rows
-    if residual is None or not left_out or residual.may_be_told(snapshot.criteria):
+    if residual is None or not left_out or residual.may_show_values(snapshot.criteria):
         return Basis(
             snapshot.quasi_identifiers,
             snapshot.rows,
@@ -133,13 +120,13 @@ def basis_of_figures(snapshot: Snapshot, rounds: StagedRounds, generalizer: Gene
     totals = sum_up(rounds.classes, quasi_identifiers)
     # Their number may be told where they are many.
     k = snapshot.criteria.k
-    untold = left_out if is_few(left_out, k) else 0
+    hidden = left_out if is_few(left_out, k) else 0
     criteria = _without_sensitive_values(snapshot.criteria, residual)
-    results = _without_records(rounds.results, totals, untold, quasi_identifiers)
-    rounds = replace(rounds, results=results, residual=None if untold else residual)
+    results = _without_records(rounds.results, totals, hidden, quasi_identifiers)
+    rounds = replace(rounds, results=results, residual=None if hidden else residual)
     return Basis(
         quasi_identifiers,
-        snapshot.rows - untold,
+        snapshot.rows - hidden,
         missing,
         rounds,
         totals,
@@ -147,7 +134,7 @@ def basis_of_figures(snapshot: Snapshot, rounds: StagedRounds, generalizer: Gene
         left_out,
         Withheld(
             residual.records,
-            _uncertainty(criteria, snapshot.rows - left_out, k - 1 if untold else left_out),
+            _uncertainty(criteria, snapshot.rows - left_out, k - 1 if hidden else left_out),
         ),
     )
 
@@ -176,30 +163,30 @@ def _without_values(
 def _without_records(
     results: Sequence[RoundResult],
     totals: Sequence[Totals],
-    untold: int,
+    hidden: int,
     quasi_identifiers: Sequence[QuasiIdentifier],
 ) -> list[RoundResult]:
-    """Return the results of rounds without some of the records that all of them left over."""
+    """Subtract hidden records, which all rounds left over, from the results of rounds."""
     weights = sum(map(weight_of, quasi_identifiers))
-    ranges = []
-    so_far = Decimal(0)
+    reduced = []
+    penalty = Decimal(0)
     for result, total in zip(results, totals, strict=True):
-        so_far += total.penalty
-        left_over = result.left_over - untold
-        ranges.append(
+        penalty += total.penalty
+        left_over = result.left_over - hidden
+        reduced.append(
             replace(
                 result,
-                rows=result.rows - untold,
+                rows=result.rows - hidden,
                 left_over=left_over,
                 penalty=total.penalty,
-                penalty_if_last=so_far + left_over * weights,
+                penalty_if_last=penalty + left_over * weights,
             )
         )
-    return ranges
+    return reduced
 
 
 def _without_sensitive_values(criteria: Criteria, residual: Residual) -> Criteria:
-    """Return criteria that know the sensitive values of the published records alone."""
+    """Restrict criteria to the sensitive values of the published records."""
     sensitive = []
     for attribute, count in zip(criteria.sensitive, residual.counts, strict=True):
         counts = attribute.counts - count
@@ -213,7 +200,7 @@ def _without_sensitive_values(criteria: Criteria, residual: Residual) -> Criteri
 
 
 def _uncertainty(criteria: Criteria, published: int, most: int) -> dict[str, Uncertainty]:
-    """Return the largest effect of some unpublished records."""
+    """Return the largest effect of up to ``most`` unpublished records on distances."""
     share = most / max(published + most, 1)
     named = {criterion.attribute for criterion in criteria.criteria if criterion.is_distance}
     return {

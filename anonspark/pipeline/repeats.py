@@ -1,4 +1,4 @@
-"""Columns that number people or households by their names, and those that look so by counts."""
+"""Find columns that number people or households, by their names and by counts of their values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anonspark.core.recognition.names import (
     Unit,
     may_be_unit_name,
     may_mean_people,
-    may_tell_people_apart,
+    may_number_people,
     unit_of_name,
 )
 from anonspark.engine.protocol import Table
@@ -53,16 +53,8 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][\w-]*")
 class Counts:
     """The frequencies of a column's values.
 
-    Parameters
-    ----------
-    records : int
-        Those that have a value.
-    values : int
-        Different values.
-    most : int
-        Records of the most frequent value.
-    exact : bool
-        Whether all values were counted.
+    ``records`` have a value, there are ``values`` different ones, and the most frequent one has
+    ``most`` records. ``exact`` is False if only some values were counted.
     """
 
     records: int
@@ -81,11 +73,16 @@ def looks_like_key(name: str, counts: Counts, rows: int) -> bool:
 
     If its name says that it numbers people, they need only repeat. If it says something else, such
     as an income, the column is no key.
+
+    >>> looks_like_key("patient_nbr", Counts(records=900, values=300, most=7), rows=1000)
+    True
+    >>> looks_like_key("income", Counts(records=900, values=300, most=7), rows=1000)
+    False
     """
     records, values, most = counts.records, counts.values, counts.most
     if most < 2 or records > MOST_RECORDS_OF_A_VALUE * values or 2 * records < rows:
         return False
-    if unit_of_name(name) is not None and may_tell_people_apart(name):
+    if unit_of_name(name) is not None and may_number_people(name):
         return True
     return (
         (may_be_unit_name(name) or (may_mean_people(name) and values <= _NEARLY_ALL * records))
@@ -97,7 +94,10 @@ def looks_like_key(name: str, counts: Counts, rows: int) -> bool:
 def units_first(counts: Mapping[str, Counts]) -> list[str]:
     """Return the columns whose names are enough for a unit, the one that protects most first.
 
-    k households are k people at least, unless people move, so households go before people.
+    k households are at least k people, unless people move, so households go before people.
+
+    >>> units_first({"person_id": Counts(9, 5, 2), "hhid": Counts(9, 3, 4), "sex": Counts(9, 2, 5)})
+    ['hhid', 'person_id']
     """
     return sorted(
         filter(may_be_unit_name, counts),
@@ -130,7 +130,7 @@ def repeat_text(name: str, counts: Counts, k: int, *, is_identifier: bool = Fals
 
 
 def key_texts(keys: Mapping[str, Counts], k: int) -> dict[tuple[str, ...], str]:
-    """Describe columns that repeat, those together of which nothing but counts is known."""
+    """Describe columns that repeat. Those without a name of people share a text."""
     texts: dict[tuple[str, ...], str] = {
         (name,): repeat_text(name, keys[name], k) for name in keys if may_be_unit_name(name)
     }
@@ -190,31 +190,17 @@ def repeats_of_others(
 ) -> tuple[dict[str, Counts], int]:
     """Return the columns that number people or households and repeat, or look so by their counts.
 
-    Also return how many records have an equal one, if it looks as if all came twice.
+    Also return how many records have an equal one, if all seem to have come twice. If a name says
+    that it numbers people, counts do not matter.
 
-    Where a name says who a person is, counts do not matter.
+    ``table`` is the input as it came, or, if ``staged``, the records that a run has staged, without
+    columns that are not listed. ``records`` counts its rows, ``identifiers`` are the values of the
+    identifiers, and ``sample`` is one of the kept records.
 
-    Parameters
-    ----------
-    configuration : Configuration
-    table : Table
-        The input as it lies there, or the records that a run has staged.
-    records : int
-        Its rows.
-    identifiers : mapping of str to ValueSizes
-        The values of the identifiers.
-    sample : RecordSample or None
-        Of the records that are kept.
-    staged : bool
-        Whether the table is the latter, in which columns that are not listed are not there.
-
-    Notes
-    -----
-    None where ``privacy.unit`` is set. Else the job of
-    :func:`anonspark.pipeline.warnings.value_sizes.count_value_sizes`. Of a table larger than the
-    sample it follows for columns with so many different values in it, most of them whole, that they
-    may number people, and for columns that are not in it. Of the input all records count, also
-    those that a run drops.
+    Finds nothing if ``privacy.unit`` is set. Otherwise it costs the job of `count_value_sizes`. If
+    the table is larger than the sample, that is only for columns with so many different values in
+    it, most of them whole, that they may number people, and for columns that are not in it. In the
+    input all records count, also those that a run drops.
     """
     if configuration.privacy.unit:
         return {}, 0
@@ -300,8 +286,11 @@ def _possible_keys(sample: RecordSample, columns: dict[str, str]) -> dict[str, s
 def _copies(sizes: Mapping[int, int]) -> float:
     """Return the share of records that have equal ones, 0 unless all seem to have come twice.
 
-    Equal records that are so by nature are two, three or more. Copies are two or four, or three
-    and six.
+    Records that are equal by nature are two, three or more. Copies are two or four, or three and
+    six.
+
+    >>> _copies({2: 500}), _copies({1: 900, 2: 50})
+    (1.0, 0.0)
     """
     records = sum(size * values for size, values in sizes.items())
     several = {size: size * values for size, values in sizes.items() if size > 1}
@@ -316,7 +305,7 @@ def _copies(sizes: Mapping[int, int]) -> float:
 
 @dataclass(frozen=True)
 class _KeyValues:
-    """Hashes values and whole records, and flags values that are missing or no keys."""
+    """Hashes values and whole records, and flags values that are missing or cannot be keys."""
 
     readings: tuple[Reading, ...]
     whole: tuple[str, ...]
@@ -344,7 +333,11 @@ class _KeyValues:
 
 
 def _are_no_keys(values: pa.Array) -> np.ndarray:
-    """Return which values number nothing: days, and numbers with a fraction."""
+    """Return which values number nothing: days, and numbers with a fraction.
+
+    >>> _are_no_keys(pa.array(["17", "2.5", "2024-01-31", "A7"])).tolist()
+    [False, True, True, False]
+    """
     if is_text(values.type):
         return flags(pc.fill_null(pc.match_substring_regex(values, _NO_KEY), False))
     if pa.types.is_integer(values.type):

@@ -1,4 +1,4 @@
-"""The rounds: every model's table goes through it, its outliers again, and what is left over."""
+"""The rounds: a model anonymizes the table, then its outliers, then what is left over of these."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from anonspark.layers.prepare.unit_counts import count_people, has_units, satisf
 from anonspark.layers.publish.run_state import FinishedRound
 from anonspark.layers.publish.staging import Staging
 from anonspark.models.model import RESULT, Model, Round, finished_schema, result_batch
-from anonspark.pipeline.warnings.release_warning import large_block_warnings, tell_warnings
+from anonspark.pipeline.warnings.release_warning import large_block_warnings, log_warnings
 from anonspark.progress import Progress
 from anonspark.staged.records import BYTES, PACKED, ROWS, Packer, Records, together
 
@@ -59,16 +59,10 @@ _HIGHEST = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class _Classes:
-    """Decides which classes are left out: by their loss, of equal ones by their name.
+    """Decides which classes are left out: by their loss and, on a tie, by their name.
 
-    Parameters
-    ----------
-    weights : tuple of float
-        Of the quasi-identifiers.
-    loss : int
-        Rank by loss above which classes are left out.
-    name : int
-        Rank by name above which classes with that rank by loss are left out.
+    Classes with a rank by loss above ``loss`` are left out, and of those with that rank the ones
+    with a rank by name above ``name``. ``weights`` are those of the quasi-identifiers.
     """
 
     weights: tuple[float, ...]
@@ -77,7 +71,7 @@ class _Classes:
 
     @property
     def columns(self) -> list[str]:
-        """Return the columns of classes that ranks are made of."""
+        """Return the columns of classes that ranks are computed from."""
         return [CLASS_ID, *(f"penalty_{index}" for index in range(len(self.weights)))]
 
     def ranks(self, batch: pa.RecordBatch | pa.Table) -> tuple[Integers, Integers]:
@@ -100,7 +94,7 @@ class _Classes:
 
 @dataclass(frozen=True)
 class _Rank:
-    """Yields the rank of each class by loss, or by name among those of one loss, and its size."""
+    """Yields the rank and the size of each class: by loss, or by name among those of one loss."""
 
     classes: _Classes
     among: int | None = None
@@ -116,8 +110,8 @@ class _Rank:
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """Yields the classes that stay, packed, those of one round together as they came."""
+class _KeptClasses:
+    """Yields the classes that stay, packed as they came."""
 
     classes: _Classes
 
@@ -131,12 +125,9 @@ class _Kept:
 
 @dataclass(frozen=True)
 class _Divide:
-    """Packs the records of a task, those of the classes that stay and the others apart.
+    """Packs the records of a task: those of the classes that stay, and the others.
 
-    Parameters
-    ----------
-    names : mapping of Part to sequence of str
-        Columns of either.
+    ``names`` are the columns of either part.
     """
 
     classes: _Classes
@@ -156,16 +147,9 @@ class _Divide:
 class Suppression:
     """The finished records and classes of all rounds, without those that are left out.
 
-    Parameters
-    ----------
-    results : list of RoundResult
-        Of the rounds of which classes stay.
-    finished : list of str
-        Where the records that stay are staged.
-    classes : Records
-        Those that stay.
-    left_out : tuple of Records and int, or None
-        The records that are left out, and their number. None where none is.
+    ``results`` are those of the rounds of which classes stay, and ``finished`` the directories of
+    the records that stay. ``left_out`` holds the other records and their number, or is None without
+    any.
     """
 
     results: list[RoundResult]
@@ -184,30 +168,16 @@ def suppress_classes(
     limit: float,
     path: str,
 ) -> Suppression:
-    """Leave out the classes whose records lose most, as many as a share of the records allows.
+    """Leave out the classes whose records lose most, up to a share of the records, ``limit`` < 1.
 
-    Parameters
-    ----------
-    results : list of RoundResult
-        Of all rounds.
-    finished : Table
-        Packed records of all rounds, with their codes and :data:`RECORD_LOSS`.
-    classes : Records
-        Of all rounds.
-    quasi_identifiers : sequence of QuasiIdentifier
-    schemas : tuple of pyarrow.Schema
-        Of the records that stay, and of those that are left out.
-    limit : float
-        The share, below 1.
-    path : str
-        A new directory.
+    ``finished`` are the packed records of all rounds, with their codes and :data:`RECORD_LOSS`.
+    ``schemas`` are those of the records that stay, and of those that are left out. ``path`` is a
+    new directory.
 
-    Notes
-    -----
-    Two jobs that count classes by rank, one that counts those that stay, and one that reads and
-    writes all finished records. At most some 100,000 counts are collected. Classes are ranked by 12
-    bits of the fraction of their loss and by 16 bits of their name. Of one rank all are left out or
-    none.
+    Classes are ranked by 12 bits of the fraction of their loss and by 16 bits of their name, and
+    all classes of one rank are left out or none. Two jobs that count classes by rank, one that
+    counts those that stay, and one that reads and writes all finished records. At most some 100,000
+    counts are collected.
     """
     rows = results[0].rows
     weighed = _Classes(tuple(identifier.weight for identifier in quasi_identifiers))
@@ -215,7 +185,7 @@ def suppress_classes(
     # Of classes that lose nothing none is left out.
     name, _ = _rank_that_exceeds(classes, _Rank(weighed, loss), most) if loss else (_HIGHEST, 0)
     weighed = replace(weighed, loss=loss, name=name)
-    packed = classes.map_batches(_Kept(weighed), PACKED)
+    packed = classes.map_batches(_KeptClasses(weighed), PACKED)
     classes = Records(packed, classes.schema)
     sizes = classes.rows(ROUND, SIZE).aggregate([ROUND], sums=[SIZE]).collect().to_pylist()
     rows_by_round = {row[ROUND]: row[SIZE] for row in sizes}
@@ -229,9 +199,9 @@ def suppress_classes(
         if result.number in rows_by_round:
             left_over = rows - rows_by_round[result.number]
             # All of them are counted with the first round.
-            own_bytes = 0 if remaining else int(taken or 0)
+            round_bytes = 0 if remaining else int(taken or 0)
             remaining.append(
-                replace(result, rows=rows, left_over=left_over, staged_bytes=own_bytes)
+                replace(result, rows=rows, left_over=left_over, staged_bytes=round_bytes)
             )
             rows = left_over
     left_out = None
@@ -241,14 +211,17 @@ def suppress_classes(
     return Suppression(remaining, [f"{path}/{PART}={Part.FINISHED}"], classes, left_out)
 
 
-def _rank_that_exceeds(classes: Records, rank: _Rank, most: int) -> tuple[int, int]:
-    """Return the highest rank whose records are too many with those above, and how many may be."""
+def _rank_that_exceeds(classes: Records, rank: _Rank, limit: int) -> tuple[int, int]:
+    """Find the rank at which leaving out whole ranks, highest first, exceeds a limit of records.
+
+    Also return how much of the limit is left for the classes of that rank.
+    """
     names = [SIZE, *rank.classes.columns]
     counted = classes.map_batches(rank, _RANKED, names).aggregate(["rank"], sums=[SIZE]).collect()
     by_rank = counted.sort_by([("rank", "descending")])
-    so_far = np.cumsum(by_rank[SIZE].to_numpy())
-    index = int(np.searchsorted(so_far, most, side="right"))
-    return by_rank["rank"][index].as_py(), most - int(so_far[index - 1] if index else 0)
+    left_out = np.cumsum(by_rank[SIZE].to_numpy())
+    index = int(np.searchsorted(left_out, limit, side="right"))
+    return by_rank["rank"][index].as_py(), limit - int(left_out[index - 1] if index else 0)
 
 
 # Begins the names of the attempts' folders.
@@ -262,25 +235,13 @@ _LOGGER = logging.getLogger("anonspark")
 
 @dataclass(frozen=True)
 class Residual:
-    """Records that no round found a class for.
+    """Records that no round found a class for, as staged, with their raw values.
 
-    Parameters
-    ----------
-    records : Records
-        As staged, with their raw values.
-    rows : int
-        Their number.
-    counts : list of int64 ndarray
-        How often each value of each sensitive attribute of a criterion occurs among them.
-    has_k_units : bool
-        Whether they are about k people at least, where people are counted.
-    people : PeopleOfGroup or None
-        Where criteria count people.
-    labels : pyarrow.Table or None
-        The class that they are published as, of :attr:`anonspark.models.model.Suppressed.labels`.
-        None where they are not published.
-    staged_bytes : int
-        What they take as they are published, before they are compressed.
+    ``counts`` (int64) says how often each value of each sensitive attribute of a criterion occurs
+    among them. ``has_k_units`` is False if they are about fewer than k people. ``people`` is None
+    unless criteria count people. ``labels`` is the class that they are published as, see
+    :attr:`anonspark.models.model.Suppressed.labels`, or None if they are not published.
+    ``staged_bytes`` is their published size before compression.
     """
 
     records: Records
@@ -297,15 +258,15 @@ class Residual:
         return self.labels is not None
 
     def violates(self, criteria: Criteria) -> Criterion | None:
-        """Return the first criterion beyond k that they violate together, if any."""
+        """Return the first criterion beyond k that they violate together, or None."""
         if self.people is not None:
             return criteria.violated_by_people(self.people)
         return criteria.violated_by(self.rows, self.counts)
 
-    def may_be_told(self, criteria: Criteria) -> bool:
-        """Return whether their sensitive values may be published, counted, if they are left out.
+    def may_show_values(self, criteria: Criteria) -> bool:
+        """Return whether counts of their sensitive values may be published, if they are left out.
 
-        They may where they are one class of at least k records that satisfies every criterion but
+        They may if they are one class of at least k records that satisfies every criterion except
         distances, whose attacker knows the distribution of the whole input anyway (Li et al. 2007).
         """
         others = tuple(criterion for criterion in criteria.criteria if not criterion.is_distance)
@@ -315,18 +276,11 @@ class Residual:
 
 @dataclass(frozen=True)
 class StagedRounds:
-    """The joint result of all rounds.
+    """The joint result of all rounds, read from the staging directory.
 
-    Parameters
-    ----------
-    results : list of RoundResult
-    finished : Records
-        Those to publish, of :func:`anonspark.models.model.finished_schema`, read from the staging
-        directory.
-    classes : Records
-        The finished classes, of :func:`anonspark.layers.generalize.figures.class_schema`.
-    residual : Residual or None
-        None where every record found a class.
+    ``finished`` are the records to publish, of :func:`anonspark.models.model.finished_schema`, and
+    ``classes`` those of :func:`anonspark.layers.generalize.figures.class_schema`. ``residual`` is
+    None if every record found a class.
     """
 
     results: list[RoundResult]
@@ -348,41 +302,18 @@ def run_rounds(
 ) -> StagedRounds:
     """Run a model's rounds until no record is left over, or no further round is worth it.
 
-    Parameters
-    ----------
-    model : Model
-    snapshot : Snapshot
-        The prepared table.
-    criteria : Criteria
-        What classes have to satisfy. Records that violate them as a whole cannot have a round of
-        their own, unless the model may leave a residual.
-    columns : sequence of PublishedColumn
-        Of the release, those of quasi-identifiers.
-    staging : Staging
-        Where each round's result is staged, and the rounds that an earlier attempt has finished:
-        they are taken from there.
-    files : Files
-    progress : Progress
-    warns : bool
-        Whether the log warns of a block that cannot be cut before a task gets it.
+    Records that violate the criteria as a whole cannot have a round of their own, unless the model
+    may leave a residual. ``columns`` are the published ones of the quasi-identifiers. Rounds that
+    an earlier attempt has finished are taken from ``staging``. With ``warns``, the log warns of a
+    block that cannot be cut before a task gets it. Raises GuaranteeError if a residual that is to
+    be published violates the criteria.
 
-    Returns
-    -------
-    StagedRounds
-
-    Raises
-    ------
-    GuaranteeError
-        If a residual that is to be published violates the criteria.
-
-    Notes
-    -----
     See docs/algorithms.md, Rounds. A round is one job that writes its result, besides the passes of
-    the model. With criteria beyond k one more counts the sensitive values of the records left over.
-    A round whose records left over violate the criteria, or whose gain is below the model's
-    smallest, is run again as the last one. Of a model that undoes rounds, the round that loses
-    least as the last one is run again as such, where others came after it. A model that leaves a
-    residual gets its rounds as long as they form classes.
+    the model. With criteria beyond k one more job counts the sensitive values of the records left
+    over. A round whose records left over violate the criteria, or whose gain is below the model's
+    smallest, is run again as the last one. If a model undoes rounds, the round that loses least as
+    the last one is run again as such, and the later ones are dropped. A model that leaves a
+    residual gets rounds as long as they form classes.
     """
     rounds = _Rounds(model, snapshot, criteria, staging, files, progress, warns)
     try:
@@ -395,7 +326,7 @@ def run_rounds(
 
 @dataclass
 class _Rounds:
-    """The rounds of one run, as far as they are done. Parameters as of :func:`run_rounds`."""
+    """The rounds of one run, as far as they are done. See :func:`run_rounds`."""
 
     model: Model
     snapshot: Snapshot
@@ -421,7 +352,7 @@ class _Rounds:
             1,
             last=self.model.rounds == 1,
             trial=self.model.tries_first_round,
-            tell=self.progress.tell,
+            report=self.progress.report_step,
             note_block=self._note_block,
         )
         while table is not None:
@@ -436,14 +367,14 @@ class _Rounds:
             table = self._table_after(table, finished)
 
     def _note_block(self, rows: int) -> None:
-        """Warn before the task of a large block runs out of memory, where it does."""
+        """Warn of a large block before its task runs out of memory, if it does."""
         if rows > self.large_block:
             self.large_block = rows
             if self.warns:
-                tell_warnings(large_block_warnings(rows))
+                log_warnings(large_block_warnings(rows))
 
     def _finished(self, table: Round) -> FinishedRound | None:
-        """Return a round, run unless an earlier attempt has finished it."""
+        """Return a round of an earlier attempt, or run it. None if it forms no class."""
         name = self._name(table)
         finished = self.staging.state.finished_round(table.number)
         if finished is not None:
@@ -456,7 +387,7 @@ class _Rounds:
         return finished
 
     def _table_after(self, table: Round, finished: FinishedRound) -> Round | None:
-        """Return the table of the next round, None where there is none."""
+        """Return the table of the next round, or None after the last one."""
         rows = finished.result.left_over
         if not rows:
             return None
@@ -464,8 +395,8 @@ class _Rounds:
         if finished.last or rows < self.criteria.k:
             self.remaining = left_over, rows
             return None
-        finished_ones = sum(earlier.penalty for earlier in self.results)
-        if self.model.undoes_rounds and finished_ones >= self._best.penalty_if_last:
+        penalty = sum(earlier.penalty for earlier in self.results)
+        if self.model.undoes_rounds and penalty >= self._best.penalty_if_last:
             # Whatever the others will lose, all rounds from here on will be undone.
             return None
         return replace(
@@ -479,7 +410,7 @@ class _Rounds:
         )
 
     def _run(self, table: Round) -> FinishedRound | None:
-        """Run a round, once more as the last one where its records left over ask for that.
+        """Run a round, and once more as the last one if its records left over require that.
 
         A round that will be undone is the last one as it is.
         """
@@ -497,7 +428,7 @@ class _Rounds:
         return FinishedRound(result, table.last, self._attempt)
 
     def _is_last(self, result: RoundResult, path: str) -> bool:
-        """Return whether a round gained too little, or left over what can have no round."""
+        """Return whether a round gained too little, or its records left over can have no round."""
         if self.results and self.model.minimum_gain:
             # Had the run ended with the round before, it would have lost this.
             without = self.results[-1].penalty_if_last
@@ -514,9 +445,9 @@ class _Rounds:
         )
 
     def _will_be_undone(self, result: RoundResult) -> bool:
-        """Return whether a last round goes anyway, for the release loses less without it.
+        """Return whether a last round is undone anyway, because the release loses less without it.
 
-        Run again as the last one, a round forms the same groups and so loses the same.
+        A round forms the same groups if it is run again as the last one, and so loses the same.
         """
         return self.model.undoes_rounds and any(
             earlier.penalty_if_last <= result.penalty_if_last for earlier in self.results
@@ -530,7 +461,7 @@ class _Rounds:
     def end_with_best(self) -> None:
         """Undo the rounds after the one that loses least as the last, for models that do so.
 
-        That round is run again as the last one. The next attempt after one that is killed meanwhile
+        That round is run again as the last one. If the attempt is killed meanwhile, the next one
         comes to the same choice. A first round that was only tried is run again if it stays.
         """
         results = self.results
@@ -573,7 +504,7 @@ class _Rounds:
         return again
 
     def staged(self, columns: Sequence[PublishedColumn]) -> StagedRounds:
-        """Return what all rounds made together, and stage the residual if it is published."""
+        """Return the joint result of all rounds, and stage the residual if it is published."""
         residual = None
         engine, schema = self.snapshot.records.engine, self.snapshot.records.schema
         paths = [f"{path}/{PART}={Part.CLASSES}" for path in self.paths]
@@ -600,7 +531,7 @@ class _Rounds:
     def _suppress_classes(
         self, paths: list[str], classes: Records, limit: float, path: str
     ) -> Suppression:
-        """Leave out the classes that lose most, of a model that leaves no residual itself."""
+        """Leave out the classes that lose most, for a model that leaves no residual itself."""
         engine, schema = self.snapshot.records.engine, self.snapshot.records.schema
         with self.progress.stage("suppress"):
             return suppress_classes(
@@ -614,7 +545,7 @@ class _Rounds:
             )
 
     def _stage(self, path: str, table: Round) -> RoundResult | None:
-        """Anonymize a round's table, write the result, and return what it made, if anything."""
+        """Anonymize a round's table and write the result, or return None without classes."""
         anonymized = self.model.anonymize(table)
         if anonymized is None:
             return None
@@ -665,6 +596,7 @@ class _Rounds:
 def _stage_residual(
     model: Model, records: Records, rows: int, criteria: Criteria, path: str
 ) -> Residual:
+    """Stage the records without a class if they are published, or raise GuaranteeError."""
     counts = count_values(records, criteria)
     has_k = rows >= criteria.k and has_units(records, rows, criteria)
     people = count_people(records, criteria) if criteria.counts_people else None

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anonspark._version import __version__
 from anonspark.config import Configuration
@@ -18,7 +18,7 @@ from anonspark.config.models import MappingOptions
 from anonspark.config.output import ExecutionOptions
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.run_ids import require_run_id
-from anonspark.engine.files import Files
+from anonspark.engine.files import Files, PublishedFile
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import AnonsparkError
 from anonspark.labels.regions import require_readable
@@ -49,8 +49,8 @@ from anonspark.pipeline.figures import Figures, Measured, make_figures
 from anonspark.pipeline.preparing import Prepared, prepare_run
 from anonspark.pipeline.publishable_data import Basis, basis_of_figures
 from anonspark.pipeline.rounds import StagedRounds, run_rounds
-from anonspark.pipeline.tasks import ModelMaker, choose, look_for_rival
-from anonspark.pipeline.verifying import verify_staged
+from anonspark.pipeline.tasks import ChosenModel, ModelMaker, choose, compare_models
+from anonspark.pipeline.verifying import VerifiedRelease, verify_staged
 from anonspark.pipeline.warnings.dependencies import withheld_dependency_warnings
 from anonspark.pipeline.warnings.published_values import published_value_warnings, withheld_warnings
 from anonspark.pipeline.warnings.release_warning import (
@@ -58,8 +58,8 @@ from anonspark.pipeline.warnings.release_warning import (
     blank_row_warnings,
     dropped_record_warnings,
     large_block_warnings,
+    log_warnings,
     seed_warnings,
-    tell_warnings,
 )
 from anonspark.pipeline.warnings.sensitive_values import warn_of_sensitive_values
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, count_value_sizes
@@ -77,6 +77,9 @@ from anonspark.release.manifest import MANIFEST
 from anonspark.release.signatures import key_name
 from anonspark.verification.attacks.presence import require_population
 
+if TYPE_CHECKING:
+    from anonspark.utility.learning import Target
+
 
 def warn_of_staged(
     context: RunContext,
@@ -85,19 +88,10 @@ def warn_of_staged(
     basis: Basis,
     measured: Measured,
 ) -> list[ReleaseWarning]:
-    """Find, and write to the log, what the staged release should not be used without knowing.
+    """Find, and log, what nobody should use the staged release without knowing.
 
-    Parameters
-    ----------
-    context : RunContext
-        Of a comparison nothing is warned.
-    table : Table
-        The staged release.
-    prepared : Prepared
-        Its warnings, which are in the log already, come first. They reveal nothing about records
-        that were left out.
-    basis : Basis
-    measured : Measured
+    ``table`` is the staged release. The warnings of ``prepared`` come first: they are in the log
+    already, and reveal nothing about records that were left out. A comparison warns of nothing.
     """
     if not context.warns:
         return []
@@ -119,13 +113,13 @@ def warn_of_staged(
         ]
         if context.request is not None and context.request.has_ledger:
             # For who carries the plan out. In releases it would be a count night by night.
-            tell_warnings(raised)
+            log_warnings(raised)
             raised = []
         for text in [] if units is None else units.warnings():
             raised.append(ReleaseWarning("people_alone", text))
         raised += published_value_warnings(sizes, configuration)
         raised += warn_of_sensitive_values(table, configuration, sizes, published)
-        tell_warnings(raised)
+        log_warnings(raised)
     return earlier + raised
 
 
@@ -136,20 +130,13 @@ _MOST_BESIDE = 30
 def earlier_release_warnings(
     files: Files, configuration: Configuration
 ) -> Iterator[ReleaseWarning]:
-    """Warn where a release of the same input lies at the output path, or beside it.
+    """Warn if a release of the same input lies at the output path, or next to it.
 
-    Parameters
-    ----------
-    files : Files
-    configuration : Configuration
-
-    Notes
-    -----
     Reads the manifests of at most 31 directories. No job.
     """
     paths = list(configuration.public_dict()["input"]["path"])
     number = sum(
-        _input_of(files, path) == paths for path in _places(files, configuration.output.path)
+        _input_of(files, path) == paths for path in _release_paths(files, configuration.output.path)
     )
     if number:
         yield ReleaseWarning(
@@ -162,7 +149,8 @@ def earlier_release_warnings(
         )
 
 
-def _places(files: Files, output: str) -> Iterator[str]:
+def _release_paths(files: Files, output: str) -> Iterator[str]:
+    """Yield the output path, and the last directories next to it by name."""
     target = files.qualified(output).rstrip("/")
     yield target
     others = [
@@ -174,7 +162,7 @@ def _places(files: Files, output: str) -> Iterator[str]:
 
 
 def _input_of(files: Files, path: str) -> list[str] | None:
-    """Return the paths of the input of a release, None where no release can be read."""
+    """Return the paths of the input of a release, or None if no release can be read."""
     if not files.exists(f"{path}/{MANIFEST}"):
         return None
     try:
@@ -192,13 +180,7 @@ Earlier = Mapping[str, Any]
 
 
 def require_gates(context: RunContext, figures: Figures) -> list[GateResult]:
-    """Return the figures of all gates.
-
-    Raises
-    ------
-    GuaranteeError
-        If one is out of its bounds.
-    """
+    """Return the figures of all gates, or raise GuaranteeError if one is out of its bounds."""
     gates = check_gates(
         context.configuration.gates,
         figures.summary,
@@ -210,13 +192,10 @@ def require_gates(context: RunContext, figures: Figures) -> list[GateResult]:
     return gates
 
 
-def look_back(context: RunContext) -> Earlier | None:
-    """Return the last run of the job that can be compared, None where nothing is bounded.
+def find_comparable_run(context: RunContext) -> Earlier | None:
+    """Return the last comparable run of the job, or None if there is none or no drift is bounded.
 
-    Raises
-    ------
-    DataError
-        If the table of all runs cannot be read.
+    Raises DataError if the table of all runs cannot be read.
     """
     if not context.configuration.metrics.drift:
         return None
@@ -230,36 +209,27 @@ def look_back(context: RunContext) -> Earlier | None:
 
 
 def require_usual_input(context: RunContext, snapshot: Snapshot, before: Earlier | None) -> None:
-    """Judge what is known of a run before its work: how many records the input has.
+    """Refuse, before its work, a run whose number of records breaks a gate or a bound of the drift.
 
-    Parameters
-    ----------
-    context : RunContext
-    snapshot : Snapshot
-    before : mapping or None
-        Of :func:`look_back`.
-
-    Raises
-    ------
-    GuaranteeError
-        If a gate or a bound of the drift will not be kept, whatever the run does.
+    ``before`` is the result of :func:`find_comparable_run`. Raises GuaranteeError if a bound will
+    be broken, whatever the run does.
     """
     configuration = context.configuration
     k = configuration.privacy.k
     dropped = snapshot.rows_dropped
-    few = is_few(dropped, k)
+    hides_counts = is_few(dropped, k)
     counts = {"rows_in": snapshot.rows_read, "rows_dropped_missing": dropped}
-    published = {name: None if few else count for name, count in counts.items()}
+    published = {name: None if hides_counts else count for name, count in counts.items()}
     gates = {name: gate for name, gate in configuration.gates.items() if name in counts}
     require_passed(check_gates(gates, published, (), (), counts))
     if before is None:
         return
-    # As runs are compared by them: by the least that a count which is withheld can be.
-    known = {"rows_in": snapshot.rows if few else snapshot.rows_read}
-    known["rows_dropped_missing"] = 0 if few else dropped
+    # Runs are compared by the least that a withheld count can be.
+    least = {"rows_in": snapshot.rows if hides_counts else snapshot.rows_read}
+    least["rows_dropped_missing"] = 0 if hides_counts else dropped
     bounds = configuration.metrics.drift
-    drifts = measure_drift({name: bounds[name] for name in known if name in bounds}, known, before)
-    # Of fewer than k records that find no class, the input's count would lack that many.
+    drifts = measure_drift({name: bounds[name] for name in least if name in bounds}, least, before)
+    # If fewer than k records find no class, the published count of the input lacks them.
     require_no_drift(
         [drift for drift in drifts if drift.metric != "rows_in" or drift.is_sure(k - 1)]
     )
@@ -268,19 +238,9 @@ def require_usual_input(context: RunContext, snapshot: Snapshot, before: Earlier
 def require_little_drift(
     context: RunContext, figures: Figures, before: Earlier | None
 ) -> list[Drift]:
-    """Return the figures that have a bound beside those of the last run of the job.
+    """Return the bounded figures with those of the last run of the job, see `find_comparable_run`.
 
-    Parameters
-    ----------
-    context : RunContext
-    figures : Figures
-    before : mapping or None
-        Of :func:`look_back`.
-
-    Raises
-    ------
-    GuaranteeError
-        If a figure has moved too far.
+    Raises GuaranteeError if a figure has moved too far.
     """
     drifts = measure_drift(context.configuration.metrics.drift, figures.summary, before)
     require_no_drift(drifts)
@@ -291,18 +251,8 @@ def require_little_drift(
 class StagedRelease:
     """A release that is complete and proven, and not published yet.
 
-    Parameters
-    ----------
-    context : RunContext
-    staging : Staging
-        Holds it.
-    release : Release
-        What is said of it.
-    rounds : StagedRounds
-        The finished records and classes that it was written from.
-    form : PublishedForm
-    hierarchies : mapping of str to Hierarchy
-        Those that come from files.
+    ``release`` describes it, and ``rounds`` are the finished records and classes that it was
+    written from. ``hierarchies`` are those that come from files.
     """
 
     context: RunContext
@@ -313,12 +263,7 @@ class StagedRelease:
     hierarchies: Mapping[str, Hierarchy]
 
     def publish(self) -> Release:
-        """Put it in its place.
-
-        Raises
-        ------
-        ConfigurationError, PublishingError
-        """
+        """Move the release to the output path. Raises ConfigurationError or PublishingError."""
         output = self.context.configuration.output
         commit(self.context.files, self.staging, overwrite=output.mode == "overwrite")
         return self.release
@@ -349,30 +294,30 @@ def run(  # noqa: PLR0913 - each is an option of the command
     table : Table or None
         The input. None opens what the configuration names.
     snapshot : Snapshot or None
-        The input as :func:`prepare` staged it for a configuration that differs in nothing that
-        counts there. None stages it.
+        The input as :func:`prepare` staged it for a configuration with the same input, attributes,
+        policy for missing values and seed. None stages it.
     resume : bool
         Whether to continue a run that was killed: ``run_id``, or the only one of this output. Its
-        finished rounds are not computed again. Where none is left the run begins anew. Should this
-        run fail in a way that another attempt may not, its finished rounds are kept for that.
+        finished rounds are not computed again. If none is left, the run begins anew. If this run
+        fails in a way that another attempt may not, its finished rounds are kept for that.
     purpose : str
-        ``demonstration`` warns of no seed, for its people are invented. ``comparison`` warns of
-        nothing, for its release is deleted once it is measured.
+        ``demonstration`` warns of no seed, because its people are invented. ``comparison`` warns of
+        nothing, because its release is deleted once it is measured.
     compares : bool
-        Whether other models are tried beside that of the run.
+        Whether other models are tried, to compare them with that of the run.
 
     Returns
     -------
     Release
-        Where the run of this id has published its release already, and ``output.mode`` is
-        ``error``: that one, without any work.
+        If the run of this id has published its release already, and ``output.mode`` is ``error``:
+        that one, without any work.
 
     Raises
     ------
     ConfigurationError, DataError, GuaranteeError, PublishingError
-        What was at the output path before is then unchanged, and no staging is left, unless the run
-        is to be resumed, but for rows that could not be appended to the tables of all runs, which
-        is reported for a complete release.
+        The output path is then unchanged, and no staging is left, unless the run is to be resumed.
+        Rows that could not be appended to the tables of all runs are reported for a complete
+        release.
 
     Notes
     -----
@@ -401,12 +346,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
 
 
 def forget_staging(context: RunContext) -> None:
-    """Remove what a process left that was killed between the last steps of a run.
-
-    Raises
-    ------
-    PublishingError
-    """
+    """Remove the staging of a process that was killed between the last steps of a run."""
     configuration = context.configuration
     path = place_of(
         context.files,
@@ -418,12 +358,7 @@ def forget_staging(context: RunContext) -> None:
 
 
 def append_figures(context: RunContext, release: Release) -> None:
-    """Append the figures of a release to the tables of all runs, where the configuration says so.
-
-    Raises
-    ------
-    PublishingError
-    """
+    """Append the figures of a release to the tables of all runs, if that is configured."""
     if context.configuration.metrics.append_to is not None:
         append_to_history(context.files, context.configuration, release.summary, release.rounds)
 
@@ -437,25 +372,11 @@ def staged_release(
     resume: bool = False,
     make_model: ModelMaker | None = None,
 ) -> Iterator[StagedRelease]:
-    """Make a release, prove it, judge it by the gates, and have it ready to be published.
+    """Make a release, prove it, judge it by the gates, and yield it ready to be published.
 
-    Parameters
-    ----------
-    context : RunContext
-    table, snapshot, resume
-        As of :func:`run`.
-    make_model : callable or None
-        Makes the model. None takes the one that the configuration names.
-
-    Yields
-    ------
-    StagedRelease
-        What is staged is removed when the ``with`` block is left, however it is left, but see
-        ``resume``.
-
-    Raises
-    ------
-    ConfigurationError, DataError, GuaranteeError, PublishingError
+    ``table``, ``snapshot`` and ``resume`` are those of :func:`run`. ``make_model`` makes the model,
+    or is None to take the one that the configuration names. The staging is removed when the
+    ``with`` block is left, however it is left, except for a run that may be resumed.
     """
     _require_usable_places(context, resume=resume)
     warnings: list[ReleaseWarning] = []
@@ -465,7 +386,7 @@ def staged_release(
         # A plan has told them once for all of its releases, and knows of those before.
         if context.purpose == "release":
             warnings += earlier_release_warnings(context.files, context.configuration)
-        tell_warnings(warnings)
+        log_warnings(warnings)
     with _staged(context, resume=resume) as staging:
         prepared = prepare_run(context, staging, table=table, snapshot=snapshot)
         yield _anonymize(context, staging, prepared, warnings, make_model)
@@ -476,10 +397,7 @@ def _name_of_run(
 ) -> str:
     """Return the id of a run: the one asked for, the one to resume, or a random one.
 
-    Raises
-    ------
-    ConfigurationError
-        If it cannot name a directory.
+    Raises ConfigurationError if it cannot name a directory.
     """
     if run_id is None and resume:
         run_id = find_resumable(
@@ -489,12 +407,7 @@ def _name_of_run(
 
 
 def _require_usable_places(context: RunContext, *, resume: bool) -> None:
-    """Check, before any work, that what the run is to write can be written.
-
-    Raises
-    ------
-    ConfigurationError
-    """
+    """Check, before any work, that everything the run writes can be written, or raise."""
     configuration = context.configuration
     if not resume:
         require_usable_output(context.files, configuration)
@@ -510,7 +423,7 @@ def _require_usable_places(context: RunContext, *, resume: bool) -> None:
 
 @contextmanager
 def _staged(context: RunContext, *, resume: bool) -> Iterator[Staging]:
-    """Open the staging of a run. Errors inside are explained, and then it is cleaned up."""
+    """Open the staging of a run. It explains errors inside, and then removes what is not needed."""
     configuration = context.configuration
     with (
         open_staging(
@@ -532,7 +445,7 @@ def _staged(context: RunContext, *, resume: bool) -> Iterator[Staging]:
 
 
 def _identity(configuration: Configuration) -> str:
-    """Return a fingerprint, equal for configurations with the same release."""
+    """Return a fingerprint that is equal for configurations with the same release."""
     # Whoever ran out of memory may try again with smaller tasks.
     smaller = {"task_rows": ExecutionOptions().task_rows}
     alike = {
@@ -563,12 +476,87 @@ def _read_mapping(
 
 
 def _require_presence(context: RunContext, form: PublishedForm) -> None:
-    """Refuse a population that cannot be counted before the work, not after it."""
+    """Refuse, before the work, a population that cannot be counted."""
     presence = context.configuration.privacy.delta_presence
     if presence is not None:
         require_readable(form.attributes)
         names = context.configuration.quasi_identifiers
         require_population(context.engine, presence, names)
+
+
+@dataclass(frozen=True)
+class _PlannedRun:
+    """A run whose demands can be met, as far as that can be known before the work."""
+
+    snapshot: Snapshot
+    before: Earlier | None
+    target: Target | None
+    form: PublishedForm
+    chosen: ChosenModel
+
+
+@dataclass(frozen=True)
+class _StagedRecords:
+    """The staged records of a release, their files, and the basis of its figures."""
+
+    basis: Basis
+    form: PublishedForm
+    files: list[PublishedFile]
+
+
+def _plan(context: RunContext, snapshot: Snapshot, make_model: ModelMaker | None) -> _PlannedRun:
+    """Check that the release can be written and measured, and choose its model."""
+    configuration = context.configuration
+    require_replaceable_release(context.files, configuration.output.path)
+    before = find_comparable_run(context)
+    require_usual_input(context, snapshot, before)
+    target = find_target(context, snapshot)
+    require_weights(context, snapshot)
+    if isinstance(configuration.model, MappingOptions):
+        snapshot, make_model = _read_mapping(context, configuration.model, snapshot)
+    form = published_form(configuration, snapshot.quasi_identifiers)
+    chosen = choose(context, snapshot, form.generalizer, make_model)
+    _require_presence(context, form)
+    return _PlannedRun(snapshot, before, target, form, chosen)
+
+
+def _stage(context: RunContext, staging: Staging, planned: _PlannedRun) -> _StagedRecords:
+    """Run the rounds of the model, and write the records of the release to the staging."""
+    snapshot, generalizer = planned.snapshot, planned.form.generalizer
+    rounds = run_rounds(
+        planned.chosen.model,
+        snapshot,
+        snapshot.criteria,
+        generalizer.columns(),
+        staging=staging,
+        files=context.files,
+        progress=context.progress,
+        warns=context.warns,
+    )
+    with context.progress.stage("evaluate"):
+        basis = basis_of_figures(snapshot, rounds, generalizer)
+        form = published_form(context.configuration, basis.quasi_identifiers)
+    begin(context.files, staging)
+    with context.progress.stage("publish", rows=snapshot.rows):
+        files = stage_records(context, staging, snapshot, basis, form)
+    return _StagedRecords(basis, form, files)
+
+
+def _evaluate(
+    context: RunContext, planned: _PlannedRun, staged: _StagedRecords, verified: VerifiedRelease
+) -> Figures:
+    """Compare the proven release with its input, and return all of its figures."""
+    compared = (context, verified.table, planned.snapshot, staged.basis, staged.form)
+    measured = replace(
+        verified.measured,
+        information=measure_information_kept(*compared),
+        ends=measure_isolating_ends(*compared),
+        association=measure_association_kept(*compared, planned.target),
+    )
+    figures = make_figures(context, planned.chosen.model, planned.snapshot, staged.basis, measured)
+    # The figures of a comparison are only for people with the input.
+    hides_losses = staged.form.generalizer.has_means and context.purpose != "comparison"
+    return figures.without_losses() if hides_losses else figures
 
 
 def _anonymize(
@@ -578,61 +566,28 @@ def _anonymize(
     warnings: list[ReleaseWarning],
     make_model: ModelMaker | None,
 ) -> StagedRelease:
-    """Anonymize the prepared input, and prove the staged release."""
-    configuration, files, progress = context.configuration, context.files, context.progress
-    snapshot = prepared.snapshot
-    require_replaceable_release(files, configuration.output.path)
-    before = look_back(context)
-    require_usual_input(context, snapshot, before)
-    target = find_target(context, snapshot)
-    require_weights(context, snapshot)
-    if isinstance(configuration.model, MappingOptions):
-        snapshot, make_model = _read_mapping(context, configuration.model, snapshot)
-    form = published_form(configuration, snapshot.quasi_identifiers)
-    chosen = choose(context, snapshot, form.generalizer, make_model)
-    _require_presence(context, form)
-    rounds = run_rounds(
-        chosen.model,
-        snapshot,
-        snapshot.criteria,
-        form.generalizer.columns(),
-        staging=staging,
-        files=files,
-        progress=progress,
-        warns=context.warns,
-    )
-    with progress.stage("evaluate"):
-        basis = basis_of_figures(snapshot, rounds, form.generalizer)
-        form = published_form(configuration, basis.quasi_identifiers)
-    begin(files, staging)
-    with progress.stage("publish", rows=snapshot.rows):
-        written = stage_records(context, staging, snapshot, basis, form)
+    """Anonymize the prepared input, prove the staged release, and judge it by the gates."""
+    planned = _plan(context, prepared.snapshot, make_model)
+    snapshot, chosen = planned.snapshot, planned.chosen
+    staged = _stage(context, staging, planned)
+    basis, form = staged.basis, staged.form
     verified = verify_staged(context, staging, snapshot, chosen.model, basis, form)
     table, measured = verified.table, verified.measured
     warnings = warnings + warn_of_staged(context, table, prepared, basis, measured)
-    measured = replace(
-        measured,
-        information=measure_information_kept(context, table, snapshot, basis, form),
-        ends=measure_isolating_ends(context, table, snapshot, basis, form),
-        association=measure_association_kept(context, table, snapshot, basis, form, target),
-    )
-    figures = make_figures(context, chosen.model, snapshot, basis, measured)
-    # The figures of a comparison are for who has the input.
-    if form.generalizer.has_means and context.purpose != "comparison":
-        figures = figures.without_losses()
+    figures = _evaluate(context, planned, staged, verified)
     gates = require_gates(context, figures)
-    drifts = require_little_drift(context, figures, before)
+    drifts = require_little_drift(context, figures, planned.before)
     findings = Findings(
         form, basis, chosen.choice, figures, gates, drifts, warnings, prepared.version
     )
-    figures = stage_findings(context, staging, findings, [*written, *verified.files])
+    figures = stage_findings(context, staging, findings, [*staged.files, *verified.files])
     # After all that is published is written: nothing of it is in the release.
-    rival = look_for_rival(context, snapshot)
+    better = compare_models(context, snapshot)
     columns = {name: figures.summary[name] for name in ("columns_published", "columns_in")}
     verification = replace(verified.proof, **columns)
     release = Release(
-        configuration.output.path,
+        context.configuration.output.path,
         *(figures.summary, figures.rounds, figures.attributes, figures.privacy, figures.risk),
-        *(progress.seconds, warnings, verification, rival, snapshot.unpublished or ()),
+        *(context.progress.seconds, warnings, verification, better, snapshot.unpublished or ()),
     )
     return StagedRelease(context, staging, release, basis.rounds, form, snapshot.hierarchies)

@@ -16,10 +16,10 @@ from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.models.model import Model, Task
 from anonspark.models.registry import create_model
 from anonspark.pipeline.context import RunContext
-from anonspark.verification.proof.sensitive_values import SensitiveValues
+from anonspark.verification.proof.measures import SensitiveValues
 
 if TYPE_CHECKING:
-    from anonspark.models.choosing import Choice, Rival
+    from anonspark.models.choosing import Alternative, Choice
 
 
 def generalizer_of(
@@ -29,7 +29,7 @@ def generalizer_of(
     return Generalizer(
         quasi_identifiers,
         configuration.output.style,
-        tell_missing=configuration.missing == "category",
+        shows_missing=configuration.missing == "category",
     )
 
 
@@ -42,7 +42,7 @@ def task_of(configuration: Configuration, generalizer: Generalizer, criteria: Cr
 def first_model(
     configuration: Configuration, generalizer: Generalizer, criteria: Criteria
 ) -> Model:
-    """Return the model as it is known without the data. Of ``auto``, the first tried."""
+    """Return the model that is known without the data: of ``auto`` the first that is tried."""
     options = configuration.model
     if isinstance(options, AutoOptions):
         from anonspark.models.choosing import candidates
@@ -72,44 +72,29 @@ _LOGGER = logging.getLogger("anonspark")
 
 @dataclass(frozen=True)
 class ChosenModel:
-    """The model of a run.
-
-    Parameters
-    ----------
-    model : Model
-    choice : Choice or None
-        Why it was chosen. None where the configuration names it.
-    """
+    """The model of a run, and why it was chosen, or None if the configuration names it."""
 
     model: Model
     choice: Choice | None
 
 
-def look_for_rival(context: RunContext, snapshot: Snapshot) -> Rival | None:
-    """Look whether another model would have lost much less. Costs: `find_rival`.
+def compare_models(context: RunContext, snapshot: Snapshot) -> Alternative | None:
+    """Log a model that would have lost much less, and return it, or None.
 
-    Parameters
-    ----------
-    context : RunContext
-    snapshot : Snapshot
-
-    Returns
-    -------
-    Rival or None
-        None if it is not needed, and for a model that was chosen as the best. It is in the log, and
-        in no file of the release.
+    It is in no file of the release. None is tried if ``compares`` is off, or the model was chosen
+    as the best. Costs those of `find_better_model`.
     """
     configuration = context.configuration
     options = configuration.model
     if not context.compares or isinstance(options, AutoOptions | MappingOptions):
         return None
     # Late: it imports all models.
-    from anonspark.models.choosing import find_rival
+    from anonspark.models.choosing import find_better_model
 
     with context.progress.stage("compare models"):
         generalizer = generalizer_of(configuration, snapshot.quasi_identifiers)
         task = task_of(configuration, generalizer, snapshot.criteria)
-        rival = find_rival(options, task, snapshot.records, snapshot.rows)
+        rival = find_better_model(options, task, snapshot.records, snapshot.rows)
     if rival is not None:
         _LOGGER.info("%s", rival.describe())
     return rival
@@ -125,20 +110,10 @@ def choose(
     generalizer: Generalizer,
     make_model: ModelMaker | None = None,
 ) -> ChosenModel:
-    """Return the model of a run. ``auto`` costs what choosing one does.
+    """Return the model of a run: that of ``make_model``, or that of the configuration.
 
-    Parameters
-    ----------
-    context : RunContext
-    snapshot : Snapshot
-    generalizer : Generalizer
-    make_model : callable or None
-        Makes the model, whatever the configuration names.
-
-    Raises
-    ------
-    ConfigurationError
-        If the model refuses the quasi-identifiers or the criteria.
+    ``auto`` costs what choosing one does. Raises ConfigurationError if the model refuses the
+    quasi-identifiers or the criteria.
     """
     options = context.configuration.model
     task = task_of(context.configuration, generalizer, snapshot.criteria)

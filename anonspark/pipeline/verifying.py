@@ -1,4 +1,4 @@
-"""The staged release is read back and proven before anything of it is published."""
+"""Read the staged release back, and prove it before anything of it is published."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ from anonspark.verification.result import Verification
 def _count_people(
     snapshot: Snapshot, basis: Basis, published: PublishedClasses
 ) -> Mapping[int, int] | None:
-    """Count the people of each class, whom the files do not show. None where records count.
+    """Count the people of each class, whom the files do not show, or return None for records.
 
-    One job with two shuffles, of the different pairs of a class and a person and of the classes, if
-    people have several records.
+    If people have several records: one job with two shuffles, of the different pairs of a class and
+    a person, and of the classes.
     """
     if snapshot.units is None or not snapshot.units.repeat:
         return None if snapshot.units is None else published.sizes
@@ -62,52 +62,38 @@ _TUPLES = pa.schema([(CLASS_ID, pa.int64()), (_TUPLE, pa.int64())])
 
 
 def measure_people_of_classes(rounds: StagedRounds, criteria: Criteria) -> list[MeasuredCriterion]:
-    """Measure criteria that count people in the published tuples.
+    """Measure criteria that count people in the published tuples, in the order of the criteria.
 
-    Parameters
-    ----------
-    rounds : StagedRounds
-    criteria : Criteria
-        Of the whole input.
-
-    Returns
-    -------
-    list of MeasuredCriterion
-        In the order of the criteria.
-
-    Notes
-    -----
-    Nothing that formed the classes is asked. Of each sensitive attribute a job with four shuffles:
-    of the records by class, of the different triples of tuple, value and person, and of counts.
+    It uses nothing that formed the classes. Each sensitive attribute takes a job with four
+    shuffles: of the records by class, of the different triples of tuple, value and person, and of
+    counts.
     """
-    found: dict[Criterion, MeasuredCriterion] = {}
     tuples = _published_tuples(rounds)
-    for place, attribute in enumerate(sensitive_values(criteria)):
-        own = [one for one in criteria.criteria if one.attribute == attribute.name]
-        data = _people(rounds, criteria.sensitive[place].column).join(
-            tuples, [CLASS_ID], small=False
-        )
-        found |= zip(own, measure_people(data, [_TUPLE], attribute, own), strict=True)
-    return [found[one] for one in criteria.criteria]
+    measured: dict[Criterion, MeasuredCriterion] = {}
+    for attribute, values in zip(criteria.sensitive, sensitive_values(criteria), strict=True):
+        asked = [item for item in criteria.criteria if item.attribute == attribute.name]
+        data = _people(rounds, attribute.column).join(tuples, [CLASS_ID], small=False)
+        measured |= zip(asked, measure_people(data, [_TUPLE], values, asked), strict=True)
+    return [measured[criterion] for criterion in criteria.criteria]
 
 
 def _people(rounds: StagedRounds, column: str) -> Table:
-    """Return classes, values and whom records are about."""
+    """Return classes, values and persons of the finished records."""
     records = rounds.finished.rows(CLASS_ID, UNIT, column)
     return records.select({CLASS_ID: CLASS_ID, "value": column, UNIT: UNIT})
 
 
 @dataclass(frozen=True)
 class _NameTuples:
-    """Yields of each class the smallest name of those that are published alike."""
+    """Yields, for each class, the smallest name of the classes that are published alike."""
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             names = batch.column(CLASS_ID)
             owners = names.value_parent_indices()
-            smallest = pa.table({"owner": owners, "name": names.flatten()}).group_by("owner")
-            found = smallest.aggregate([("name", "min")]).sort_by("owner")["name_min"]
-            columns = [names.flatten(), pc.take(found, owners).combine_chunks()]
+            by_tuple = pa.table({"owner": owners, "name": names.flatten()}).group_by("owner")
+            smallest_of_tuple = by_tuple.aggregate([("name", "min")]).sort_by("owner")["name_min"]
+            columns = [names.flatten(), pc.take(smallest_of_tuple, owners).combine_chunks()]
             yield pa.RecordBatch.from_arrays(columns, schema=_TUPLES)
 
 
@@ -117,16 +103,16 @@ def _published_tuples(rounds: StagedRounds) -> Table:
     classes = rounds.classes.rows(CLASS_ID, *labels)
     residual = rounds.residual
     if residual is not None and residual.labels is not None:
-        own = residual.labels.select([CLASS_ID, *labels]).cast(classes.schema)
-        classes = classes.union(classes.engine.table(own))
-    alike = classes.aggregate(labels, lists=[CLASS_ID]).select([CLASS_ID])
-    return alike.map_batches(_NameTuples(), _TUPLES)
+        suppressed = residual.labels.select([CLASS_ID, *labels]).cast(classes.schema)
+        classes = classes.union(classes.engine.table(suppressed))
+    by_labels = classes.aggregate(labels, lists=[CLASS_ID]).select([CLASS_ID])
+    return by_labels.map_batches(_NameTuples(), _TUPLES)
 
 
 def _sum_weights(
     configuration: Configuration, table: Table, columns: Sequence[str], rounds: StagedRounds
 ) -> tuple[Sizes, Floats] | None:
-    """Add up the sampling weights, of the published files where they have them."""
+    """Sum the sampling weights, from the published files if they have them."""
     name, markers = configuration.evaluate.risk.weights, configuration.input.missing_markers
     if name is None or name in configuration.published_as_is:
         return sum_weights(table, columns, name, markers)
@@ -138,30 +124,15 @@ def _sum_weights(
 def write_left_out(basis: Basis, criteria: Criteria, staging: Staging) -> list[PublishedFile]:
     """Write how often each sensitive value of a distance occurs among the records left out.
 
-    Parameters
-    ----------
-    basis : Basis
-        Shows whether any are left out, and whether their values may be published.
-    criteria : Criteria
-        Of the whole input.
-    staging : Staging
-        Of the release.
-
-    Returns
-    -------
-    list of PublishedFile
-        None where a release needs no such table.
-
-    Notes
-    -----
-    Of each attribute one job with one shuffle of the different values of each task. Their counts
-    are collected, at most 50,000.
+    Writes nothing if none are left out, or their values may not be published. Each attribute takes
+    one job with one shuffle of the different values of each task, whose counts, at most 50,000, are
+    collected.
     """
     residual = basis.rounds.residual
-    named = {one.attribute for one in criteria.criteria if one.is_distance}
-    if residual is None or not named or not basis.left_out or not basis.values_told:
+    named = {item.attribute for item in criteria.criteria if item.is_distance}
+    if residual is None or not named or not basis.left_out or not basis.shows_left_out:
         return []
-    columns = {one.name: one.column for one in criteria.sensitive if one.name in named}
+    columns = {item.name: item.column for item in criteria.sensitive if item.name in named}
     counted = {
         name: residual.records.named({"value": column}).aggregate(["value"], count="records")
         for name, column in columns.items()
@@ -182,18 +153,11 @@ _LOGGER = logging.getLogger("anonspark")
 
 @dataclass(frozen=True)
 class VerifiedRelease:
-    """The staged release, of which the promises are proven.
+    """The staged release, whose promises are proven.
 
-    Parameters
-    ----------
-    table : Table
-        Its records, read from the staged files.
-    measured : Measured
-        Without what is measured beside the input.
-    proof : Verification
-        The same as a stranger's, without figures of attributes that no criterion is about.
-    files : list of PublishedFile
-        Written so that others can prove the release as well.
+    ``table`` are its records, read from the staged files. ``measured`` lacks what is compared with
+    the input. ``proof`` is the same as a stranger's, without figures of attributes that no
+    criterion is about. ``files`` were written so that others can prove the release, too.
     """
 
     table: Table
@@ -212,21 +176,8 @@ def verify_staged(
 ) -> VerifiedRelease:
     """Prove the staged release from its files as a stranger proves a published one.
 
-    Parameters
-    ----------
-    context : RunContext
-    staging : Staging
-        Holds the release.
-    snapshot : Snapshot
-    model : Model
-        Decides which criteria it keeps. Of others is only warned.
-    basis : Basis
-    form : PublishedForm
-
-    Raises
-    ------
-    GuaranteeError
-        If records are missing or too many, or a promise is not kept.
+    The model decides which criteria it keeps; a violation of the others only warns. Raises
+    GuaranteeError if records are lost or doubled, or a promise is not kept.
     """
     configuration = context.configuration
     with context.progress.stage("verify"):
@@ -235,7 +186,7 @@ def verify_staged(
         claim = _claim_of_run(context, table, snapshot, basis, form, published)
         proof = audit_table(table, claim, name=configuration.output.path, published=published)
         _require_promises(context, proof, model)
-        shown = _with_told_distances(table, form.columns, proof.criteria, basis)
+        shown = _with_published_distances(table, form.columns, proof.criteria, basis)
         _warn_of_violations(shown, published)
         files = write_left_out(basis, snapshot.criteria, staging)
         if (units := proof.units) is not None:
@@ -262,15 +213,14 @@ def verify_staged(
 def _count_classes(
     context: RunContext, table: Table, rows: int, form: PublishedForm
 ) -> PublishedClasses:
-    """Count the classes of the staged release, and what warnings need, which comes along here.
+    """Count the classes of the staged release, and in the same pass what warnings need.
 
-    Raises
-    ------
-    GuaranteeError
-        If there are not as many records as expected.
+    Raises GuaranteeError unless there are ``rows`` records.
     """
     configuration = context.configuration
-    forbidden = {one.attribute for one in configuration.privacy.criteria if one.forbids_one_value}
+    forbidden = {
+        item.attribute for item in configuration.privacy.criteria if item.forbids_one_value
+    }
     of_interest = [
         name
         for name in configuration.sensitive
@@ -317,20 +267,15 @@ def _claim_of_run(
         missing_markers=configuration.input.missing_markers,
         units=_count_people(snapshot, basis, published) if hides_people else None,
         of_people=measure_people_of_classes(basis.rounds, criteria) if counts_people else None,
-        values={one.name: one for one in sensitive_values(criteria)},
+        values={attribute.name: attribute for attribute in sensitive_values(criteria)},
         class_weights=_sum_weights(configuration, table, form.columns, basis.rounds),
     )
 
 
 def _require_promises(context: RunContext, proof: Verification, model: Model) -> None:
-    """Refuse a staged release that breaks what its model keeps, or shows people who are alone.
-
-    Raises
-    ------
-    GuaranteeError
-    """
+    """Refuse a staged release that breaks a promise of its model, or shows people who are alone."""
     configuration = context.configuration
-    allowed = [one for one in proof.criteria if not model.keeps(one.criterion)]
+    allowed = [case for case in proof.criteria if not model.keeps(case.criterion)]
     # Of these the model's options say that classes may violate them.
     violated = broken_promises(
         replace(proof.published, smallest=proof.k), k=proof.k, measured=allowed
@@ -347,31 +292,31 @@ def _require_promises(context: RunContext, proof: Verification, model: Model) ->
         raise GuaranteeError("\n".join(broken))
 
 
-def _with_told_distances(
+def _with_published_distances(
     table: Table, names: Sequence[str], measured: list[MeasuredCriterion], basis: Basis
 ) -> list[MeasuredCriterion]:
-    """Return the published criteria: distances from the input as the release shows it.
+    """Replace distances by those from the input as the release shows it.
 
     The distance from the whole input would depend on the values of records left out.
     """
     if basis.withheld is None or not basis.withheld.uncertainty:
         return measured
-    distances = [one for one in measured if one.criterion.is_distance]
-    asked = asked_of((one.criterion for one in distances), sensitive_values(basis.criteria))
+    distances = [case for case in measured if case.criterion.is_distance]
+    asked = asked_of((case.criterion for case in distances), sensitive_values(basis.criteria))
     shown = measure_criteria(table, names, asked, basis.withheld.uncertainty)
-    by_criterion = {one.criterion: one for one in shown}
-    return [by_criterion.get(one.criterion, one) for one in measured]
+    by_criterion = {case.criterion: case for case in shown}
+    return [by_criterion.get(case.criterion, case) for case in measured]
 
 
 def _warn_of_violations(measured: Sequence[MeasuredCriterion], published: PublishedClasses) -> None:
-    for one in measured:
-        if one.violating_classes:
+    for case in measured:
+        if case.violating_classes:
             _LOGGER.warning(
                 "%d of %d classes, with %d records, violate %s on attribute %r, as the "
                 "model's options allow. anonspark verify will refuse the release",
-                one.violating_classes,
+                case.violating_classes,
                 published.classes,
-                one.violating_records,
-                one.criterion.describe(),
-                one.criterion.attribute,
+                case.violating_records,
+                case.criterion.describe(),
+                case.criterion.attribute,
             )

@@ -1,4 +1,4 @@
-"""Measure beside the input, and write the staged parts of a release: records, tables, manifest."""
+"""Compare with the input, and write the staged parts of a release: records, tables, manifest."""
 
 from __future__ import annotations
 
@@ -57,21 +57,10 @@ _TARGET = "evaluate.association.target"
 
 
 def find_target(context: RunContext, snapshot: Snapshot) -> Target | None:
-    """Find the classes of the target that association is measured with, before the work.
+    """Find, before the work, the classes of the target of association, or return None without one.
 
-    Returns
-    -------
-    Target or None
-        None where the configuration names none.
-
-    Raises
-    ------
-    ConfigurationError
-        If it is no category of 2 to 100 values.
-
-    Notes
-    -----
-    One narrow pass over the snapshot.
+    Raises ConfigurationError if it is no category of 2 to 100 values. One narrow pass over the
+    snapshot.
     """
     options = context.configuration.evaluate.association
     if options is None:
@@ -87,14 +76,7 @@ def find_target(context: RunContext, snapshot: Snapshot) -> Target | None:
 def require_weights(context: RunContext, snapshot: Snapshot) -> None:
     """Check the sampling weights before the work, if the configuration names any.
 
-    Raises
-    ------
-    DataError
-        If one is negative, or no finite number.
-
-    Notes
-    -----
-    One narrow pass over the snapshot.
+    Raises DataError if one is negative, or no finite number. One narrow pass over the snapshot.
     """
     name = context.configuration.evaluate.risk.weights
     if name is not None:
@@ -107,21 +89,9 @@ def require_weights(context: RunContext, snapshot: Snapshot) -> None:
 def measure_information_kept(
     context: RunContext, table: Table, snapshot: Snapshot, basis: Basis, form: PublishedForm
 ) -> Information | None:
-    """Measure the staged files beside the snapshot, or beside the published records of it.
+    """Compare the staged release with the snapshot, or return None if that is not asked for.
 
-    Parameters
-    ----------
-    context : RunContext
-    table : Table
-        The staged release.
-    snapshot : Snapshot
-    basis : Basis
-    form : PublishedForm
-
-    Returns
-    -------
-    Information or None
-        None where the configuration does not ask for it.
+    If values of records left out are withheld, it is compared with the published records of it.
     """
     if not context.configuration.evaluate.information:
         return None
@@ -131,14 +101,14 @@ def measure_information_kept(
         return measure_information(
             _labelled(context, table, snapshot, form),
             _records(snapshot, basis, {}),
-            basis.left_out if basis.values_told else 0,
+            basis.left_out if basis.shows_left_out else 0,
         )
 
 
 def measure_isolating_ends(
     context: RunContext, table: Table, snapshot: Snapshot, basis: Basis, form: PublishedForm
 ) -> Ends | None:
-    """Count the ends of ranges that hold one record. None without a gate on them."""
+    """Count the ends of ranges that hold one record, or return None without a gate on them."""
     if ENDS not in context.configuration.gates:
         return None
     from anonspark.verification.attacks.ends import measure_ends
@@ -156,23 +126,10 @@ def measure_association_kept(
     form: PublishedForm,
     target: Target | None,
 ) -> Association | None:
-    """Measure the staged files beside the snapshot, or beside the published records of it.
+    """Compare the association of the staged release with the snapshot's, or return None.
 
-    Parameters
-    ----------
-    context : RunContext
-    table : Table
-        The staged release.
-    snapshot : Snapshot
-    basis : Basis
-    form : PublishedForm
-    target : Target or None
-        Of :func:`find_target`.
-
-    Returns
-    -------
-    Association or None
-        None where there is no target.
+    ``target`` is the result of :func:`find_target`. If values of records left out are withheld, it
+    is compared with the published records.
     """
     if target is None:
         return None
@@ -225,12 +182,7 @@ def _leaves(snapshot: Snapshot) -> dict[str, Leaves]:
 def stage_records(
     context: RunContext, staging: Staging, snapshot: Snapshot, basis: Basis, form: PublishedForm
 ) -> list[PublishedFile]:
-    """Write the records of a release. Costs as :func:`divide` and :func:`write_records`.
-
-    Raises
-    ------
-    PublishingError
-    """
+    """Write the records of a release. Costs those of :func:`divide` and :func:`write_records`."""
     configuration = context.configuration
     rounds = basis.rounds
     taken = sum(item.staged_bytes for item in rounds.results)
@@ -260,14 +212,10 @@ def stage_records(
 def _pseudonym_key(
     configuration: Configuration, snapshot: Snapshot, rounds: StagedRounds
 ) -> bytes | None:
-    """Return the key of the pseudonyms, if there are any.
+    """Derive the key of the pseudonyms from input and result, or return None without pseudonyms.
 
-    It depends on what a release is made of and on what it became: whatever else a model reads, such
-    as an earlier release, shows in the classes, their labels, or the records of each.
-
-    Notes
-    -----
-    Two jobs over narrow columns.
+    Everything else that a model reads, such as an earlier release, shows in the classes, their
+    labels, or the records of each. Two jobs over narrow columns.
     """
     if not (names := configuration.output.pseudonyms):
         return None
@@ -286,52 +234,25 @@ def _pseudonym_key(
 def stage_findings(
     context: RunContext, staging: Staging, findings: Findings, files: Iterable[PublishedFile]
 ) -> Figures:
-    """Write the tables of metrics and the manifest.
+    """Write the tables of metrics and the manifest, which lists other ``files``, too.
 
-    Parameters
-    ----------
-    context : RunContext
-    staging : Staging
-    findings : Findings
-    files : iterable of PublishedFile
-        What else of the release is written.
-
-    Returns
-    -------
-    Figures
-        As they are written, with the seconds that the run has taken.
-
-    Raises
-    ------
-    PublishingError
+    Returns the figures as they are written, with the seconds that the run has taken.
     """
     with context.progress.stage("metrics"):
         basis, count = findings.basis, findings.figures.summary["classes"]
         columns = findings.form.generalizer.columns()
         classes = write_classes(
-            basis.rounds.classes,
-            count,
-            basis.quasi_identifiers,
-            columns,
-            context.run_id,
-            staging,
+            basis.rounds.classes, count, basis.quasi_identifiers, columns, context.run_id, staging
         )
         listed = [*files, *classes]
         seconds = (datetime.now(UTC) - context.started).total_seconds()
         figures = findings.figures
         figures = replace(figures, summary=figures.summary | {"seconds": seconds})
-        for name, rows in (
-            ("summary", [figures.summary]),
-            ("rounds", figures.rounds),
-            ("attributes", figures.attributes),
-            ("privacy", figures.privacy),
-            ("risk", figures.risk),
-            ("nodes", figures.nodes),
-        ):
-            if not rows and name not in OF_EVERY_RUN:
-                continue
-            schema, path = arrow_schema(TABLES[name]), f"metrics/{name}"
-            listed.append(write_rows(context.files, rows, schema, staging.release, path))
+        for name, table in TABLES.items():
+            rows = [figures.summary] if name == "summary" else getattr(figures, name)
+            if rows or name in OF_EVERY_RUN:
+                schema, path = arrow_schema(table), f"metrics/{name}"
+                listed.append(write_rows(context.files, rows, schema, staging.release, path))
         manifest = release_manifest(
             context, replace(findings, figures=figures), attempt=staging.state.attempt
         )

@@ -12,17 +12,12 @@ from markupsafe import Markup, escape
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether something holds, shown by a word and a sign, not only by colour.
-
-    Parameters
-    ----------
-    holds : bool
-    """
+    """Whether something holds, shown by a word and a sign, not only by colour."""
 
     holds: bool
 
     def __html__(self) -> str:
-        """Return it for a page, as Jinja asks for it."""
+        """Return the form for a page, as Jinja asks for it."""
         if self.holds:
             return '<span class="good"><span aria-hidden="true">✓</span> holds</span>'
         return '<span class="bad"><span aria-hidden="true">✗</span> does not hold</span>'
@@ -30,17 +25,12 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Grade:
-    """How good something is: a letter from A, the best, to E.
-
-    Parameters
-    ----------
-    letter : str
-    """
+    """A grade from A, the best, to E."""
 
     letter: str
 
     def __html__(self) -> str:
-        """Return it for a page, as Jinja asks for it."""
+        """Return the form for a page, as Jinja asks for it."""
         return (
             f'<span class="grade grade-{escape(self.letter.lower())}">{escape(self.letter)}</span>'
         )
@@ -48,13 +38,7 @@ class Grade:
 
 @dataclass(frozen=True)
 class Role:
-    """The role of a column. Pages colour it as ARX does.
-
-    Parameters
-    ----------
-    name : str
-        In words, such as "quasi-identifier".
-    """
+    """The role of a column in words, such as "quasi-identifier". Pages colour it as ARX does."""
 
     name: str
 
@@ -62,7 +46,7 @@ class Role:
         return self.name
 
     def __html__(self) -> str:
-        """Return it for a page, as Jinja asks for it."""
+        """Return the form for a page, as Jinja asks for it."""
         name = escape(self.name)
         return f'<span class="role role-{name.replace(" ", "-")}">{name}</span>'
 
@@ -76,7 +60,11 @@ _NO_NUMBER = frozenset(("", "-", "failed", "infinite", "none", "withheld"))
 
 
 def cell_text(cell: object) -> str:
-    """Return a cell as text: numbers with commas and four decimals."""
+    """Write a cell: numbers with commas, and with four decimals.
+
+    >>> cell_text(12345), cell_text(0.5), cell_text("age")
+    ('12,345', '0.5000', 'age')
+    """
     if isinstance(cell, int) and not isinstance(cell, bool):
         return f"{cell:,}"
     if isinstance(cell, float):
@@ -88,14 +76,8 @@ def cell_text(cell: object) -> str:
 class Table:
     """A table. The first cell of a row is its heading.
 
-    Parameters
-    ----------
-    caption : str
-    columns : sequence of str
-        Headings. None for rows of a name and what it has.
-    rows : sequence of sequence of (str, int, float, Verdict, Grade or Role)
-    tones : sequence of str
-        "" or "bad" for each row. Empty if no row stands out.
+    Without ``columns`` the rows are pairs of a name and a value. ``tones`` is "" or "bad" for each
+    row, or empty if no row stands out.
     """
 
     caption: str
@@ -106,10 +88,8 @@ class Table:
 
     @property
     def numbers(self) -> list[bool]:
-        """Return of each column whether it is one of numbers, which stand to the right.
+        """Return for each column whether it is one of numbers, which stand to the right.
 
-        Examples
-        --------
         >>> Table("Ages", ["name", "age"], [["Ada", "36"], ["Bob", "withheld"]]).numbers
         [False, True]
         """
@@ -122,13 +102,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart and the same figures as a table.
-
-    Parameters
-    ----------
-    svg : Markup
-    table : Table
-    """
+    """A chart and the same figures as a table."""
 
     svg: Markup
     table: Table
@@ -137,14 +111,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph.
-
-    Parameters
-    ----------
-    text : str
-    tone : str
-        "" or "good", "mixed", "bad" or "strong": a result that stands out.
-    """
+    """A paragraph. Its tone is "", "good", "mixed", "bad", or "strong" for a result."""
 
     text: str
     tone: str = ""
@@ -153,14 +120,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Code:
-    """Text to be copied, such as a command.
-
-    Parameters
-    ----------
-    text : str
-    label : str
-        What it is.
-    """
+    """A text to be copied, such as a command, and its label."""
 
     text: str
     label: str
@@ -169,18 +129,9 @@ class Code:
 
 @dataclass(frozen=True)
 class Tile:
-    """One figure that is seen at once.
+    """A figure that is seen at once: label, figure in a few words, and its meaning in a sentence.
 
-    Parameters
-    ----------
-    label : str
-        What it is about.
-    value : str
-        The figure in one or a few words.
-    text : str
-        What it means, in a sentence.
-    tone : str
-        "", "good", "mixed" or "bad".
+    The tone is "", "good", "mixed" or "bad".
     """
 
     label: str
@@ -191,12 +142,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class Tiles:
-    """Figures side by side.
-
-    Parameters
-    ----------
-    tiles : sequence of Tile
-    """
+    """Figures side by side."""
 
     tiles: Sequence[Tile]
     kind: str = field(default="tiles", init=False)
@@ -204,17 +150,9 @@ class Tiles:
 
 @dataclass(frozen=True)
 class Item:
-    """One entry of a list.
+    """An entry of a list: a title of a few words, a text, and perhaps code to be copied.
 
-    Parameters
-    ----------
-    title : str
-        What it is about, in a few words.
-    text : str
-    tone : str
-        "", "mixed" or "bad".
-    code : str
-        Text to be copied, or none.
+    The tone is "", "mixed" or "bad".
     """
 
     title: str
@@ -225,12 +163,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Items:
-    """A list.
-
-    Parameters
-    ----------
-    items : sequence of Item
-    """
+    """A list of entries."""
 
     items: Sequence[Item]
     kind: str = field(default="items", init=False)
@@ -244,15 +177,9 @@ Block = Table | Chart | Text | Code | Tiles | Items
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the report.
+    """A section of a page. Links go to its name, which is unique in the page.
 
-    Parameters
-    ----------
-    name : str
-        Unique in the page: where links go.
-    title : str
-    blocks : sequence of Block
-        Charts, and tables, that follow each other stand side by side where there is room.
+    Charts, and tables, that follow each other stand side by side if there is room.
     """
 
     name: str
@@ -261,17 +188,11 @@ class Section:
 
     @property
     def runs(self) -> list[tuple[str, list[Block]]]:
-        """The blocks. Consecutive ones of one kind are grouped."""
+        """The blocks, with consecutive ones of one kind grouped."""
         return [(kind, list(run)) for kind, run in groupby(self.blocks, lambda block: block.kind)]
 
     def narrow(self, index: int) -> bool:
-        """Return whether a run is a single chart or narrow table, right of the text before it.
-
-        Parameters
-        ----------
-        index : int
-            Of the run.
-        """
+        """Return whether a run is one chart or narrow table, right of the text before it."""
         if not 0 < index < len(self.runs) or self.runs[index - 1][0] not in ("text", "items"):
             return False
         (first, *others) = self.runs[index][1]

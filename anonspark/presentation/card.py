@@ -31,26 +31,17 @@ _MOST_NOTES = 3
 
 @dataclass(frozen=True)
 class Card:
-    """What was found.
+    """A result on one screen: a title, a verdict of one sentence, figures, tables and charts.
 
-    Parameters
-    ----------
-    title : str
-        What it is.
-    verdict : str
-        One sentence.
-    holds : bool or None
-        Whether that is good. None if there is nothing to judge.
-    figures : sequence of (str, str, int or float)
-        Words and a figure.
-    tables : sequence of Table
-        Last, and cut where there are few lines.
-    notes : sequence of str
-        What is warned of.
-    charts : callable
-        Draws the charts.
-    remarks : sequence of str
-        Sentences about the figures, which warn of nothing.
+    ``holds`` says whether the result is good, None if there is nothing to judge. ``tables`` come
+    last and are cut if lines are few. ``notes`` are warnings, ``remarks`` sentences about the
+    figures that warn of nothing.
+
+    >>> card = Card("people", "all criteria hold", holds=True, figures=[("k", 5), ("classes", 120)])
+    >>> print(card_text(card))
+    people: ✓ all criteria hold
+      k          5
+      classes  120
     """
 
     title: str
@@ -64,18 +55,18 @@ class Card:
 
     @property
     def tone(self) -> str:
-        """Return how the verdict is coloured: what is warned of weakens one that is good."""
+        """Return the colour of the verdict: warnings weaken a good one."""
         if self.holds is None:
             return ""
         return "bad" if not self.holds else "mixed" if self.notes else "good"
 
     @property
     def sign(self) -> str:
-        """Return what stands before the verdict for who sees no colours."""
+        """Return the sign before the verdict, for readers who see no colours."""
         return {"": "", "bad": "✗", "mixed": "!", "good": "✓"}[self.tone]
 
     def with_first(self, figure: tuple[str, Cell]) -> Card:
-        """Return the card with a further figure above all others."""
+        """Return a copy with a further figure above all others."""
         return replace(self, figures=(figure, *self.figures))
 
     @property
@@ -90,7 +81,7 @@ class Card:
 
 
 def card_text(card: Card) -> str:
-    """Return a card as plain text of at most ``MOST_LINES`` lines, without credentials."""
+    """Write a card as plain text of at most ``MOST_LINES`` lines, without credentials."""
     lines = _wrapped(card.headline, "", 3)
     lines += _figure_lines(card)
     for remark in card.remarks:
@@ -123,7 +114,14 @@ def _figure_lines(card: Card) -> list[str]:
 
 
 def table_text(table: Table) -> str:
-    """Return a table of figures as plain text."""
+    """Write a table of figures as plain text.
+
+    >>> print(table_text(Table("Ages", ["age", "records"], [["20", 3], ["30", 12]])))
+    Ages
+    age  records
+     20        3
+     30       12
+    """
     return redact("\n".join([clean(table.caption), *_table_lines(table)]))
 
 
@@ -149,7 +147,7 @@ def _short(cell: str) -> str:
 
 
 def _wrapped(text: str, indent: str, most: int) -> list[str]:
-    """Write a sentence in lines that a terminal shows whole."""
+    """Write a sentence in lines that fit a terminal, at most so many."""
     return textwrap.wrap(
         clean(text),
         _WIDTH,
@@ -161,20 +159,17 @@ def _wrapped(text: str, indent: str, most: int) -> list[str]:
 
 
 def card_html(card: Card) -> str:
-    """Return a card as a piece of HTML to embed in another page, such as a notebook.
+    """Write a card as a piece of HTML to embed in another page, such as a notebook.
 
-    Returns
-    -------
-    str
-        It loads nothing, runs no script, styles nothing but itself, in light and dark, and holds
-        no credentials.
+    It loads nothing, runs no script, styles nothing but itself, in light and dark, and holds no
+    credentials.
     """
     page = _template().render(card=card, charts=card.charts(), scoped=_scoped)
     return blanked(redact(page))
 
 
 def chart_html(chart: Chart) -> str:
-    """Return a chart as a piece of HTML like :func:`card_html`."""
+    """Write a chart as a piece of HTML like :func:`card_html`."""
     page = _template().render(card=None, charts=[chart], scoped=_scoped)
     return blanked(redact(page))
 

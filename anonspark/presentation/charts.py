@@ -13,7 +13,7 @@ from anonspark.presentation.blocks import Chart, Table
 from anonspark.presentation.svg import (
     HALF_LETTER,
     WIDTH,
-    Place,
+    Tip,
     colour,
     drawing,
     element,
@@ -30,16 +30,10 @@ _STEPS = (1, 2, 2.5, 5, 10)
 
 
 def ticks(end: float, most: int, *, whole: bool = False) -> Sequence[float]:
-    """Return round numbers from 0 to `end`, equally far apart.
+    """Return round numbers from 0 to an end above 0, equally far apart, in at most so many steps.
 
-    Parameters
-    ----------
-    end : float
-        Above 0.
-    most : int
-        Steps at most, 1 or more.
-    whole : bool
-        Whether all of them are whole numbers.
+    >>> ticks(7.0, 4), ticks(1.0, 5, whole=True)
+    ([0.0, 2.0, 4.0, 6.0], [0.0, 1.0])
     """
     least = end / most
     power = 10.0 ** math.floor(math.log10(least))
@@ -65,21 +59,10 @@ _LEGEND_GAP = 5.0
 def legend(
     top: float, entries: Sequence[tuple[Markup, float, str]], *, in_row: bool = True
 ) -> tuple[Markup, float]:
-    """Draw a legend.
+    """Draw a legend below ``top``, and return it with its bottom.
 
-    Parameters
-    ----------
-    top : float
-    entries : sequence of (Markup, float, str)
-        The sign, whose left end is the origin and whose middle is on the axis across, how wide it
-        is, and its name.
-    in_row : bool
-        Whether entries share a line if there is room, otherwise each is below the last.
-
-    Returns
-    -------
-    markup : Markup
-    bottom : float
+    An entry is a sign, its width and a name. The left end of a sign is the origin, its middle is on
+    the axis across. Entries share a line if there is room, or each has its own.
     """
     drawn = []
     x, middle = 0.0, top + _ROW / 2
@@ -119,16 +102,9 @@ _DASHES = ("", "5 2", "5 2 1 2", "1.5 2")
 
 @dataclass(frozen=True)
 class Line:
-    """One line.
+    """A line through points, with its name for the legend.
 
-    Parameters
-    ----------
-    name : str
-        For the legend.
-    points : sequence of (float, float)
-        By their place on the axis across.
-    intervals : sequence of ((float, float) or None)
-        Of each point, lowest and highest number up, where that is known. Empty for none.
+    ``intervals`` has the lowest and highest number up of each point, if known, or is empty.
     """
 
     name: str
@@ -137,30 +113,18 @@ class Line:
 
     @property
     def ends(self) -> list[float]:
-        """All numbers up."""
+        """All numbers up, of points and intervals."""
         intervals = [end for interval in self.intervals for end in interval or ()]
         return [*(y for _, y in self.points), *intervals]
 
 
 @dataclass(frozen=True)
 class Lines:
-    """A chart of lines with marked points.
+    """A chart of lines with marked points, at least one in all.
 
-    Parameters
-    ----------
-    title : str
-    lines : sequence of Line
-        With one point or more in all.
-    across : str
-        What the axis across measures.
-    up : str
-        What the axis up measures, with its unit.
-    logarithmic : bool
-        Whether equal ratios across are equally far apart.
-    words : mapping of float to sequence of str
-        What a place across says when it is pointed at, in lines.
-    names : mapping of float to str
-        What is written below a place across. Its number where that is missing.
+    ``across`` and ``up`` say what the axes measure, up with its unit. On a logarithmic axis equal
+    ratios across are equally far apart. ``words`` are the lines of the tip at a number across,
+    ``names`` the texts below it, by default the number.
     """
 
     title: str
@@ -174,7 +138,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class _LinesFrame:
-    """Where the points of a chart are, from `left` on, in px."""
+    """The px in which the points of a chart lie, from `left` on."""
 
     left: float
     first: float
@@ -196,7 +160,7 @@ class _LinesFrame:
 
 
 def draw_lines(chart: Lines, description: str) -> Markup:
-    """Draw lines, as :func:`~anonspark.presentation.charts.draw_heat_map` draws a heat map."""
+    """Draw lines, with a description for those who do not see them."""
     points = [point for line in chart.lines for point in line.points]
     places = sorted({x for x, _ in points})
     ends = [end for line in chart.lines for end in line.ends]
@@ -223,18 +187,22 @@ def draw_lines(chart: Lines, description: str) -> Markup:
     return drawing(bottom, description, *parts)
 
 
-def _bands(chart: Lines, frame: _LinesFrame, places: Sequence[float]) -> list[Place]:
-    """Return what is nearest to each place across, with what it says."""
+def _bands(chart: Lines, frame: _LinesFrame, places: Sequence[float]) -> list[Tip]:
+    """Return the area nearest to each number across, with its tip."""
     middles = [frame.across(value) for value in places]
     edges = [frame.left, *((left_one + other) / 2 for left_one, other in pairwise(middles)), WIDTH]
     return [
-        Place(left, _TOP, right - left, _BOTTOM - _TOP, chart.words.get(value, ()))
+        Tip(left, _TOP, right - left, _BOTTOM - _TOP, chart.words.get(value, ()))
         for value, (left, right) in zip(places, pairwise(edges), strict=True)
     ]
 
 
 def _ticks(start: float, end: float) -> list[float]:
-    """Return round numbers from `start`, which is not above 0, to `end`, which is not below."""
+    """Return round numbers from `start`, which is not above 0, to `end`, which is not below.
+
+    >>> _ticks(-1.0, 1.0)
+    [-1.0, -0.5, 0.0, 0.5, 1.0]
+    """
     step = ticks(end - start, 5)[1]
     return [number * step for number in range(math.ceil(start / step), int(end / step + 1e-9) + 1)]
 
@@ -289,7 +257,7 @@ def _stroke(
     points: Sequence[tuple[float, float]],
     marked: Sequence[tuple[float, float]] | None = None,
 ) -> Markup:
-    """Draw a line with its markers, at its points unless others are given."""
+    """Draw a line with its markers, at its points or at others."""
     name = "second" if number % 2 else "first"
     path = "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in points)
     marker = _MARKERS[number % len(_MARKERS)]
@@ -313,15 +281,7 @@ _SIGN_WIDTH = 12.0
 
 @dataclass(frozen=True)
 class Series:
-    """Bars of one colour.
-
-    Parameters
-    ----------
-    name : str
-        For the legend.
-    values : sequence of float
-        One for each bar. NaN draws none.
-    """
+    """Bars of one colour, with a name for the legend. NaN draws no bar."""
 
     name: str
     values: Sequence[float]
@@ -329,27 +289,12 @@ class Series:
 
 @dataclass(frozen=True)
 class Bars:
-    """A chart of horizontal bars.
+    """A chart of horizontal bars, with labels of the rows from the top, and one or two series.
 
-    Parameters
-    ----------
-    title : str
-    labels : sequence of str
-        Of the rows, from the top.
-    series : sequence of Series
-        One or two.
-    axis : str
-        What the bars measure, with its unit.
-    rows : str
-        What the rows are.
-    stacked : bool
-        Whether the second series begins where the first one ends, otherwise below it.
-    limit : float or None
-        Where the axis ends. None ends it with the longest bar.
-    marks : sequence of (float, str)
-        Lines across the bars, such as a bound, with their names.
-    words : sequence of sequence of str
-        What each row says when it is pointed at, in lines. Empty for none.
+    ``axis`` says what the bars measure, with its unit, ``rows`` what the rows are. Stacked series
+    begin where the first one ends, others lie below it. The axis ends at ``limit``, or with the
+    longest bar. ``marks`` are lines across the bars, such as a bound, with their names. ``words``
+    are the lines of each row's tip.
     """
 
     title: str
@@ -365,7 +310,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class _Frame:
-    """Where the bars of a chart are: in px, but for `end`, the number at the right end."""
+    """The px in which the bars of a chart lie, and `end`, the number at the right end."""
 
     left: float
     right: float
@@ -383,25 +328,14 @@ class _Frame:
 
 
 def bar_chart(name: str, bars: Bars, description: str, table: Table) -> Chart:
-    """Return a chart of bars and the same figures as a table. See :func:`draw_bars`."""
+    """Draw bars, and keep the same figures as a table. See :func:`draw_bars`."""
     return Chart(draw_bars(bars, name, description), table)
 
 
 def draw_bars(chart: Bars, name: str, description: str) -> Markup:
-    """Draw bars.
+    """Draw bars, with a description for those who do not see them.
 
-    Parameters
-    ----------
-    chart : Bars
-    name : str
-        Unique in the page: what all ids of the chart begin with.
-    description : str
-        What the chart shows, for those who do not see it.
-
-    Returns
-    -------
-    Markup
-        An ``svg`` element.
+    All ids of the chart begin with ``name``, which is unique in the page.
     """
     labels, widest = label_column(chart.labels, _LABEL_WIDTH)
     left = widest + 6
@@ -440,7 +374,7 @@ def draw_bars(chart: Bars, name: str, description: str) -> Markup:
     if len(chart.series) > 1:
         parts.insert(0, _hatch(name))
     rows = [
-        Place(0.0, frame.top + row * frame.row_height, WIDTH, frame.row_height, words)
+        Tip(0.0, frame.top + row * frame.row_height, WIDTH, frame.row_height, words)
         for row, words in enumerate(chart.words)
     ]
     return drawing(bottom, description, *parts, tips(rows))
@@ -475,7 +409,7 @@ def _frame(chart: Bars, left: float) -> _Frame:
 
 
 def _axis(chart: Bars, frame: _Frame) -> Markup:
-    """Draw the axis and the grid below the bars, as many numbers as there is room for."""
+    """Draw the axis and the grid below the bars, with as many numbers as there is room for."""
     whole = chart.limit is None and all(
         float(value).is_integer() for series in chart.series for value in series.values
     )
@@ -529,7 +463,7 @@ def _bar(left: float, top: float, width: float, height: float, series: int, name
 
 
 def _hatch(name: str) -> Markup:
-    """Return the hatching of the second series, which distinguishes it without colours."""
+    """Draw the hatching of the second series, which distinguishes it without colours."""
     return element(
         "defs",
         element(

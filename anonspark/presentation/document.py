@@ -18,16 +18,12 @@ from anonspark.redaction import redact
 
 @dataclass(frozen=True)
 class Term:
-    """A word that a page explains.
+    """A word that a page explains in a sentence or two.
 
-    Parameters
-    ----------
-    name : str
-        As the glossary lists it.
-    meaning : str
-        A sentence or two.
-    forms : tuple of str
-        How it may stand in a text, lower case, besides its name.
+    ``forms`` are other spellings in a text, in lower case.
+
+    >>> Term("k-anonymity", "Every class has k records or more.").anchor
+    'term-k-anonymity'
     """
 
     name: str
@@ -41,12 +37,7 @@ class Term:
 
 
 class Glossary:
-    """The words that a page explains, and where they stand in a text.
-
-    Parameters
-    ----------
-    *terms : Term
-    """
+    """The words that a page explains where they stand in a text."""
 
     def __init__(self, *terms: Term) -> None:
         self.terms = terms
@@ -58,10 +49,10 @@ class Glossary:
         self._pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(forms)})(?![\w-])", re.IGNORECASE)
 
     def explained(self, text: str) -> Markup:
-        """Return a text in which the first place of each term has its meaning.
+        """Put the meaning of each term behind its first use in a text.
 
-        The meaning is shown if a pointer rests on the word, or it has the focus. A reader who has
-        neither finds it in the glossary of the page.
+        The meaning is shown if a pointer rests on the word, or it has the focus. Readers without
+        either find it in the glossary of the page.
         """
         if not self.terms:
             return escape(clean(text))
@@ -97,32 +88,12 @@ def render(  # noqa: PLR0913 - each parameter is a part of the page
     glossary: Glossary | None = None,
     printed_footer: str = "",
 ) -> str:
-    """Return the page.
+    """Make a page: HTML that loads nothing, runs no script and holds no credentials.
 
-    Parameters
-    ----------
-    title, subtitle, footer : str
-        Whatever is in them, and in the sections, is shown as text.
-    sections : sequence of Section
-        In order.
-    kind : str
-        What the title in the window begins with, by which the page is known again.
-    lead : sequence of str
-        Paragraphs below the title.
-    opening : Section or None
-        What stands before the links to the sections.
-    appendix : sequence of Section
-        What few want to see: closed, and not printed.
-    glossary : Glossary or None
-        Words that are explained where they stand, and at the end.
-    printed_footer : str
-        What each printed page has at its bottom, with its number: letters, digits and spaces.
-
-    Returns
-    -------
-    str
-        HTML that loads nothing, runs no script and holds no credentials. It is readable in
-        light, in dark and printed.
+    It is readable in light, in dark and printed. All texts are escaped. The title of the window
+    begins with ``kind``, by which the page is recognized. ``lead`` are paragraphs below the title,
+    ``opening`` stands before the links to the sections, ``appendix`` is closed and not printed.
+    Each printed page has ``printed_footer`` at its bottom: letters, digits and spaces.
     """
     environment = Environment(
         loader=BaseLoader(), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True

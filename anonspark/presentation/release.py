@@ -15,6 +15,12 @@ Row = Mapping[str, Any]
 
 _FIGURES = {figure.name: figure for figure in SUMMARY}
 
+SPELLED_OUT = {
+    **{name: f"certainty penalty ({name})" for name in ("ncp", "gcp", "gcp_total")},
+    "dm": "discernibility (dm)",
+}
+"""Headings of figures whose names are abbreviations."""
+
 # They say nothing where no record is suppressed.
 _OF_SUPPRESSED = ("rows_suppressed", "rows_left_out")
 
@@ -54,17 +60,9 @@ def release_card(
     notes: Sequence[str] = (),
     charts: Callable[[], Sequence[Chart]] = tuple,
 ) -> Card:
-    """Return on one screen what was published, how safe and how useful it is.
+    """Summarize on one screen what was published, how safe and how useful it is.
 
-    Parameters
-    ----------
-    title : str
-    release : Figures
-    more : sequence of (str, str)
-        Further lines.
-    notes : sequence of str
-        Warnings.
-    charts : callable
+    ``more`` are further lines, ``notes`` warnings.
     """
     summary = release.summary
     lines = [
@@ -82,7 +80,7 @@ def release_card(
 
 
 def published_card(release: Release, commands: Sequence[tuple[str, str]] = ()) -> Card:
-    """Return the card of a run. `commands` are the next steps."""
+    """Make the card of a run. ``commands`` are the next steps."""
     summary = release.summary
     title = f"Release {summary['run_id']} is published"
     if release.earlier:
@@ -111,7 +109,7 @@ def _alike(summary: Row) -> str:
 
 
 def _figure(figure: Figure, summary: Row) -> Cell:
-    """Return a figure as it is shown. A count that is withheld is one of few records."""
+    """Return a figure for a table. A withheld count is one of few records."""
     value = summary[figure.name]
     if value is None:
         return f"fewer than {summary['k']:,}"
@@ -138,7 +136,11 @@ def _classes(summary: Row) -> str:
 
 
 def risk_text(rows: Sequence[Row]) -> str:
-    """Return the risk from an attacker who knows that a person is in the release."""
+    """Write the risk from an attacker who knows that a person is in the release, or "".
+
+    >>> risk_text([{"attacker": "prosecutor", "highest": 0.2, "average": 0.05}])
+    're-identification risk 20.0% at most, 5.0% on average'
+    """
     for row in rows:
         if row.get("round") is None and row["attacker"] == "prosecutor":
             return (
@@ -149,7 +151,7 @@ def risk_text(rows: Sequence[Row]) -> str:
 
 
 def _criteria(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Say what was required beyond k, and what the worst class has."""
+    """List what was required beyond k, and what the worst class has."""
     texts = []
     for row in map(_as_compared, rows[1:]):
         of = f" of {row['attribute']}" if row.get("attribute") else ""
@@ -160,7 +162,11 @@ def _criteria(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 
 def criteria_lines(texts: Sequence[str]) -> list[tuple[str, str]]:
-    """Return lines of a card for criteria, of many the first ones."""
+    """Return lines of a card for the criteria, at most five of them.
+
+    >>> criteria_lines(["2-diversity of income", "0.3-closeness of income"])
+    [('criteria', '2-diversity of income'), ('', '0.3-closeness of income')]
+    """
     if len(texts) > _CRITERIA:
         more = len(texts) - _CRITERIA + 1
         texts = [*texts[: _CRITERIA - 1], f"{more} more criteria: --details"]
@@ -168,14 +174,14 @@ def criteria_lines(texts: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _lost_most(rows: Sequence[Row]) -> str:
-    """Say which attributes became widest, as shares of their ranges."""
+    """Name the attributes that became widest, as shares of their ranges."""
     widths = [(row["loss"], row["attribute"]) for row in rows if row["loss"]]
     widest = sorted(widths, key=lambda pair: -pair[0])[:_ATTRIBUTES]
     return ", ".join(f"{name} ({width:.2%} of its range)" for width, name in widest)
 
 
 def detail_blocks(release: Release) -> Iterator[Table | Text]:
-    """Return all figures of a run: the release, its rounds, its attributes."""
+    """Show all figures of a run: the release, its rounds, its attributes."""
     summary = release.summary
     hidden = _OF_SUPPRESSED if summary["rows_suppressed"] == 0 else ()
     lines: list[tuple[str, Cell]] = [
@@ -201,14 +207,14 @@ def detail_blocks(release: Release) -> Iterator[Table | Text]:
 def figures_table(
     title: str, figures: Sequence[Figure], rows: Sequence[Row], withheld: str = ""
 ) -> Table:
-    """Return some figures of rows, with a word for those that are withheld."""
+    """Make a table of some figures of rows, with a word for those that are withheld."""
     names = [figure.name for figure in figures]
     cells = [[withheld if row.get(name) is None else row[name] for name in names] for row in rows]
-    return Table(title, names, cells)
+    return Table(title, [SPELLED_OUT.get(name, name) for name in names], cells)
 
 
 def risk_table(rows: Sequence[Row]) -> Table:
-    """Return the risk from each attacker. `rows` are those of the table ``risk``."""
+    """Show the risk from each attacker, by rows of the table ``risk``."""
     has_weights = any(row.get("expected") is not None for row in rows)
     figures = [figure for figure in shown(RISK) if figure.needs != "weights" or has_weights]
     # An estimate, unlike the others, and best known by the name that it has elsewhere.
@@ -218,13 +224,7 @@ def risk_table(rows: Sequence[Row]) -> Table:
 
 
 def privacy_blocks(criteria: Sequence[Row]) -> Iterator[Table]:
-    """Return what was required beyond k, and what the worst class has.
-
-    Parameters
-    ----------
-    criteria : sequence of mapping
-        Rows of the table ``privacy``.
-    """
+    """Show rows of ``privacy``: what was required beyond k, and what the worst class has."""
     if len(criteria) > 1:
         rows = list(map(_as_compared, criteria))
         title = "Privacy: required, and measured in the worst class"
@@ -232,7 +232,7 @@ def privacy_blocks(criteria: Sequence[Row]) -> Iterator[Table]:
 
 
 def _as_compared(row: Row) -> Row:
-    """Show of recursive diversity the figure that is measured, c, as what is required."""
+    """Replace l by c in a row of recursive diversity, because c is what is measured."""
     if row.get("c") is None:
         return row
     criterion = f"{row['criterion']}, l = {row['required']:g}: c"

@@ -27,15 +27,12 @@ _WIDTH_OF = {letter: width for width, letters in _LETTER_WIDTHS for letter in le
 
 
 def element(tag: str, *children: str, **attributes: float | str) -> Markup:
-    """Return an element.
+    """Write an element. Children that are Markup stay, other texts are escaped.
 
-    Parameters
-    ----------
-    tag : str
-    *children : str
-        Markup stays as it is. Other text is escaped.
-    **attributes : float or str
-        A hyphen of a name is written ``_``. Numbers are rounded to hundredths.
+    A hyphen of an attribute's name is written ``_``. Numbers are rounded to hundredths.
+
+    >>> str(element("text", "a < b", x=1.0, text_anchor="end"))
+    '<text x="1" text-anchor="end">a &lt; b</text>'
     """
     written = [
         Markup(' {}="{}"').format(
@@ -49,15 +46,9 @@ def element(tag: str, *children: str, **attributes: float | str) -> Markup:
 
 
 def drawing(height: float, description: str, *children: str) -> Markup:
-    """Return the ``svg`` element of a chart, whose text is in the ink of the page.
+    """Write the ``svg`` element of a chart, with a description for those who do not see it.
 
-    Parameters
-    ----------
-    height : float
-        Beside a width of ``WIDTH``.
-    description : str
-        What the chart shows, for those who do not see it.
-    *children : Markup
+    It is ``WIDTH`` px wide, and its text is in the ink of the page.
     """
     return element(
         "svg",
@@ -72,7 +63,11 @@ def drawing(height: float, description: str, *children: str) -> Markup:
 
 
 def colour(name: str) -> str:
-    """Return the style that fills a shape with a colour of the page."""
+    """Return the style that fills a shape with a colour of the page.
+
+    >>> colour("ink")
+    'fill: var(--ink)'
+    """
     return f"fill: var(--{name})"
 
 
@@ -82,7 +77,7 @@ def stroke(name: str, width: float = 0.6) -> str:
 
 
 def heading(title: str, below: str = "") -> Markup:
-    """Return the title of a chart, and below it what goes down or up the left side."""
+    """Write the title of a chart, and below it what goes down or up the left side."""
     bold = write(0.0, 11.0, shortened(title, WIDTH, 12.5), font_size=11.4, font_weight="bold")
     if not below:
         return bold
@@ -90,12 +85,16 @@ def heading(title: str, below: str = "") -> Markup:
 
 
 def write(x: float, y: float, text: str, **attributes: float | str) -> Markup:
-    """Return a text with its baseline at `y`. It begins at `x` without ``text_anchor``."""
+    """Write a text with its baseline at `y`. It begins at `x` without ``text_anchor``."""
     return element("text", clean(text), x=x, y=y, **attributes)
 
 
 def text_width(text: str, size: float = FONT_SIZE) -> float:
-    """Return about how wide a text is in px: seldom less than in the reader's font."""
+    """Estimate the width of a text in px: it is seldom less than in the reader's font.
+
+    >>> text_width("il", 10.0) < text_width("MW", 10.0)
+    True
+    """
     return size * sum(map(_letter_width, text))
 
 
@@ -107,7 +106,11 @@ def _letter_width(letter: str) -> float:
 
 
 def shortened(text: str, width: float, size: float = FONT_SIZE) -> str:
-    """Return as much of a clean text as fits into a width."""
+    """Cut a text off where a width ends.
+
+    >>> shortened("capital gain", 40.0)
+    'capit…'
+    """
     text = clean(text)
     if text_width(text, size) <= width:
         return text
@@ -117,27 +120,23 @@ def shortened(text: str, width: float, size: float = FONT_SIZE) -> str:
 
 
 def label_column(labels: Sequence[str], width: float) -> tuple[list[str], float]:
-    """Return as much of each label as fits into a width, and how wide the widest is."""
+    """Shorten labels to a width. Also return the width of the widest."""
     fitted = [shortened(label, width) for label in labels]
     return fitted, max(map(text_width, fitted), default=0.0)
 
 
 def clean(text: str) -> str:
-    """Return a text without characters that cannot be in a page."""
+    r"""Replace characters that cannot be in a page by blanks.
+
+    >>> clean("a\tb\n")
+    'a b '
+    """
     return "".join(sign if sign.isprintable() else " " for sign in text)
 
 
 @dataclass(frozen=True)
-class Place:
-    """A part of a chart that says something.
-
-    Parameters
-    ----------
-    x, y, width, height : float
-        In px of the chart.
-    words : sequence of str
-        Its lines.
-    """
+class Tip:
+    """The lines that are shown when an area of a chart, in px, is pointed at."""
 
     x: float
     y: float
@@ -147,29 +146,27 @@ class Place:
 
 
 def words_of(name: str, texts: Mapping[str, str]) -> list[str]:
-    """Return the lines of a place that has one text or several, each with its name."""
+    """Write one text, or several with their names, as the lines of a tip.
+
+    >>> words_of("age", {"original": "5", "release": "6"})
+    ['age', 'original: 5', 'release: 6']
+    """
     if len(texts) == 1:
         return [f"{name}: {text}" for text in texts.values()]
     return [name, *(f"{side}: {text}" for side, text in texts.items())]
 
 
-def tips(places: Sequence[Place]) -> Markup:
-    """Return what is drawn last into a chart: its places, which the browser shows the words of.
-
-    Parameters
-    ----------
-    places : sequence of Place
-        Those without words are left out.
-    """
-    drawn = [_tip(place_of_tip) for place_of_tip in places if place_of_tip.words]
+def tips(areas: Sequence[Tip]) -> Markup:
+    """Draw the areas that have a tip, on top of a chart."""
+    drawn = [_area(tip) for tip in areas if tip.words]
     if not drawn:
         return Markup()
     return element("g", *drawn, class_="tips", fill="none", pointer_events="all")
 
 
-def _tip(place: Place) -> Markup:
-    left, top = round(place.x), round(place.y)
+def _area(tip: Tip) -> Markup:
+    left, top = round(tip.x), round(tip.y)
     # Neighbours have no gap between them, and a page has hundreds: whole numbers.
-    right, end = round(place.x + place.width), round(place.y + place.height)
-    words = Markup("\n").join(map(clean, place.words))
+    right, end = round(tip.x + tip.width), round(tip.y + tip.height)
+    words = Markup("\n").join(map(clean, tip.words))
     return element("path", element("title", words), d=f"M{left} {top}H{right}V{end}H{left}z")

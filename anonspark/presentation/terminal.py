@@ -28,13 +28,7 @@ Block = Table | Text | Card
 
 
 def show_blocks(console: Console, blocks: Iterable[Block]) -> None:
-    """Print blocks, one below the other. Notes of cards are in the log.
-
-    Parameters
-    ----------
-    console : Console
-    blocks : iterable of (Table, Text or Card)
-    """
+    """Print blocks, one below the other. Notes of cards are in the log."""
     follows = False
     for block in blocks:
         if follows:
@@ -59,7 +53,7 @@ def _show_card(console: Console, card: Card) -> None:
 
 
 def _show_lines(console: Console, rows: Sequence[Sequence[object]]) -> None:
-    """Print names and what they have, whose further lines are indented."""
+    """Print names and figures in two columns, with further lines indented."""
     longest = max((len(str(name)) for name, _ in rows), default=0)
     width = max(_LEAST_NAME, min(longest, max(_WIDEST_NAME, console.width // 2)))
     for name, cell in rows:
@@ -116,7 +110,11 @@ def _show_table(console: Console, table: Table) -> None:
 
 
 def _layout(widths: Sequence[int], numbers: Sequence[bool], width: int) -> tuple[int, int] | None:
-    """Return the gap between columns and the longest text that is not folded, or None."""
+    """Choose the gap of columns and the longest text that is not folded, or None if nothing fits.
+
+    >>> _layout([10, 40], [True, False], width=80), _layout([50, 60], [True, True], width=80)
+    ((2, 80), None)
+    """
     for gap, longest in ((2, width), (1, width), (1, _SHORT), (1, _NARROW)):
         least = sum(
             size if number or size <= longest else _NARROW

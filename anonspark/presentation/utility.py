@@ -23,7 +23,7 @@ _TRAINED_ON = {
 def utility_card(
     title: str, utility: Utility, charts: Callable[[], Sequence[Chart]] = tuple
 ) -> Card:
-    """Return how useful a release is, in a sentence and in figures."""
+    """Show the usefulness of a release, in sentences and in figures."""
     learning, association = utility.learning, utility.association
     tables = [] if association is None else [_association(association)]
     remarks, notes = [], []
@@ -132,7 +132,7 @@ def _remarks(learning: Learning) -> Iterator[str]:
 
 
 def arrangement_blocks(result: Arrangement) -> Iterator[Table | Text]:
-    """Return what was learned, in figures. Values are only in the files."""
+    """Show what was learned, in figures. Values are only in the files."""
     least = result.min_records
     rare = "without records" if least is None else f"with fewer than {least:,} records"
     grouped = any(item.levels for item in result.attributes)

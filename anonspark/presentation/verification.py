@@ -15,19 +15,19 @@ _ELSEWHERE = ("release", "holds", "failures", "warnings", "claimed")
 
 
 class Outcome(Protocol):
-    """What was verified: failures, and warnings where there are none."""
+    """A verification: failures, and warnings."""
 
     @property
     def failures(self) -> Sequence[str]:
-        """What does not hold."""
+        """The promises that do not hold."""
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What holds, but may mean less than it seems to."""
+        """The promises that hold, but may mean less than it seems."""
 
 
 def verdict(proof: Outcome, k: int, promised: str = "All criteria hold") -> str:
-    """Return whether everything holds, and what weakens it."""
+    """Say whether everything holds, and what weakens it."""
     failed, warnings = len(proof.failures), len(proof.warnings)
     if failed:
         return f"{failed:,} of the checks failed."
@@ -40,7 +40,7 @@ def verdict(proof: Outcome, k: int, promised: str = "All criteria hold") -> str:
 
 
 def notes_of(proof: Outcome) -> list[str]:
-    """Return what does not hold, and what weakens the rest."""
+    """List failures, and what weakens the rest."""
     return [*proof.failures, *proof.warnings]
 
 
@@ -51,9 +51,9 @@ def verification_card(
     *,
     details: bool = False,
 ) -> Card:
-    """Return what was required and measured, and whether all of it holds, on one screen.
+    """Show on one screen what was required and measured, and whether all of it holds.
 
-    Tables of all figures follow if they are asked for, or if something does not hold.
+    Tables of all figures follow if ``details`` are asked for, or if something does not hold.
     """
     tables: list[Table] = []
     if details or proof.failures:
@@ -72,7 +72,7 @@ def verification_card(
 
 
 def _summary(proof: Verification) -> Iterator[tuple[str, Cell]]:
-    """Return the lines that everyone reads."""
+    """Yield the lines that everyone reads."""
     published, units, truth, loss = proof.published, proof.units, proof.truthfulness, proof.loss
     yield "k", f"{proof.k:,} required, {published.smallest:,} records in the smallest class"
     if units is not None:
@@ -107,7 +107,7 @@ def _summary(proof: Verification) -> Iterator[tuple[str, Cell]]:
 
 
 def _claims(claimed: Sequence[str]) -> Table:
-    """Return what only the run or the original can show, by file."""
+    """List by file what only the run or the original can show."""
     files = {claim.partition(": ")[0]: list[str]() for claim in claimed}
     for claim in claimed:
         files[claim.partition(": ")[0]].append(claim.partition(": ")[2] or "all")
@@ -116,7 +116,7 @@ def _claims(claimed: Sequence[str]) -> Table:
 
 
 def _tables(document: Mapping[str, Any], caption: str = "") -> Iterator[Table]:
-    """Return the figures of a result as its JSON names them, then those of each part of it."""
+    """Show the figures of a JSON object under its own names, then those of each part of it."""
     figures = [
         (_words(name), _cell(value))
         for name, value in document.items()

@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
@@ -45,21 +45,11 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class DraftedAttribute:
-    """A line of the section ``attributes``.
+    """A line of the section ``attributes``, or a comment there if the role is None: not published.
 
-    Parameters
-    ----------
-    name : str
-    role : str or None
-        None is a comment: not published.
-    reason : str
-    options : dict of str to str
-        What stands beside the role, as YAML. Of one that is not published, beside that of a
-        quasi-identifier.
-    usable : bool
-        Whether it could be a quasi-identifier.
-    hint : str or None
-        Another way to write it.
+    ``options`` are YAML for what stands beside the role, or beside that of a quasi-identifier if
+    there is none, which the column could be if it is ``usable``. ``hint`` is another way to write
+    the line, or None.
     """
 
     name: str
@@ -72,15 +62,7 @@ class DraftedAttribute:
 
 @dataclass(frozen=True)
 class Criterion:
-    """A criterion of a sensitive attribute.
-
-    Parameters
-    ----------
-    attribute : str
-    l : int
-        Different values of each class.
-    reason : str
-    """
+    """The number of different values that each class needs of a sensitive attribute, and why."""
 
     attribute: str
     l: int  # noqa: E741 - its name in the literature
@@ -91,27 +73,10 @@ class Criterion:
 class Draft:
     """A configuration to be written.
 
-    Parameters
-    ----------
-    source : Source
-        With the options that its files are read with.
-    rows : int
-    attributes : list of DraftedAttribute
-    k : int
-    criteria : list of Criterion
-    missing : str
-    unit : str or None
-    unit_reason : str
-        What k counts by it.
-    possible_units : tuple of str or None
-        Without a unit, columns that may be one. None where each row is a person for sure.
-    weights : str or None
-        Column of sampling weights.
-    output : str
-    target : str or None
-        Sensitive attribute that orders of categories can be learned from.
-    missing_markers : tuple of str
-        Texts that mean missing. None, if they are those of any table.
+    ``unit_reason`` says what k counts by the unit. Without a unit, ``possible_units`` are columns
+    that may be one, or None if each row is a person for sure. ``weights`` is a column of sampling
+    weights, and ``target`` the sensitive attribute from which orders of categories can be learned,
+    or None. ``missing_markers`` are empty if they are those of any table.
     """
 
     source: Source
@@ -131,19 +96,11 @@ class Draft:
 
 @dataclass(frozen=True)
 class Answers:
-    """What a person said. None takes what the profile proposes.
+    """What a person answered, or the options of the command.
 
-    Parameters
-    ----------
-    roles : mapping of str to str, or None
-        Of each column that has one.
-    k : int
-    output : str
-    unit : str or None
-        Column that numbers people or households. None where each row is a person. It counts where
-        there are roles.
-    weighted : bool
-        Whether quasi-identifiers get the weights of the profile.
+    ``roles`` are those of the columns that get one, or None for the proposed ones: then the unit is
+    the proposed one, too. ``unit`` is a column that numbers people or households, or None if each
+    row is a person. With ``weighted`` quasi-identifiers get the weights of the profile.
     """
 
     roles: Mapping[str, Role] | None
@@ -154,47 +111,23 @@ class Answers:
 
 
 def draft_configuration(profile: Profile, answers: Answers) -> Draft:
-    """Draft a configuration from what a profile proposes, or a person answered."""
+    """Draft a configuration from what a profile proposes, or a person answered.
+
+    Raises DataError if there are fewer than k units, or no quasi-identifier.
+    """
     roles = _roles(profile, answers)
-    quasi = [column for column in profile.columns if roles[column.name][0] == "quasi_identifier"]
-    unit = profile.unit if answers.roles is None else answers.unit
-    people = next(
-        (column.counts.distinct for column in profile.columns if column.name == unit), profile.rows
+    identifiers, quasi, sensitive = (
+        [column for column in profile.columns if roles[column.name][0] == role]
+        for role in ("identifier", "quasi_identifier", "sensitive")
     )
-    if people < answers.k:
-        units = "rows" if unit is None else f"values of {unit}"
-        raise DataError(
-            f"DATA: {profile.source.path} has {people:,} {units}, and k = {answers.k:,} needs that "
-            "many at least. Nothing was written. Take more records, or a smaller --k"
-        )
-    if not quasi:
-        raise DataError(
-            f"DATA: no column of {profile.source.path} can be proposed as a quasi-identifier, and "
-            "a configuration needs one (each column is empty or the same everywhere, an "
-            "identifier, a name, free text or of a type that is not judged). Nothing was written. "
-            f"See anonspark profile {profile.source.path}, or choose the columns with --interactive"
-        )
+    unit = profile.unit if answers.roles is None else answers.unit
+    _require_enough(profile, answers.k, unit, quasi)
     weights_by_name = profile.weights([column.name for column in quasi]) if answers.weighted else {}
-    attributes = []
-    for column in profile.columns:
-        role, reason = roles[column.name]
-        if role is None:
-            attributes.append(_left_out(column, reason, is_key=column.name in profile.keys))
-            continue
-        if role != "quasi_identifier":
-            if role != "identifier":
-                reason += _giving(column.name, profile, roles)
-            attributes.append(DraftedAttribute(column.name, role, reason))
-            continue
-        attribute = _quasi_identifier(column, reason)
-        if column.name in weights_by_name:
-            attribute.options["weight"] = f"{weights_by_name[column.name]:g}"
-        attributes.append(attribute)
-    sensitive = [column for column in profile.columns if roles[column.name][0] == "sensitive"]
-    identifiers = [
-        column.name for column in profile.columns if roles[column.name][0] == "identifier"
+    attributes = [
+        _drafted(column, profile, roles, weights_by_name.get(column.name))
+        for column in profile.columns
     ]
-    weights = (name for name in identifiers if weight_of_name(name) is not None)
+    weights = (item.name for item in identifiers if weight_of_name(item.name) is not None)
     markers = profile.missing_markers
     lacking = sum(identifier.counts.missing for identifier in quasi)
     return Draft(
@@ -207,7 +140,7 @@ def draft_configuration(profile: Profile, answers: Answers) -> Draft:
         unit=unit,
         unit_reason=_counting(unit),
         possible_units=profile.possible_units if answers.roles is None else None,
-        # Of a person with several records each would count.
+        # With a unit, each record of a person would count with its weight.
         weights=next(weights, None) if unit is None else None,
         output=answers.output,
         target=_target(sensitive, quasi),
@@ -215,8 +148,53 @@ def draft_configuration(profile: Profile, answers: Answers) -> Draft:
     )
 
 
+def _require_enough(
+    profile: Profile, k: int, unit: str | None, quasi: Sequence[ColumnProfile]
+) -> None:
+    """Raise DataError if a table has fewer than k units, or no quasi-identifier."""
+    people = next(
+        (column.counts.distinct for column in profile.columns if column.name == unit), profile.rows
+    )
+    if people < k:
+        units = "rows" if unit is None else f"values of {unit}"
+        raise DataError(
+            f"DATA: {profile.source.path} has {people:,} {units}, and k = {k:,} needs that many at "
+            "least. Nothing was written. Take more records, or a smaller --k"
+        )
+    if not quasi:
+        raise DataError(
+            f"DATA: no column of {profile.source.path} can be proposed as a quasi-identifier, and "
+            "a configuration needs one (each column is empty or the same everywhere, an "
+            "identifier, a name, free text or of a type that is not judged). Nothing was written. "
+            f"See anonspark profile {profile.source.path}, or choose the columns with --interactive"
+        )
+
+
+def _drafted(
+    column: ColumnProfile,
+    profile: Profile,
+    roles: Mapping[str, tuple[Role | None, str]],
+    weight: float | None,
+) -> DraftedAttribute:
+    """Draft the line of a column by its role."""
+    role, reason = roles[column.name]
+    if role is None:
+        return _left_out(column, reason, is_key=column.name in profile.keys)
+    if role != "quasi_identifier":
+        revealed = "" if role == "identifier" else _giving(column.name, profile, roles)
+        return DraftedAttribute(column.name, role, reason + revealed)
+    attribute = _quasi_identifier(column, reason)
+    if weight is not None:
+        attribute.options["weight"] = f"{weight:g}"
+    return attribute
+
+
 def _counting(unit: str | None) -> str:
-    """Say what k counts by a column."""
+    """Say in words what k counts if a column identifies the unit.
+
+    >>> _counting("patient_id")
+    'it repeats: k counts people, not their records'
+    """
     named = None if unit is None else unit_of_name(unit)
     if named == "household":
         return "k counts households: so k people share what is published, and not one family"
@@ -237,7 +215,7 @@ def _roles(profile: Profile, answers: Answers) -> dict[str, tuple[Role | None, s
 
 
 def _giving(name: str, profile: Profile, roles: Mapping[str, tuple[Role | None, str]]) -> str:
-    """Say which quasi-identifiers a column gives away that is published as it is."""
+    """Say which quasi-identifiers a column gives away that is published unchanged."""
     revealed = [
         dependency.determines
         for dependency in profile.dependencies
@@ -249,20 +227,20 @@ def _giving(name: str, profile: Profile, roles: Mapping[str, tuple[Role | None, 
 
 
 def _typed(source: Source) -> Source:
-    """Return how the data are read: with types where they lose nothing."""
+    """Let Spark infer the types of a CSV file: the columns that keep texts are declared."""
     if source.format != "csv":
         return source
     return replace(source, options={**source.options, "inferSchema": "true"})
 
 
 def _quasi_identifier(column: ColumnProfile, reason: str) -> DraftedAttribute:
+    """Draft a quasi-identifier: its type, and how its values are generalized."""
     options: dict[str, str] = {}
-    hint = None
     is_text = column.type == "string"
-    # What is not written in one form stays text where nobody says what it is.
-    in_forms = column.kind in ("mixed", "number", "timestamp")
-    type_needed = is_text and (column.counts.missing > 0 or in_forms)
-    # Numbers with a fraction have other texts once they are read.
+    # Texts of several forms, or with markers, stay texts unless their type is declared.
+    has_forms = column.kind in ("mixed", "number", "timestamp")
+    type_needed = is_text and (column.counts.missing > 0 or has_forms)
+    # A fraction that is read as a number does not keep its text.
     is_code = column.looks_like in ("postal code", DISEASE) and column.kind != "number"
     length = column.length or 0
     if column.looks_like == DISEASE and is_code and column.kind != "whole number":
@@ -288,21 +266,27 @@ def _quasi_identifier(column: ColumnProfile, reason: str) -> DraftedAttribute:
     if has_ends and column.grid is not None:
         options["grid"] = str(column.grid)
         reason += ". Ranges end on this grid"
-    if is_code and is_text and "hierarchy" not in options:
-        hint = "{role: quasi_identifier, hierarchy: {keep: [3, 1]}}  # three characters, then one"
-    if column.kind == "date" and "hierarchy" not in options:
-        kind = "type: date, " if "type" in options else ""
-        hint = (
-            f"{{role: quasi_identifier, {kind}hierarchy: {{calendar: [month, year, decade]}}}}"
-            "  # whole months, years, decades"
-        )
+    hint = _hint(column, options, is_code=is_code)
+    return DraftedAttribute(column.name, "quasi_identifier", reason, options, hint)
+
+
+def _hint(column: ColumnProfile, options: Mapping[str, str], *, is_code: bool) -> str | None:
+    """Return another way to write a quasi-identifier, or None if there is no better one."""
     if column.looks_like == "age" and column.kind in _MEASURED:
         kind = "type: number, " if "type" in options else ""
-        hint = (
+        return (
             f"{{role: quasi_identifier, {kind}hierarchy: {{intervals: [5, 10], top: 90}}}}"
             "  # the same steps for all, and 90+"
         )
-    return DraftedAttribute(column.name, "quasi_identifier", reason, options, hint)
+    if column.kind == "date" and "hierarchy" not in options:
+        kind = "type: date, " if "type" in options else ""
+        return (
+            f"{{role: quasi_identifier, {kind}hierarchy: {{calendar: [month, year, decade]}}}}"
+            "  # whole months, years, decades"
+        )
+    if is_code and column.type == "string" and "hierarchy" not in options:
+        return "{role: quasi_identifier, hierarchy: {keep: [3, 1]}}  # three characters, then one"
+    return None
 
 
 def _left_out(column: ColumnProfile, reason: str, *, is_key: bool) -> DraftedAttribute:
@@ -314,13 +298,13 @@ def _left_out(column: ColumnProfile, reason: str, *, is_key: bool) -> DraftedAtt
     )
     options = _quasi_identifier(column, "").options if usable else {}
     if is_key and "hierarchy" not in options:
-        # By its type it is no key.
+        # With a declared type it is no longer taken for a key.
         options.setdefault("type", "number" if column.kind in _MEASURED else "text")
     return DraftedAttribute(column.name, None, reason, options, usable=usable)
 
 
 def _criterion(column: ColumnProfile, rows: int) -> Criterion | None:
-    """Ask for different values in each class, as many as there are enough of."""
+    """Require as many different values in each class as the frequencies allow, or None."""
     values = column.counts.distinct
     largest = max(column.counts.largest, column.counts.missing) / max(rows, 1)
     least = proposed_l(values, largest)
@@ -330,33 +314,19 @@ def _criterion(column: ColumnProfile, rows: int) -> Criterion | None:
 
 
 def _target(sensitive: list[ColumnProfile], quasi: list[ColumnProfile]) -> str | None:
-    """Return what orders of categories can be learned from, if there are any to be learned."""
-    if not any(
-        identifier.kind == "text" and identifier.counts.distinct > 2 for identifier in quasi
-    ):
+    """Return a sensitive attribute to learn orders of categories from, or None without need."""
+    if not any(item.kind == "text" and item.counts.distinct > 2 for item in quasi):
         return None
-    for attribute in sensitive:
-        if 2 <= attribute.counts.distinct <= _MOST_CLASSES:
-            return attribute.name
-    return None
+    few = (item.name for item in sensitive if 2 <= item.counts.distinct <= _MOST_CLASSES)
+    return next(few, None)
 
 
 _TRIES_MODELS = 100_000
-"""Up to so many rows `init` proposes to try models: it takes some seconds."""
+"""Up to so many rows `init` proposes to try models, which takes some seconds."""
 
 
 def yaml_text(draft: Draft, path: str, seed_file: str, schema: str) -> str:
-    """Return the text of the file.
-
-    Parameters
-    ----------
-    draft : Draft
-    path : str
-        Of the file.
-    seed_file : str
-    schema : str
-        Of the JSON Schema, relative to the file.
-    """
+    """Return the text of the file ``path``, with its JSON Schema at a path relative to it."""
     source = draft.source
     lines = [
         f"# yaml-language-server: $schema={schema}",
@@ -386,7 +356,7 @@ def yaml_text(draft: Draft, path: str, seed_file: str, schema: str) -> str:
 
 
 def decision_text(draft: Draft) -> str:
-    """Return the template of a decision, with the reasons of the columns."""
+    """Return the template of a decision as YAML, with the reason of each column."""
     lines = [f"{name}:  # {title}" for name, title in Decision.titles().items()]
     lines += [
         f"  {_key(attribute.name)}: {_key(attribute.reason)}" for attribute in draft.attributes
@@ -395,6 +365,7 @@ def decision_text(draft: Draft) -> str:
 
 
 def _attributes(draft: Draft) -> list[str]:
+    """Return the lines of the section ``attributes``."""
     lines = [
         "# identifier: identifies a person by itself. Never published.",
         "# quasi_identifier: identifies together with others. Published as a range of k records.",
@@ -417,6 +388,7 @@ def _attributes(draft: Draft) -> list[str]:
 
 
 def _attribute(attribute: DraftedAttribute) -> list[str]:
+    """Return the line of a published column, and its hint."""
     lines = [f"  {_key(attribute.name)}: {_value(attribute)}  # {_comment(attribute.reason)}"]
     if attribute.hint is not None:
         lines.append(f"  # {_key(attribute.name)}: {attribute.hint}")
@@ -424,22 +396,19 @@ def _attribute(attribute: DraftedAttribute) -> list[str]:
 
 
 def _value(attribute: DraftedAttribute) -> str:
+    """Return the role of a column, with its options.
+
+    >>> _value(DraftedAttribute("age", "quasi_identifier", "", {"type": "number"}))
+    '{role: quasi_identifier, type: number}'
+    """
     role = attribute.role or "quasi_identifier"
     options = ", ".join(f"{name}: {text}" for name, text in attribute.options.items())
     return f"{{role: {role}, {options}}}" if options else role
 
 
-def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
-    lines = []
-    if draft.missing == "category":
-        lines.append("missing: category  # keeps rows without a quasi-identifier. Drop would not")
-    else:
-        lines.append("missing: drop  # rows without a quasi-identifier are left out")
-    lines += [
-        "",
-        "privacy:",
-        f"  k: {draft.k}  # everyone looks like at least {draft.k - 1} others",
-    ]
+def _privacy(draft: Draft) -> list[str]:
+    """Return the lines of the section ``privacy``."""
+    lines = ["privacy:", f"  k: {draft.k}  # everyone looks like at least {draft.k - 1} others"]
     if draft.unit is not None:
         lines.append(f"  unit: {_scalar(draft.unit)}  # {draft.unit_reason}")
     elif draft.possible_units is not None:
@@ -456,10 +425,21 @@ def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
             f"  # {_comment(criterion.reason)}"
             for criterion in draft.criteria
         ]
+    return lines
+
+
+def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
+    """Return the lines of the sections behind ``attributes``."""
+    missing = "drop  # rows without a quasi-identifier are left out"
+    if draft.missing == "category":
+        missing = "category  # keeps rows without a quasi-identifier. Drop would not"
     model = "auto  # tries three models for some seconds. Takes the fastest that loses least"
     if draft.rows > _TRIES_MODELS:
         model = "su-mondrian"
-    lines += [
+    lines = [
+        f"missing: {missing}",
+        "",
+        *_privacy(draft),
         "",
         f"model: {model}",
         "",
@@ -486,30 +466,44 @@ def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
 
 
 def _argument(text: str) -> str:
-    """Return a text as a shell takes it."""
+    """Quote a text for a shell command in a comment.
+
+    >>> _argument("my table.yaml")
+    "'my table.yaml'"
+    """
     return _comment(shlex.quote(text))
 
 
 def _comment(text: str) -> str:
-    """Return a text that does not end its comment."""
+    r"""Replace what does not print by blanks: a line break would end the comment.
+
+    >>> _comment("first\nsecond")
+    'first second'
+    """
     return "".join(character if character.isprintable() else " " for character in text)
 
 
 def _scalar(value: str) -> str:
+    """Return a text as YAML.
+
+    >>> _scalar("12"), _scalar("city")
+    ("'12'", 'city')
+    """
     return _flow([value])[1:-1]
 
 
 def _key(name: str) -> str:
-    """Return a name as a key, in which there are no variables."""
+    """Return a name as a key of YAML, in which variables are not replaced."""
     return _dumped([name])[1:-1]
 
 
 def _flow(value: Any) -> str:
-    """Return a value on one line."""
+    """Return a value as YAML on one line, with its dollar signs escaped."""
     return _dumped(escaped(value))
 
 
 def _dumped(value: Any) -> str:
+    """Return a value as YAML on one line."""
     text = yaml.dump(
         value,
         Dumper=_Dumper,
@@ -518,12 +512,12 @@ def _dumped(value: Any) -> str:
         sort_keys=False,
         width=float("inf"),
     )
-    # In double quotes the escapes mean the same.
+    # `visible` writes escapes that YAML reads back within double quotes.
     return visible(text.strip())
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts with signs that show nothing in double quotes, which may have escapes."""
+    """Writes texts in double quotes, which may have escapes, if some signs do not print."""
 
 
 _Dumper.add_representer(
@@ -538,32 +532,47 @@ SCHEMA = "anonspark.schema.json"
 
 
 def default_path(data: str) -> str:
-    """Return where the configuration of a table is written by default."""
+    """Return where the configuration of a table is written by default.
+
+    >>> default_path("data/people.csv.gz")
+    'people.yaml'
+    """
     return f"{_stem(data)}.yaml"
 
 
 def default_output(path: str) -> str:
-    """Return where the release of a configuration goes by default."""
+    """Return where the release of a configuration goes by default.
+
+    >>> default_output("conf/people.yaml")
+    'out/people'
+    """
     return f"out/{PurePath(path).stem}"
 
 
 def seed_path(path: str) -> str:
-    """Return the path of the file with the seed, beside the configuration."""
+    """Return the path of the file with the seed, next to the configuration.
+
+    >>> seed_path("conf/people.yaml")
+    'conf/people.seed'
+    """
     return str(PurePath(path).with_suffix(".seed"))
 
 
 def _stem(data: str) -> str:
+    """Return the name of a file or folder without its suffixes.
+
+    >>> _stem("s3://bucket/people/*")
+    'people'
+    """
     name = PurePath(data.rstrip("/*")).name
     return name.partition(".")[0] or "table"
 
 
 def require_new(path: str) -> None:
-    """Check that a configuration, and what belongs to it, can be written.
+    """Check that a configuration and its seed can be written.
 
-    Raises
-    ------
-    ConfigurationError
-        If something is there, the path is no local one, or leads through a file.
+    Raises ConfigurationError if something is at their paths, or the path is no local one, or leads
+    through a file.
     """
     if is_address(path):
         raise ConfigurationError(
@@ -590,29 +599,12 @@ def require_new(path: str) -> None:
 
 
 def write_draft(draft: Draft, path: str, *, decision: bool = False) -> list[str]:
-    """Write a configuration and what belongs to it.
+    """Write a configuration, its seed, and the JSON Schema if it is not there, or nothing.
 
-    Parameters
-    ----------
-    draft : Draft
-    path : str
-        Of the YAML file.
-    decision : bool
-        Whether a template of the decision is written, too.
-
-    Returns
-    -------
-    list of str
-        The files that were written, the configuration first. All but the JSON Schema can be read
-        by their owner alone: the seed is a secret, and the configuration may hold values of the
-        data. A JSON Schema that is there already is left as it is.
-
-    Raises
-    ------
-    ConfigurationError
-        If one of the files is there already. Nothing is written then.
-    PublishingError
-        If they cannot be written.
+    Returns the paths that were written, the configuration first. All but the schema can be read by
+    their owner alone: the seed is a secret, and the configuration may hold values of the data. With
+    ``decision`` a template of the decision is written, too. Raises ConfigurationError if a file is
+    there already, and PublishingError if one cannot be written.
     """
     require_new(path)
     seed, schema = seed_path(path), str(PurePath(path).parent / SCHEMA)
@@ -622,24 +614,27 @@ def write_draft(draft: Draft, path: str, *, decision: bool = False) -> list[str]
     public: dict[str, str] = {}
     if not os.path.lexists(schema):
         public[schema] = json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
-    # The configuration is written last, and says that all are there.
+    # Written last, the configuration is there only if all others are.
     write_files({**public, **private, path: yaml_text(draft, path, seed, SCHEMA)}, public)
     return [path, *private, *public]
 
 
 def write_files(texts: Mapping[str, str], public: Collection[str]) -> None:
-    """Write files that are not there, in order: all of them, or none."""
-    done: list[str] = []
+    """Write new files in order, all or none.
+
+    Those that are not public are for their owner alone.
+    """
+    written: list[str] = []
     *_, last = texts
     try:
         Path(last).parent.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            write_new(name, text.encode(), 0o644 if name in public else 0o600)
-            done.append(name)
+        for path, text in texts.items():
+            write_new(path, text.encode(), 0o644 if path in public else 0o600)
+            written.append(path)
     except BaseException as error:
-        for name in done:
+        for path in written:
             with suppress(OSError):
-                Path(name).unlink()
+                Path(path).unlink()
         if isinstance(error, FileExistsError):
             raise ConfigurationError(
                 f"--out: found {error.filename2 or error.filename} already, which is not "

@@ -27,17 +27,21 @@ SHOWN = 5
 
 _NONE = "No proposed quasi-identifier gives another column away, and none gives it away."
 
-# What is guessed to within some is never said of all records.
+# A dependency with exceptions is never shown as 100%.
 _NOT_ALL = 0.9999
 
 
 def ratio_text(ratio: float) -> str:
-    """Return a number between 0 and 1 with four decimals, 1 only if it is 1."""
+    """Return a number from 0 to 1 with four decimals, which are 1.0000 only if it is 1.
+
+    >>> ratio_text(1.0), ratio_text(0.99999)
+    ('1.0000', '>0.9999')
+    """
     return f"{ratio:.4f}" if ratio == 1 or ratio < 0.99995 else ">0.9999"
 
 
 def sample_text(profile: Profile) -> str:
-    """Say of which records sets of columns were measured."""
+    """Say in words by which records sets of columns were measured."""
     if profile.is_sampled:
         return (
             f"a sample of {profile.sample_rows:,} of the {profile.rows:,} rows, drawn by the seed "
@@ -47,7 +51,7 @@ def sample_text(profile: Profile) -> str:
 
 
 def measured_text(profile: Profile) -> str:
-    """Say which columns are in the sets."""
+    """Say of which columns sets were measured."""
     if not profile.measured:
         return ""
     names = ", ".join(profile.measured)
@@ -55,16 +59,16 @@ def measured_text(profile: Profile) -> str:
 
 
 def no_sets_text(profile: Profile) -> str:
-    """Say what columns reveal of which no sets were measured."""
-    alone = sum(0 < column.counts.unique == profile.rows for column in profile.columns)
-    if alone:
-        which = "one column" if alone == 1 else f"each of {alone} columns"
+    """Say what a table reveals of which no sets of columns were measured."""
+    keys = sum(0 < column.counts.unique == profile.rows for column in profile.columns)
+    if keys:
+        which = "one column" if keys == 1 else f"each of {keys} columns"
         return f"every record is identified by {which}"
     return "no column was found that identifies records together with others"
 
 
 def unique_text(profile: Profile) -> list[str]:
-    """Say how many records are unique in some set of columns."""
+    """Say how many records are unique in some set of one, two or three columns."""
     phrases = (
         "one of these columns",
         "at most two columns together",
@@ -78,7 +82,7 @@ def unique_text(profile: Profile) -> list[str]:
 
 
 def dependency_texts(profile: Profile) -> list[str]:
-    """Say which proposed quasi-identifiers give other columns away, and what gives them away."""
+    """Say which quasi-identifiers give other columns away, and which columns give them away."""
     roles = {column.name: column.role for column in profile.columns}
     return [
         f"{dependency.column} gives {dependency.determines} away"
@@ -94,7 +98,7 @@ def dependency_texts(profile: Profile) -> list[str]:
 
 
 def _publishing(role: str | None, name: str) -> str:
-    """Say what comes of publishing a column that gives a quasi-identifier away."""
+    """Say what publishing a column would reveal of a quasi-identifier that it gives away."""
     if role == "quasi_identifier":
         return ""
     if role is None:
@@ -119,7 +123,7 @@ def weights_text(profile: Profile) -> str | None:
 
 
 def markers_text(profile: Profile) -> str | None:
-    """Say which words count as missing, beside those that do in any table."""
+    """List the words that count as missing, without those that do in any table."""
     counts = [
         f"{column.name}: {' '.join(words)}"
         for column in profile.columns
@@ -131,7 +135,7 @@ def markers_text(profile: Profile) -> str | None:
 
 
 def unit_text(profile: Profile) -> str | None:
-    """Say that people have several records, if it looks like that."""
+    """Say that people seem to have several records, and which columns may number them."""
     if profile.unit is None:
         names = ", ".join(profile.possible_units or ())
         return f"Who is a person here? {names} may number people or households" if names else None
@@ -145,7 +149,7 @@ def unit_text(profile: Profile) -> str | None:
 def profile_card(
     title: str, profile: Profile, charts: Callable[[], Sequence[Chart]] = tuple
 ) -> Card:
-    """Return the card of a profile. It shows values only if the profile has examples."""
+    """Return the card of a profile, with values only if the profile has examples."""
     unique = unique_text(profile)
     source = profile.source
     figures: list[tuple[str, Cell]] = [("records", profile.rows), ("columns", len(profile.columns))]
@@ -171,6 +175,7 @@ def profile_card(
 
 
 def _columns(profile: Profile) -> Table:
+    """Return the table of columns."""
     names = ["column", "kind", "values", "missing", "unique", f"<{profile.k}", "looks like"]
     with_examples = any(column.examples for column in profile.columns)
     rows: list[list[Cell]] = [
@@ -191,7 +196,7 @@ def _columns(profile: Profile) -> Table:
 
 
 def _sets(profile: Profile) -> list[Table]:
-    """Return the columns that together identify most records."""
+    """Return tables of the sets of columns that identify most records."""
 
     def share(records: int) -> str:
         return percent(records, profile.sample_rows, short=True)
@@ -214,13 +219,7 @@ def _sets(profile: Profile) -> list[Table]:
 
 
 def write_page(files: Files, path: str, profile: Profile) -> None:
-    """Write the page to a file. One that is there is replaced.
-
-    Raises
-    ------
-    PublishingError
-        If it cannot be written.
-    """
+    """Write the page to a file, or replace ours. Raises PublishingError if it cannot be written."""
     require_ours(files, "--html", path)
     try:
         files.replace(path, profile_page(profile).encode(), f".{path.rpartition('/')[2]}.writing")
@@ -231,12 +230,9 @@ def write_page(files: Files, path: str, profile: Profile) -> None:
 
 
 def profile_page(profile: Profile) -> str:
-    """Return the page.
+    """Return the page as HTML that loads nothing and runs no script.
 
-    Returns
-    -------
-    str
-        HTML that loads nothing and runs no script. With values only if the profile has them.
+    It shows values only if the profile has examples.
     """
     remarks = _texts(weights_text(profile), unit_text(profile))
     dependencies = dependency_texts(profile) or [_NONE]
@@ -262,10 +258,12 @@ def profile_page(profile: Profile) -> str:
 
 
 def _texts(*texts: str | None) -> list[Block]:
+    """Return paragraphs of the texts that are not empty."""
     return [Text(text) for text in texts if text]
 
 
 def _chart(profile: Profile) -> Block:
+    """Return a bar for each column: how many records have a rare value."""
     names = [column.name for column in profile.columns]
     shares = [100 * column.counts.few / profile.rows for column in profile.columns]
     title = f"Records whose value fewer than {profile.k} share"
@@ -290,6 +288,7 @@ def _chart(profile: Profile) -> Block:
 
 
 def _roles(profile: Profile) -> Table:
+    """Return the table of proposed roles."""
     return Table(
         "Roles that anonspark init would write. Correct them",
         ["column", "role", "because"],
@@ -298,5 +297,6 @@ def _roles(profile: Profile) -> Table:
 
 
 def _meaning(profile: Profile) -> list[Block]:
+    """Return the figures that the page opens with, the strongest first."""
     *fewer, most = unique_text(profile) or [no_sets_text(profile)]
     return [Text(most, "strong"), *_texts(*fewer, measured_text(profile))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -23,7 +23,7 @@ from anonspark.core.recognition.names import (
     unit_of_name,
     weight_of_name,
 )
-from anonspark.core.recognition.values import Form, recognize_values
+from anonspark.core.recognition.values import recognize_values
 from anonspark.engine.protocol import Engine
 from anonspark.engine.raw_columns import Reading, is_number, require_distinct, type_name
 from anonspark.engine.struct_fields import DOT, whole_structs
@@ -59,7 +59,7 @@ MISSING_MARKERS = ("", "?")
 """Texts that mean missing, as in a configuration that says nothing else."""
 
 _MOST_COLUMNS = 12
-# Different values of a column of which it is asked what they look like.
+# Different values of a column by which its form is recognized.
 _LOOKED_AT = 2_000
 _EXAMPLES = 3
 _SHOWN = 10
@@ -68,10 +68,10 @@ _MOST_ORDERED = 50
 # In pounds.
 _HEAVIEST = 700
 
-# Kinds of values that may have a form: what is measured or counted in time has none.
+# Kinds of values that may have a form, or be keys: measures, dates and times are neither.
 _WRITTEN = {"text", "code", "mixed", "whole number"}
 
-# Kinds of values that are given away, too, where they are nearly right.
+# Another column gives numbers away even if they follow from it only nearly.
 _NUMBERS = ("whole number", "number")
 _MEASURED: dict[str, Kind] = {
     "whole number": "integer",
@@ -83,39 +83,34 @@ _MEASURED: dict[str, Kind] = {
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """What a column has.
+    """A column: its values over all rows, what they mean, and the role that is proposed.
 
     Parameters
     ----------
-    name : str
     type : str
-        As the table has it, in the words of SQL.
+        The column's type in the words of SQL.
     kind : str
-        What its values are: ``whole number``, ``number``, ``date``, ``timestamp``, ``boolean``,
+        What the values are: ``whole number``, ``number``, ``date``, ``timestamp``, ``boolean``,
         ``text``, ``code`` (digits with leading zeros), ``mixed`` (numbers among other texts),
         ``other date`` (days that are not written as 2026-01-31), ``other number`` (with a comma
         where 1234.5 has a point), ``nested`` or ``empty``.
-    counts : ColumnCounts
-        Over all rows.
     looks_like : str or None
-        What its values are, as far as they can identify a person.
-    told_by : str or None
-        ``values`` or ``name``: what says so.
+        What the values are, if they can identify a person.
+    told_by : {"values", "name"} or None
+        Whether values or name show what the column looks like.
     role : str or None
-        That is proposed. None is not published.
-    reason : str
-        Of the proposal.
+        The proposed role, or None for a column that is not published.
     length : int or None
-        Letters of nearly all its values, if they are equally many.
+        How many letters nearly all values have, or None if their lengths differ.
     examples : tuple of str
-        Values, if they were asked for.
+        Frequent values, or none unless they were asked for.
     order : tuple of str
-        All its values, where they are groups that letters would order otherwise, as 5-9 and 10-14,
-        and each is shared by k records.
+        All values in their natural order, if letters would order them otherwise, as 5-9 and 10-14,
+        and k records share each. Else none.
     are_names : bool
-        Whether its values are a few whole numbers that stand for names, as those of races.
+        Whether the values are a few whole numbers that stand for names, as those of races.
     grid : float, str or None
-        Where its ranges may end: the default of numbers and times, by the values of the sample.
+        The default grid on which ranges end, or None if the values are no numbers or times.
     """
 
     name: str
@@ -133,7 +128,7 @@ class ColumnProfile:
     grid: float | str | None = None
 
     def as_dict(self, rows: int) -> dict[str, object]:
-        """Return the fields as JSON values. Shares are of all rows."""
+        """Return the fields for JSON, with shares of all rows."""
         document = {
             "name": self.name,
             "type": self.type,
@@ -162,25 +157,24 @@ class Profile(Redacted):
     Parameters
     ----------
     source : Source
-        Where it lies, and how it was read.
-    rows : int
+        Where the table lies, and how it was read.
     k : int
-        What few records are fewer than.
+        Fewer records are few.
     sample_rows : int
-        Records by which sets of columns, forms of values and dependencies were judged.
+        Records of the sample, by which sets, forms of values and dependencies were measured.
     seed : int
         Key by which they were drawn.
     columns : list of ColumnProfile
-        In the table's order. Of a struct its fields.
+        In the table's order, with the fields of a struct in its place.
     measured : list of str
-        Columns of the sets.
+        Columns of which sets were measured.
     uniqueness : Uniqueness
-        Of the sample.
+        How these sets identify records of the sample.
     dependencies : list of Dependency
-        Of the sample: what proposed quasi-identifiers give away, and which other columns give
-        them away. Identifiers and names of people aside.
+        What proposed quasi-identifiers give away, and which other columns give them away in the
+        sample, without identifiers and names of people.
     unit : str or None
-        Column that identifies people who have several records.
+        Column that identifies people who have several records, or None if no column does.
     keys : mapping of str to Counts
         Columns that may number people or households.
     """
@@ -204,13 +198,13 @@ class Profile(Redacted):
 
     @property
     def missing_markers(self) -> tuple[str, ...]:
-        """Texts that mean missing: those of any table, and words that occur in this one."""
+        """Texts that mean missing in any table, and words that mean it in this one."""
         present = {marker for column in self.columns for marker in column.counts.markers}
         return MISSING_MARKERS + tuple(word for word in MISSING_WORDS if word in present)
 
     @property
     def possible_units(self) -> tuple[str, ...] | None:
-        """Columns that may number people. None if one does for sure, or if each row is a person."""
+        """Columns that may number people, or None if one does for sure, or each row is a person."""
         is_person = any(
             unit_of_name(column.name) == "person" and column.counts.unique == self.rows
             for column in self.columns
@@ -224,7 +218,7 @@ class Profile(Redacted):
         return [column for column in self.columns if column.role == role]
 
     def weights(self, names: Sequence[str]) -> dict[str, float]:
-        """Return the weights of quasi-identifiers, without those that nothing is measured of."""
+        """Return the weights of quasi-identifiers, without those that were not measured."""
         weighed = [
             column.name
             for column in self.columns
@@ -239,7 +233,7 @@ class Profile(Redacted):
         return self.weights([column.name for column in self.with_role("quasi_identifier")])
 
     def as_dict(self) -> dict[str, object]:
-        """Return the fields as JSON values, and examples of the data if they were asked for."""
+        """Return the fields for JSON, with examples of values if they were asked for."""
         sets = self.uniqueness
         return {
             "path": self.source.path,
@@ -278,14 +272,12 @@ def profile_table(
 
     Parameters
     ----------
-    engine : Engine
     source : Source
         Of :func:`anonspark.profiling.source.find_source`.
-    progress : Progress
     k : int
-        What few records are fewer than. At least 2.
+        Fewer records are few. At least 2.
     sample : int
-        Records at most by which sets of columns are measured. All, if there are no more.
+        Records at most by which sets of columns are measured. A smaller table is not sampled.
     seed : int
         Key of the hashes by which they are drawn.
     show_values : bool
@@ -294,12 +286,12 @@ def profile_table(
     Returns
     -------
     Profile
-        The same by both engines, in whatever order and files the rows are.
+        Equal on both engines, in whatever order and files the rows are.
 
     Raises
     ------
     DataError
-        If there is no table, it cannot be read, or it is empty.
+        If no table is there, it cannot be read, or it is empty.
     ConfigurationError
         If the format is not known or refuses its options.
 
@@ -323,35 +315,53 @@ def profile_table(
             raise DataError(f"DATA: the table at {source.path} is empty. Expected rows")
         with progress.stage("draw a sample"):
             drawn = sample_records(table, names, rows, sample, seed)
-        by_name = dict(zip(names, counts, strict=True))
         sampled = {reading.name: _sampled(reading, drawn[reading.name]) for reading in readings}
+        facts = _Facts(table.schema, rows, dict(zip(names, counts, strict=True)), sampled)
     with progress.stage("measure sets of columns"):
-        return _profile(
-            source, table.schema, by_name, rows, len(drawn), sampled, k, seed, show_values
+        columns = _describe_columns(facts, source.remedy_for_days)
+        codes = {name: sample.codes for name, sample in sampled.items()}
+        roles, dependencies = _propose(columns, facts, codes)
+        measured = _most_telling(columns, roles)
+        return Profile(
+            source=source,
+            rows=rows,
+            k=k,
+            sample_rows=len(drawn),
+            seed=seed,
+            columns=[_column(column, facts, roles[column.name], show_values) for column in columns],
+            measured=measured,
+            uniqueness=measure_sets(measured, [codes[name] for name in measured], k),
+            dependencies=dependencies,
+            unit=unit_of(columns, roles),
+            keys=keys_among(columns),
         )
 
 
 @dataclass(frozen=True)
 class _Sampled:
-    """A column of the sample."""
+    """A column of the sample: its different values, and the number of each record's, int64 (n,).
+
+    Missing has the number behind the last. ``separation`` is the share of pairs of records that
+    differ in the column.
+    """
 
     codes: Integers
     values: pa.Array
     separation: float
 
     def texts(self, most: int) -> list[str]:
-        """Return some different values as texts, in the order of the records' hashes."""
+        """Return the first different values as texts, in the order of the records' hashes."""
         return [str(value) for value in self.values[:most].to_pylist()]
 
     def length(self) -> int | None:
-        """Return how many letters nearly all different values have. None has one letter only."""
+        """Return how many letters nearly all different values have, or None if they differ."""
         lengths = np.bincount([len(text) for text in self.texts(_LOOKED_AT)] or [0])
         most = int(lengths.argmax())
         is_nearly_all = lengths[most] >= _NEARLY_ALL * lengths.sum()
         return most if is_nearly_all and not lengths[:2].any() else None
 
     def weighs(self) -> Weighs:
-        """Return what numbers may be the weight of."""
+        """Return what the numbers may be the weight of, see :class:`Described`."""
         numbers = as_floats(self.values).to_numpy(zero_copy_only=False)
         if not np.all(numbers >= 0):
             return "neither"
@@ -366,6 +376,7 @@ class _Sampled:
 
 
 def _sampled(reading: Reading, column: pa.ChunkedArray) -> _Sampled:
+    """Read a column of the sample, and number its different values."""
     values, _ = read_values(reading, column)
     coded = values.dictionary_encode()
     codes = pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy().astype(np.int64)
@@ -373,119 +384,113 @@ def _sampled(reading: Reading, column: pa.ChunkedArray) -> _Sampled:
     return _Sampled(codes, coded.dictionary, separation)
 
 
-def _profile(  # noqa: PLR0913 - what was found meanwhile
-    source: Source,
-    schema: pa.Schema,
-    counts: dict[str, ColumnCounts],
-    rows: int,
-    sample_rows: int,
-    sampled: dict[str, _Sampled],
-    k: int,
-    seed: int,
-    show_values: bool,
-) -> Profile:
-    structs = whole_structs(schema)
-    fields = {column.name: column.type for column in schema if column.name not in structs}
-    forms = {
-        name: recognize_values(sample.texts(_LOOKED_AT))
-        for name, sample in sampled.items()
-        if _kind(fields[name], counts[name], rows) in _WRITTEN
-    }
-    described = [
-        replace(
-            _described(name, data_type, counts, rows, sampled, forms, _meaning(name, structs)),
-            remedy_for_days=source.remedy_for_days,
-        )
-        for name, data_type in fields.items()
-    ]
-    first = propose_roles(described)
-    codes = {name: sample.codes for name, sample in sampled.items()}
-    asked = [name for name, proposal in first.items() if proposal.role == "quasi_identifier"]
-    dependencies = find_dependencies(list(codes), list(codes.values()), asked)
-    roles = propose_roles(described, dependencies)
-    final = [name for name, proposal in roles.items() if proposal.role == "quasi_identifier"]
+@dataclass(frozen=True)
+class _Facts:
+    """What is known of a table: the counts of all rows, and a sample, of each readable column."""
+
+    schema: pa.Schema
+    rows: int
+    counts: Mapping[str, ColumnCounts]
+    sampled: Mapping[str, _Sampled]
+
+
+def _propose(
+    columns: Sequence[Described], facts: _Facts, codes: Mapping[str, Integers]
+) -> tuple[dict[str, Proposal], list[Dependency]]:
+    """Propose roles, in two rounds: the second leaves out what quasi-identifiers give away.
+
+    Also return what the chosen quasi-identifiers give away, and which columns give them away.
+    """
+    first = propose_roles(columns)
+    candidates = [name for name, proposal in first.items() if proposal.role == "quasi_identifier"]
+    dependencies = find_dependencies(list(codes), list(codes.values()), candidates)
+    roles = propose_roles(columns, dependencies)
+    chosen = [name for name, proposal in roles.items() if proposal.role == "quasi_identifier"]
     others = [
-        column.name
-        for column in described
-        if column.name in codes
-        and roles[column.name].role in (None, "sensitive")
-        and not roles[column.name].is_name
+        name
+        for name, proposal in roles.items()
+        if name in codes and proposal.role in (None, "sensitive") and not proposal.is_name
     ]
-    revealed = [dependency for dependency in dependencies if dependency.column in final]
     numbers = {
-        name: np.append(as_floats(sampled[name].values).to_numpy(), np.nan)[codes[name]]
-        for name in (column.name for column in described if column.kind in _MEASURED)
+        name: np.append(as_floats(facts.sampled[name].values).to_numpy(), np.nan)[codes[name]]
+        for name in (column.name for column in columns if column.kind in _MEASURED)
     }
-    revealed += find_dependencies(list(codes), list(codes.values()), others, final, numbers)
-    telling = _most_telling(described, roles)
-    return Profile(
-        source=source,
-        rows=rows,
-        k=k,
-        sample_rows=sample_rows,
-        seed=seed,
-        columns=[
-            _column(column, fields, counts, roles, sampled, show_values) for column in described
-        ],
-        measured=telling,
-        uniqueness=measure_sets(telling, [codes[name] for name in telling], k),
-        dependencies=revealed,
-        unit=unit_of(described, roles),
-        keys=keys_among(described),
-    )
+    revealed = [dependency for dependency in dependencies if dependency.column in chosen]
+    revealing = find_dependencies(list(codes), list(codes.values()), others, chosen, numbers)
+    return roles, revealed + revealing
 
 
 def _may_be_key(kind: str, sampled: _Sampled) -> bool:
-    """Return whether values may number people: texts, and numbers that are whole."""
+    """Return whether values may number people: texts and whole numbers may."""
     if kind == "number":
         return all(float(text).is_integer() for text in sampled.texts(_LOOKED_AT))
     return kind in _WRITTEN
 
 
 def _meaning(name: str, structs: Sequence[str]) -> Meaning | None:
-    """Return the meaning of the name of a column, or of a field of a struct."""
+    """Return the meaning of the name of a column, or of a field of a struct.
+
+    >>> _meaning("address.city", ["address"]).kind
+    'city'
+    """
     around = max(
         (struct for struct in structs if name.startswith(f"{struct}{DOT}")), key=len, default=None
     )
     meant = None if around is None else meaning_of(name[len(around) + 1 :])
-    # Of address.city the field says more, of product.name the struct.
+    # The field of address.city says more than the struct, but that of product.name says less.
     return meaning_of(name) if meant is None or meant.kind == "name of a person" else meant
 
 
+def _describe_columns(facts: _Facts, remedy_for_days: str) -> list[Described]:
+    """Describe each column, and each field of a struct, for the proposal of a role."""
+    structs = whole_structs(facts.schema)
+    return [
+        _described(column, facts, _meaning(column.name, structs), remedy_for_days)
+        for column in facts.schema
+        if column.name not in structs
+    ]
+
+
 def _described(
-    name: str,
-    data_type: pa.DataType,
-    counts: dict[str, ColumnCounts],
-    rows: int,
-    sampled: dict[str, _Sampled],
-    forms: dict[str, Form | None],
-    meaning: Meaning | None,
+    column: pa.Field, facts: _Facts, meaning: Meaning | None, remedy_for_days: str
 ) -> Described:
-    totals = counts.get(name, ColumnCounts())
-    form = forms.get(name)
-    kind = _kind(data_type, totals, rows) if name in counts else "nested"
-    is_weight = weight_of_name(name) is not None and kind in _NUMBERS and totals.distinct > 1
+    """Describe a column by its type, its name, its counts and its sample."""
+    name, counts = column.name, facts.counts.get(column.name, ColumnCounts())
+    kind, sample = "nested", facts.sampled.get(name)
+    form, weighs = None, None
+    if sample is not None:
+        kind = _kind(column.type, counts, facts.rows)
+        form = recognize_values(sample.texts(_LOOKED_AT)) if kind in _WRITTEN else None
+        if weight_of_name(name) is not None and kind in _NUMBERS and counts.distinct > 1:
+            weighs = "neither" if counts.missing else sample.weighs()
     return Described(
         name=name,
         kind=kind,
         meaning=meaning,
         form=form.kind if form else None,
-        rows=rows,
-        missing=totals.missing,
-        distinct=totals.distinct,
-        unique=totals.unique,
-        few=totals.few,
-        largest=totals.largest,
-        infinite=totals.infinite,
-        separation=sampled[name].separation if name in sampled else 0.0,
-        length=sampled[name].length() if name in sampled else None,
-        numbers_things=name in counts and _may_be_key(kind, sampled[name]),
-        weighs=(sampled[name].weighs() if not totals.missing else "neither") if is_weight else None,
+        rows=facts.rows,
+        missing=counts.missing,
+        distinct=counts.distinct,
+        unique=counts.unique,
+        few=counts.few,
+        largest=counts.largest,
+        infinite=counts.infinite,
+        separation=sample.separation if sample else 0.0,
+        remedy_for_days=remedy_for_days,
+        length=sample.length() if sample else None,
+        numbers_things=sample is not None and _may_be_key(kind, sample),
+        weighs=weighs,
     )
 
 
 def _kind(data_type: pa.DataType, counts: ColumnCounts, rows: int) -> str:
-    """Return what the values of a column are."""
+    """Return what the values of a column are, see :class:`ColumnProfile`.
+
+    >>> _kind(pa.string(), ColumnCounts(numbers=9, whole=9, padded=2), rows=9)
+    'code'
+    >>> _kind(pa.string(), ColumnCounts(numbers=6), rows=9)
+    'mixed'
+    """
     present = rows - counts.missing
     if present == 0:
         return "empty"
@@ -513,11 +518,12 @@ def _kind(data_type: pa.DataType, counts: ColumnCounts, rows: int) -> str:
 
 
 def _most_telling(described: Sequence[Described], roles: dict[str, Proposal]) -> list[str]:
-    """Return the columns whose sets are measured, in the table's order.
+    """Return the columns of which sets are measured: at most 12, in the table's order.
 
-    Keys are left out, for each set with one of them would be unique in all records.
+    Leaves out keys, as each set with a key is unique in all records. Takes proposed
+    quasi-identifiers before others, then the columns that separate most pairs of records.
     """
-    some = [
+    candidates = [
         column
         for column in described
         if column.kind not in ("nested", "empty")
@@ -526,43 +532,40 @@ def _most_telling(described: Sequence[Described], roles: dict[str, Proposal]) ->
         and roles[column.name].role != "identifier"
         and not roles[column.name].is_name
     ]
-    some.sort(key=lambda item: (roles[item.name].role != "quasi_identifier", -item.separation))
-    names = {column.name for column in some[:_MOST_COLUMNS]}
+    candidates.sort(
+        key=lambda item: (roles[item.name].role != "quasi_identifier", -item.separation)
+    )
+    names = {column.name for column in candidates[:_MOST_COLUMNS]}
     return [column.name for column in described if column.name in names]
 
 
 def _column(
-    column: Described,
-    fields: dict[str, pa.DataType],
-    counts: dict[str, ColumnCounts],
-    roles: dict[str, Proposal],
-    sampled: dict[str, _Sampled],
-    show_values: bool,
+    column: Described, facts: _Facts, proposal: Proposal, show_values: bool
 ) -> ColumnProfile:
-    name, kind = column.name, column.kind
-    proposal, shown = roles[name], show_values and name in sampled
+    """Return the profile of a column with its proposal."""
+    name, kind, sample = column.name, column.kind, facts.sampled.get(column.name)
     return ColumnProfile(
         name=name,
-        type=type_name(fields[name]),
+        type=type_name(facts.schema.field(name).type),
         kind=kind,
-        counts=counts.get(name, ColumnCounts()),
+        counts=facts.counts.get(name, ColumnCounts()),
         looks_like=column.looks_like,
         told_by="values" if column.form else "name" if column.looks_like else None,
         role=proposal.role,
         reason=proposal.reason,
         length=column.length,
-        examples=sampled[name].frequent(_EXAMPLES) if shown else (),
-        order=_natural_order(column, sampled[name]) if kind in ("text", "mixed") else (),
-        are_names=kind in ("whole number", "number")
+        examples=sample.frequent(_EXAMPLES) if sample and show_values else (),
+        order=_natural_order(column, sample) if sample and kind in ("text", "mixed") else (),
+        are_names=kind in _NUMBERS
+        and column.numbers_things
         and column.distinct <= MOST_NAMES
-        and may_number_names(name)
-        and _may_be_key(kind, sampled[name]),
-        grid=_grid(_MEASURED.get(kind), sampled[name]) if name in sampled else None,
+        and may_number_names(name),
+        grid=_grid(_MEASURED.get(kind), sample) if sample else None,
     )
 
 
 def _grid(kind: Kind | None, sampled: _Sampled) -> float | str | None:
-    """Return the default grid of numbers and times, or None for other kinds."""
+    """Return the default grid of numbers and times, or None for other kinds and without values."""
     if kind is None:
         return None
     data_type = {"date": pa.date32(), "timestamp": pa.timestamp("us")}.get(kind, pa.float64())
@@ -575,9 +578,9 @@ def _grid(kind: Kind | None, sampled: _Sampled) -> float | str | None:
 
 
 def _natural_order(column: Described, sampled: _Sampled) -> tuple[str, ...]:
-    """Return all values of groups in their order, or none if letters order them alike."""
+    """Return all values of groups in their order, or none if letters order them equally."""
     texts = sampled.texts(_MOST_ORDERED + 1)
-    # A rare value is not written into a file that others may read.
+    # The order is written into a configuration, which others may read: no rare value is.
     if column.few or column.form or not 2 < column.distinct == len(texts) <= _MOST_ORDERED:
         return ()
     return tuple(natural_order(texts)) if letters_misorder(texts) else ()

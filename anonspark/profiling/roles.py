@@ -1,6 +1,7 @@
-"""Which role each column should have, and why: a proposal that a person corrects.
+"""Propose a role for each column, with the reason, for a person to correct.
 
-A column of unknown meaning is not published.
+Up to eight quasi-identifiers are proposed. Of other columns those of unknown meaning stay
+unpublished.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from anonspark.core.recognition.names import (
     Meaning,
     is_key_name,
     may_be_unit_name,
-    may_tell_people_apart,
+    may_number_people,
     says_body,
     unit_of_name,
     weight_of_name,
@@ -37,7 +38,7 @@ _MOST_CATEGORIES = 100_000
 _MOST_SENSITIVE_VALUES = 50_000
 _SURE = 0.99
 
-# What is measured or counted in time numbers nobody.
+# Values of these kinds are no keys of people.
 _MEASURES = ("number", "date", "timestamp", "boolean")
 
 _PERSONAL = {
@@ -46,10 +47,10 @@ _PERSONAL = {
 }  # fmt: skip
 
 NAMES_AND_PLACES = ("name of a person", "street address", "coordinates")
-"""They name a person, and are no keys: people share them, and have several records. So they are not
-published, and no identifiers."""
+"""Values that name a person but are no keys: people share them, and have several records. So a
+column of them is left out instead of being an identifier."""
 
-# As pandas and R call the names of rows, where they call them anything.
+# The names that pandas and R give to a column with the names of rows.
 _INDEX = re.compile(r"Unnamed: ?\d+|__index_level_\d+__|row_?names", re.IGNORECASE)
 
 _TO_CONVERT = ("other date", "other number")
@@ -57,18 +58,10 @@ _TO_CONVERT = ("other date", "other number")
 
 @dataclass(frozen=True)
 class Proposal:
-    """The role that is proposed for a column.
+    """The role that is proposed for a column, or None to leave it out.
 
-    Parameters
-    ----------
-    role : str or None
-        None is not published.
-    reason : str
-        For a person. No value of the data.
-    is_name : bool
-        Whether its values are names or addresses of people.
-    is_weight : bool
-        Whether it is, or may be, a sampling weight.
+    ``reason`` is for a person, and has no value of the data. ``is_name`` says whether the values
+    are names or addresses of people, ``is_weight`` whether they may be sampling weights.
     """
 
     role: Role | None
@@ -79,31 +72,30 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Described:
-    """What roles are proposed by.
+    """A column as far as its role depends on it.
 
     Parameters
     ----------
-    name : str
     kind : str
         See :class:`anonspark.profiling.profile.ColumnProfile`.
     meaning : Meaning or None
-        What the name says.
+        The meaning of the name.
     form : str or None
         What the values look like.
     rows, missing, distinct, unique, few, largest, infinite : int
         See :class:`anonspark.profiling.counting.ColumnCounts`.
     separation : float
-        Share of all pairs of records of the sample that differ in it.
+        Share of all pairs of records of the sample that differ in the column.
     remedy_for_days : str
-        What makes days of texts that are not written as 2026-01-31.
+        How to read days that are not written as 2026-01-31.
     length : int or None
-        Letters of nearly all its values, if they are equally many.
+        How many letters nearly all values have, or None if their lengths differ.
     numbers_things : bool
-        Whether its values are texts or whole numbers, as those of keys.
+        Whether the values are texts or whole numbers, as those of keys.
     weighs : {"body", "record", "neither"} or None
         What numbers may be the weight of by their values: those of a body are below 700 and have
-        one decimal at most, those of a record are not missing or negative. None if the name does
-        not say that they weigh anything.
+        one decimal at most, those of a record are not missing or negative. None if the name is not
+        that of a weight.
     """
 
     name: str
@@ -125,12 +117,12 @@ class Described:
 
     @property
     def looks_like(self) -> str | None:
-        """What its values or its name say that it is."""
+        """Return the meaning of the values or, if these have no known form, of the name."""
         return self.form or (self.meaning.kind if self.meaning else None)
 
     @property
     def present(self) -> int:
-        """Rows in which it is not missing."""
+        """Return the number of rows that have a value."""
         return self.rows - self.missing
 
 
@@ -138,21 +130,12 @@ def propose_roles(
     columns: Sequence[Described],
     dependencies: Sequence[Dependency] = (),
 ) -> dict[str, Proposal]:
-    """Propose a role for each column.
+    """Propose a role for each column, in their order.
 
-    Parameters
-    ----------
-    columns : sequence of Described
-    dependencies : sequence of Dependency
-        A quasi-identifier that another one gives away is not published.
-
-    Returns
-    -------
-    dict of str to Proposal
-        In the order of the columns.
+    Leaves out quasi-identifiers that another one gives away by one of the dependencies.
     """
     roles = {column.name: _alone(column) for column in columns}
-    # A header that names others leaves an index without a name.
+    # If other columns have names, one without is the index that pandas or R wrote.
     is_named = [POSITIONAL.fullmatch(column.name) is None for column in columns]
     for name, has_name in zip(roles, is_named, strict=True):
         if _INDEX.fullmatch(name) or (any(is_named) and not has_name):
@@ -181,7 +164,7 @@ def propose_roles(
 
 
 def keys_among(columns: Sequence[Described]) -> dict[str, Counts]:
-    """Return the columns that number people or households by name, or look so by counts."""
+    """Return the columns that number people or households by their names, or look so by counts."""
     counts = {
         column.name: Counts(column.present, column.distinct, column.largest)
         for column in columns
@@ -192,8 +175,8 @@ def keys_among(columns: Sequence[Described]) -> dict[str, Counts]:
 
 
 def unit_of(columns: Sequence[Described], roles: Mapping[str, Proposal]) -> str | None:
-    """Return the column that identifies people who have several records, if there is one."""
-    # What hardly repeats does so by accident, where nothing else says that it is a person.
+    """Return the column that identifies people who have several records, or None if none does."""
+    # An identifier that hardly repeats does so by accident, unless its name is that of a unit.
     repeated = {
         column.name: column.distinct < _NEARLY_ALL * column.rows and is_key_name(column.name)
         for column in columns
@@ -205,7 +188,7 @@ def unit_of(columns: Sequence[Described], roles: Mapping[str, Proposal]) -> str 
 
 
 def _of_people(name: str, counts: Counts) -> Proposal:
-    """Propose what numbers people by its name as an identifier, and nothing of a mere count."""
+    """Propose a column that numbers people by its name as an identifier, but not one by counts."""
     if not may_be_unit_name(name):
         reason = f"{counts.values:,} values in {counts.records:,} rows, as a number of people has"
         return Proposal(None, reason)
@@ -214,9 +197,10 @@ def _of_people(name: str, counts: Counts) -> Proposal:
 
 
 def _weights(columns: Sequence[Described]) -> dict[str, Proposal]:
-    """Propose sampling weights as identifiers, which evaluate.risk.weights takes.
+    """Propose sampling weights as identifiers, as evaluate.risk.weights needs them.
 
-    The weight of a body is a column as any other. If a name may mean both, you decide.
+    The weight of a body is a column like others. If a name may mean both, the column is left out,
+    and a person decides.
     """
     has_bodies = any(says_body(column.name) for column in columns)
     proposals = {}
@@ -236,9 +220,9 @@ def _weights(columns: Sequence[Described]) -> dict[str, Proposal]:
 
 
 def _alone(column: Described) -> Proposal:
-    """Propose a role by the values of a column."""
-    for judge in (_unusable, _identifier, _named):
-        proposal = judge(column)
+    """Propose a role by the name and the values of a column alone."""
+    for rule in (_unusable, _identifier, _named):
+        proposal = rule(column)
         if proposal is None:
             continue
         if proposal.role == "identifier" and column.looks_like in NAMES_AND_PLACES:
@@ -253,22 +237,23 @@ def _alone(column: Described) -> Proposal:
 
 
 def _conversion(column: Described) -> str:
-    """Say what is to be done with values of a form that is not read."""
+    """Say how to convert values of a form that is not read."""
     if column.kind == "other date":
         return f"days are not written as 2026-01-31: {column.remedy_for_days}"
     return "numbers are not written as 1234.5: convert them"
 
 
 def _is_shared_by_few(column: Described) -> bool:
-    """Return whether nearly all values are of so few records as those of a key are.
+    """Return whether nearly all values are as rare as those of a key, which ranges do not hide.
 
-    Of numbers a range says little. Of texts it names who is in it.
+    A set of texts names who is in it; a range of numbers does not.
     """
     is_text = column.kind in ("text", "code", "mixed")
     return is_text and column.few >= _NEARLY_ALL * column.present > 0
 
 
 def _unusable(column: Described) -> Proposal | None:
+    """Propose to leave a column out that cannot be published, or None if it can."""
     if column.kind == "nested":
         return Proposal(None, "an array, a map or binary: not judged, not published")
     if column.present == 0:
@@ -279,6 +264,7 @@ def _unusable(column: Described) -> Proposal | None:
 
 
 def _identifier(column: Described) -> Proposal | None:
+    """Propose a column that identifies people as an identifier, or to leave it out. Else None."""
     form, kind, meaning = column.form, column.kind, column.meaning
     is_measure = kind in (*_MEASURES, *_TO_CONVERT)
     if form == "free text":
@@ -308,8 +294,8 @@ def _identifier(column: Described) -> Proposal | None:
 
 
 def _is_diagnosis(column: Described) -> bool:
-    """Return whether a column holds codes or names of diseases, which no number of people is."""
-    if column.kind not in ("text", "code") or may_tell_people_apart(column.name):
+    """Return whether values are codes or names of diseases, which are no keys of people."""
+    if column.kind not in ("text", "code") or may_number_people(column.name):
         return False
     if column.meaning is not None:
         return column.meaning.kind == "diagnosis"
@@ -317,6 +303,7 @@ def _is_diagnosis(column: Described) -> bool:
 
 
 def _named(column: Described) -> Proposal | None:
+    """Propose a role by the meaning of a column, or None if it is not known."""
     if column.meaning is not None:
         reason, role = f"the name says: {column.meaning.kind}", column.meaning.role
     elif _is_diagnosis(column):
@@ -348,7 +335,7 @@ def _named(column: Described) -> Proposal | None:
 
 
 def _obstacle(column: Described) -> str | None:
-    """Return why a column cannot be a quasi-identifier, if it cannot."""
+    """Return why a column cannot be a quasi-identifier, or None if it can."""
     if column.infinite:
         return "some numbers are infinite"
     if column.kind in ("text", "code", "mixed") and column.distinct > _MOST_CATEGORIES:
@@ -359,16 +346,16 @@ def _obstacle(column: Described) -> str | None:
 def _chosen(
     named: Sequence[Described], roles: dict[str, Proposal], dependencies: Sequence[Dependency]
 ) -> list[str]:
-    """Leave out what others give away, and what is too much."""
+    """Choose quasi-identifiers in order, without those that chosen ones give away, up to eight."""
     chosen: list[str] = []
     has_birth = any(
         column.meaning and column.meaning.kind == "date of birth" and _is_when(column)
         for column in named
     )
     for column in named:
-        giving = _given_away(column.name, chosen, dependencies)
-        if giving is not None:
-            roles[column.name] = Proposal(None, f"{giving} gives it away")
+        revealing = _given_away(column.name, chosen, dependencies)
+        if revealing is not None:
+            roles[column.name] = Proposal(None, f"{revealing} gives it away")
         elif has_birth and column.meaning is not None and column.meaning.kind == "age":
             roles[column.name] = Proposal(None, "the date of birth gives it away")
         elif len(chosen) >= MOST_QUASI_IDENTIFIERS:
@@ -389,6 +376,7 @@ def _is_when(column: Described) -> bool:
 
 
 def _given_away(name: str, chosen: Sequence[str], dependencies: Sequence[Dependency]) -> str | None:
+    """Return which chosen column gives another one away, or None if none does."""
     for dependency in dependencies:
         if (
             dependency.determines == name
@@ -405,7 +393,7 @@ def _fill_up(
     roles: dict[str, Proposal],
     dependencies: Sequence[Dependency],
 ) -> None:
-    """Take the columns of unknown meaning that distinguish most records."""
+    """Choose columns of unknown meaning, those that separate most records first, up to eight."""
     others = [
         column
         for column in columns
@@ -419,9 +407,9 @@ def _fill_up(
         and _obstacle(column) is None
     ]
     for column in sorted(others, key=lambda column: -column.separation):
-        giving = _given_away(column.name, chosen, dependencies)
-        if giving is not None:
-            roles[column.name] = Proposal(None, f"meaning unknown, and {giving} gives it away")
+        revealing = _given_away(column.name, chosen, dependencies)
+        if revealing is not None:
+            roles[column.name] = Proposal(None, f"meaning unknown, and {revealing} gives it away")
         elif len(chosen) == MOST_QUASI_IDENTIFIERS:
             roles[column.name] = Proposal(
                 None, f"meaning unknown, and there are {MOST_QUASI_IDENTIFIERS} others"

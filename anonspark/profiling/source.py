@@ -1,4 +1,4 @@
-"""Where a table lies and how it is read, found by its name and its first bytes."""
+"""Find out how a table is read, by its name and the first bytes of its files."""
 
 from __future__ import annotations
 
@@ -18,20 +18,9 @@ from anonspark.errors import ConfigurationError, DataError
 
 @dataclass(frozen=True)
 class Source:
-    """A table, and how it is read.
+    """A table, and how it is read: with a format of Spark's data sources and its options.
 
-    Parameters
-    ----------
-    path : str
-        As the user wrote it.
-    format : str
-        Of Spark's data source.
-    options : dict of str to str
-        Of that format.
-    notes : tuple of str
-        What was recognized, for a person.
-    is_recognized : bool
-        Whether its files were looked into.
+    ``notes`` say in words what was recognized, if the files were read: ``is_recognized``.
     """
 
     path: str
@@ -42,19 +31,15 @@ class Source:
 
     @property
     def work(self) -> Work:
-        """What reading it takes, for the choice of an engine."""
+        """The table for the choice of an engine."""
         return Work((self.path,), (), (self.format,))
 
     def recognized(self, files: Files) -> Source:
-        """Return it with the options found in its files.
+        """Return the source with the format and options that its files show.
 
-        Raises
-        ------
-        ConfigurationError
-            If nothing shows whether a CSV file has a header: column names are shown, and values
-            must not be.
-        DataError
-            As :func:`anonspark.engine.recognition.recognize`.
+        Raises DataError as :func:`anonspark.engine.recognition.recognize` does, and
+        ConfigurationError if nothing shows whether a CSV file has a header: names of columns are
+        shown, and values must not be.
         """
         if self.is_recognized:
             return self
@@ -79,7 +64,7 @@ class Source:
 
     @property
     def remedy_for_days(self) -> str:
-        """What makes days of texts that are not written as 2026-01-31."""
+        """How to read days that are not written as 2026-01-31."""
         if self.format != "csv":
             return "convert them"
         options = {name.lower(): value for name, value in self.options.items()}
@@ -95,12 +80,8 @@ class Source:
     def open(self, engine: Engine) -> Table:
         """Open the table. Lazy.
 
-        Raises
-        ------
-        DataError
-            If there is none, or it cannot be read.
-        ConfigurationError
-            If the format is not known or refuses its options.
+        Raises DataError if no table is there or it cannot be read, and ConfigurationError if the
+        format is not known or refuses its options.
         """
         return engine.open_table([self.path], self.format, self.options, key="DATA")
 
@@ -108,24 +89,14 @@ class Source:
 def find_source(
     path: str, data_format: str | None = None, options: Mapping[str, str] | None = None
 ) -> Source:
-    """Find out how a table is read.
+    """Find out how the table at a path is read: a file, a directory of files or a pattern.
 
-    Parameters
-    ----------
-    path : str
-        A file, a directory of files or a pattern. An address of another file system is recognized
-        by its name only, and :meth:`Source.recognized` looks into it.
-    data_format : str or None
-        None recognizes it.
-    options : mapping of str to str or None
-        Of the format. They go before what is recognized.
+    ``options`` go before what is recognized. Without a ``data_format`` the files show it. Of an
+    address of another file system only the name is used, and :meth:`Source.recognized` reads the
+    files.
 
-    Raises
-    ------
-    DataError
-        If nothing is at the path, or it cannot be read.
-    ConfigurationError
-        If the format is unknown, or whether a CSV file has a header. If names show several formats.
+    Raises DataError if nothing is at the path, or it cannot be read, and ConfigurationError if the
+    format is unknown, or whether a CSV file has a header, or if names show several formats.
     """
     settings = dict(options or {})
     local = local_path(path)

@@ -38,37 +38,29 @@ from anonspark.reading.questions import Operator, Token, asking_error
 from anonspark.release.manifest import Manifest
 
 OPTION = "--hierarchy {}"
-"""The option for the file of an attribute on the command line."""
+"""How messages name the file of an attribute's hierarchy on the command line."""
 
 ARGUMENT = "hierarchies.{}"
-"""The argument for it in Python."""
+"""How messages name it in Python."""
 
-# A record that no round found a class for has this label, whatever the hierarchy's root is.
+# Whatever the hierarchy's root is: the label of records that no round put into a class.
 _SUPPRESSED = "*"
 
 
 @dataclass(frozen=True)
-class GivenHierarchy:
-    """The hierarchy of one attribute from a file.
-
-    Parameters
-    ----------
-    key : str
-        What named the file, for messages.
-    path : str
-    hierarchy : Hierarchy
-    """
+class HierarchyFile:
+    """The hierarchy of one attribute, read from a file. Messages name the file by ``key``."""
 
     key: str
     path: str
     hierarchy: Hierarchy
 
     def leaves(self) -> Leaves:
-        """Return what each label stands for."""
+        """Return the values that each label stands for."""
         return leaves_by_label(self.hierarchy)
 
     def labels(self) -> set[str]:
-        """Return everything that may be published for a value or group of any level."""
+        """Return all labels that may be published for a value or group of any level."""
         return {
             hierarchy_label(label, with_missing=with_missing)
             for label in leaves_by_label(self.hierarchy)
@@ -76,19 +68,9 @@ class GivenHierarchy:
         } | {_SUPPRESSED}
 
     def require_labels(self, published: Collection[str], expected: Collection[str]) -> None:
-        """Check that labels of a release are among those that the file can have made.
+        """Check that different labels of a release are among ``expected``, or are that of missing.
 
-        Parameters
-        ----------
-        published : collection of str
-            Different labels of the attribute.
-        expected : collection of str
-            Those of the file. What is missing need not be one of them.
-
-        Raises
-        ------
-        DataError
-            If some are not.
+        Raises DataError if the file cannot have made some.
         """
         lacking = set(published) - {*expected, MISSING}
         if lacking:
@@ -104,29 +86,18 @@ class GivenHierarchy:
         )
 
 
-def read_given(files: Files, paths: Mapping[str, str], key: str) -> dict[str, GivenHierarchy]:
-    """Read the files of hierarchies.
+def read_hierarchies(files: Files, paths: Mapping[str, str], key: str) -> dict[str, HierarchyFile]:
+    """Read the files of hierarchies by attribute. ``key`` is :data:`OPTION` or :data:`ARGUMENT`.
 
-    Parameters
-    ----------
-    files : Files
-    paths : mapping of str to str
-        By attribute.
-    key : str
-        :data:`OPTION` or :data:`ARGUMENT`.
-
-    Raises
-    ------
-    ConfigurationError
-        If some cannot be read.
+    Raises ConfigurationError if a file cannot be read.
     """
     keys = {name: key.format(name) for name in paths}
     trees = read_hierarchy_files(files, paths, keys=keys)
-    return {name: GivenHierarchy(keys[name], paths[name], tree) for name, tree in trees.items()}
+    return {name: HierarchyFile(keys[name], paths[name], tree) for name, tree in trees.items()}
 
 
 Cut: TypeAlias = tuple[Any, int]
-"""A place between values: before one (0) or behind it (1)."""
+"""A boundary between values: a value, and whether it lies before (0) or behind it (1)."""
 
 FIRST: Cut = (-math.inf, 0)
 LAST: Cut = (math.inf, 1)
@@ -137,15 +108,9 @@ LAST_CODE: Cut = ("\U0010ffff", 0)
 
 @dataclass(frozen=True)
 class OrderedSet:
-    """Some of the values of an ordered attribute.
+    """Some of the values of an ordered attribute, and whether missing is one of them.
 
-    Parameters
-    ----------
-    cuts : tuple of Cut
-        Ascending. The values are those from the first to the second, from the third to the
-        fourth, and so on.
-    missing : bool
-        Whether missing is one of them.
+    The values lie between the first and the second cut, the third and the fourth, and so on.
     """
 
     cuts: tuple[Cut, ...]
@@ -153,24 +118,33 @@ class OrderedSet:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether nothing is in it."""
+        """Return whether the set has neither a value nor missing."""
         return not self.cuts and not self.missing
 
     def combined(self, other: OrderedSet, keep: Callable[[bool, bool], bool]) -> OrderedSet:
-        """Return the values that ``keep`` keeps, given whether each set has them."""
+        """Return the values that ``keep`` keeps, given whether each of the two sets has them.
+
+        >>> thirties, over_35 = ordered_set((30, 0), (40, 0)), ordered_set((35, 1), LAST)
+        >>> thirties.combined(over_35, first_only).cuts
+        ((30, 0), (35, 1))
+        """
         cuts: list[Cut] = []
-        mine = theirs = inside = False
+        in_first = in_second = is_kept = False
         first, second = set(self.cuts), set(other.cuts)
         for cut in sorted(first | second):
-            mine ^= cut in first
-            theirs ^= cut in second
-            if keep(mine, theirs) != inside:
-                inside = not inside
+            in_first ^= cut in first
+            in_second ^= cut in second
+            if keep(in_first, in_second) != is_kept:
+                is_kept = not is_kept
                 cuts.append(cut)
         return OrderedSet(tuple(cuts), keep(self.missing, other.missing))
 
     def meets(self, low: Cut, high: Cut) -> bool:
-        """Return whether it has one of the values from a cut to another, later one."""
+        """Return whether the set has one of the values from a cut to a later one.
+
+        >>> ordered_set((30, 0), (40, 0)).meets((39, 1), (50, 0))
+        True
+        """
         if low >= high:
             return False
         index = bisect_right(self.cuts, low)
@@ -179,15 +153,9 @@ class OrderedSet:
 
 @dataclass(frozen=True)
 class CategorySet:
-    """Some of the values of a category.
+    """Some of the values of a category, and whether missing is one of them.
 
-    Parameters
-    ----------
-    values : frozenset of str
-    others : bool
-        Whether it is all values but these.
-    missing : bool
-        Whether missing is one of them.
+    With ``others`` these are all but ``values``.
     """
 
     values: frozenset[str]
@@ -196,23 +164,32 @@ class CategorySet:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether nothing is in it."""
+        """Return whether the set has neither a value nor missing."""
         return not self.values and not self.others and not self.missing
 
     def combined(self, other: CategorySet, keep: Callable[[bool, bool], bool]) -> CategorySet:
-        """Return the values that ``keep`` keeps, given whether each set has them."""
+        """Return the values that ``keep`` keeps, given whether each of the two sets has them.
+
+        >>> not_f = CategorySet(frozenset("f"), others=True)
+        >>> CategorySet(frozenset("fm")).combined(not_f, first_only).values
+        frozenset({'f'})
+        """
         others = keep(self.others, other.others)
-        # What both name, and what only one of them names.
+        # Values that both name, only this one names, and only the other one names.
         zones = (
             (self.values & other.values, not self.others, not other.others),
             (self.values - other.values, not self.others, other.others),
             (other.values - self.values, self.others, not other.others),
         )
-        named = (zone for zone, mine, theirs in zones if keep(mine, theirs) != others)
+        named = (zone for zone, *has_zone in zones if keep(*has_zone) != others)
         return CategorySet(frozenset().union(*named), others, keep(self.missing, other.missing))
 
     def has(self, value: str) -> bool:
-        """Return whether it has a value."""
+        """Return whether a value is in the set.
+
+        >>> CategorySet(frozenset("f"), others=True).has("m")
+        True
+        """
         return (value in self.values) != self.others
 
 
@@ -220,7 +197,7 @@ ValueSet: TypeAlias = OrderedSet | CategorySet
 
 
 def first_only(first: bool, second: bool) -> bool:
-    """Keep what the first of two sets has and the second has not."""
+    """Keep what the first of two sets has and the second has not, for ``combined``."""
     return first and not second
 
 
@@ -234,7 +211,12 @@ def combined(first: ValueSet, second: ValueSet, keep: Callable[[bool, bool], boo
 
 
 def combined_all(sets: Sequence[ValueSet], keep: Callable[[bool, bool], bool]) -> ValueSet:
-    """Combine one set or more by halves: one after the other would take the square of the time."""
+    """Combine at least one set by halves: one after the other would take the square of the time.
+
+    >>> ages = [ordered_set((age, 0), (age, 1)) for age in (30, 31, 32)]
+    >>> combined_all(ages, lambda first, second: first or second).cuts
+    ((30, 0), (30, 1), (31, 0), (31, 1), (32, 0), (32, 1))
+    """
     if len(sets) == 1:
         return sets[0]
     half = len(sets) // 2
@@ -242,9 +224,14 @@ def combined_all(sets: Sequence[ValueSet], keep: Callable[[bool, bool], bool]) -
 
 
 def cuts_of(interval: Interval, *, whole: bool) -> tuple[Cut, Cut]:
-    """Return where an interval begins and ends. Of whole numbers between two of them.
+    """Return where an interval begins and ends, for whole numbers between two of them.
 
-    The cuts are equal or crossed where it has no value.
+    The cuts are equal or crossed if the interval has no value.
+
+    >>> cuts_of(Interval(30, 40, high_included=False), whole=False)
+    ((30, 0), (40, 0))
+    >>> cuts_of(Interval(30, 39), whole=True)
+    ((30, 0), (40, 0))
     """
     low, high = (interval.low, int(not interval.low_included)), (
         interval.high,
@@ -254,7 +241,11 @@ def cuts_of(interval: Interval, *, whole: bool) -> tuple[Cut, Cut]:
 
 
 def whole_cut(cut: Cut) -> Cut:
-    """Return the cut before the first whole number behind another cut."""
+    """Return the cut before the first whole number behind another cut.
+
+    >>> whole_cut((30, 1)), whole_cut((30.5, 0))
+    ((31, 0), (31, 0))
+    """
     value, behind = cut
     if isinstance(value, float) and math.isinf(value):
         return cut
@@ -262,12 +253,16 @@ def whole_cut(cut: Cut) -> Cut:
 
 
 def ordered_set(low: Cut, high: Cut) -> OrderedSet:
-    """Return the values between two cuts."""
+    """Return the values between two cuts: none if these are equal or crossed."""
     return OrderedSet((low, high) if low < high else ())
 
 
 def may_have(region: OrderedRegion | CategoryRegion, values: CategorySet) -> bool:
-    """Return whether a value of a category's region may be in a set."""
+    """Return whether some value that a category's label stands for is in a set.
+
+    >>> may_have(CategoryRegion(("f", "m"), missing=False), CategorySet(frozenset("m")))
+    True
+    """
     if not isinstance(region, CategoryRegion):
         raise TypeError("a region of another kind than the set")
     if region.missing and values.missing:
@@ -281,23 +276,11 @@ def may_have(region: OrderedRegion | CategoryRegion, values: CategorySet) -> boo
 
 @dataclass(frozen=True)
 class ReadAttribute:
-    """An attribute of a release.
+    """An attribute of a release, which the published ``columns`` describe.
 
-    Parameters
-    ----------
-    name : str
-    kind : Kind
-        What its values are.
-    columns : tuple of str
-        Published columns that describe it.
-    published : PublishedAttribute or None
-        How it is generalized. None where it is published as it is.
-    leaves : mapping of str to collection of str, or None
-        What the labels of the hierarchy of a file stand for, where that file is at hand.
-    is_opaque : bool
-        Whether its labels are those of a hierarchy that is not at hand.
-    raw_type : pyarrow.DataType or None
-        Type of the raw column. None where the release does not show it.
+    ``published`` says how it is generalized, or is None if its values are published unchanged.
+    ``leaves`` has the values of each label of a file's hierarchy, if that file is at hand. If not,
+    the attribute is opaque. ``raw_type`` is None if the release does not show it.
     """
 
     name: str
@@ -310,14 +293,14 @@ class ReadAttribute:
 
     @property
     def is_category(self) -> bool:
-        """Return whether its values are compared as texts, by ``=`` alone."""
+        """Return whether the values are compared as texts, for equality alone."""
         if self.published is not None:
             return self.published.is_category
         return self.kind in ("category", "boolean")
 
     @property
     def is_code(self) -> bool:
-        """Return whether its values are codes whose last characters a rule masks."""
+        """Return whether the values are codes whose last characters a rule masks."""
         return self.published is not None and self.published.is_code
 
     @property
@@ -327,29 +310,30 @@ class ReadAttribute:
 
     @property
     def hides_regions(self) -> bool:
-        """Return whether means are published, which say nothing of a single value."""
+        """Return whether means are published, which exclude no value of a record."""
         return self.published is not None and self.published.is_mean
 
     def missing(self) -> ValueSet:
-        """Return the set of what is missing."""
+        """Return the set that has missing alone."""
         return CategorySet(frozenset(), missing=True) if self.is_category else OrderedSet((), True)
 
     def present(self) -> ValueSet:
-        """Return the set of all values but missing."""
+        """Return the set of all values, without missing."""
         if self.is_category:
             return CategorySet(frozenset(), others=True)
         return OrderedSet((FIRST_CODE, LAST_CODE) if self.is_code else (FIRST, LAST))
 
     def compared(self, operator: Operator, token: Token) -> ValueSet:
-        """Return the values that compare with a literal in some way.
+        """Return the values that an operator holds for with a literal. ``!=`` gives those of ``=``.
 
-        Raises
-        ------
-        ConfigurationError
-            If the attribute has no such values, or no order.
+        Raises ConfigurationError if the attribute has no such values, or no order.
+
+        >>> age = ReadAttribute("age", "integer", ("age",))
+        >>> age.compared(">=", Token("number", "30", 1)).cuts
+        ((30, 0), (inf, 1))
         """
         if operator == "=" or operator == "!=":
-            # The other one is its complement, which the caller takes.
+            # The caller takes the complement for !=.
             return self._equal(token)
         if self.is_category or self.is_code:
             what = "codes" if self.is_code else "a category"
@@ -371,11 +355,13 @@ class ReadAttribute:
         return ordered_set(*(whole_cut(cut) if self.whole else cut for cut in cuts))
 
     def _equal(self, token: Token) -> ValueSet:
+        """Return the values that equal a literal."""
         if self.is_category:
             return CategorySet(frozenset(self._texts(token)))
         return ordered_set(*cuts_of(self._interval(token), whole=self.whole))
 
     def _texts(self, token: Token) -> tuple[str, ...]:
+        """Return the texts that equal a literal: several values if it is a label of a file."""
         if self.kind == "boolean":
             if token.kind in ("true", "false"):
                 return (token.kind,)
@@ -393,7 +379,7 @@ class ReadAttribute:
         return (token.text,)
 
     def _interval(self, token: Token) -> Interval:
-        """Return what a literal stands for: one value, all times of a day, the codes of a mask."""
+        """Return what equals a literal: one number, all times of a day, the codes of a mask."""
         try:
             if self.is_code:
                 return self._code(token)
@@ -420,6 +406,7 @@ class ReadAttribute:
             ) from None
 
     def _code(self, token: Token) -> Interval:
+        """Return the interval of codes that a literal, which may end in a mask, stands for."""
         if token.kind != "text" or self.published is None:
             raise UnreadableLabelError
         region = read_label(token.text, self.published)
@@ -428,16 +415,18 @@ class ReadAttribute:
         return region.intervals[0]
 
     def _number(self, text: str) -> int | float | Decimal:
+        """Return the number of a literal, as exact as the column is."""
         if self.kind == "float":
             single = self.raw_type == pa.float32()
             with np.errstate(over="ignore"):
                 number = float(np.float32(text)) if single else float(text)
-            # Beyond all numbers of the column, and before its infinite ones.
+            # A literal that no float holds lies beyond all numbers, but not beyond infinity.
             return number if math.isfinite(number) else Decimal(text)
         return Decimal(text)
 
 
 def _called(token: Token) -> str:
+    """Name the kind of a literal in messages, never its value."""
     if token.kind in ("true", "false"):
         return token.kind
     is_time = token.kind == "date" and len(token.text) > len("2026-01-31")
@@ -458,20 +447,10 @@ _EXPECTED: dict[Kind, str] = {
 def read_attributes(
     manifest: Manifest, data: Table, hierarchies: Mapping[str, Leaves]
 ) -> dict[str, ReadAttribute]:
-    """Return the attributes of a release that can be asked for, by name.
+    """Return the attributes of a release that a question can name.
 
-    Parameters
-    ----------
-    manifest : Manifest
-    data : Table
-        The published records.
-    hierarchies : mapping of str to mapping
-        What the labels of hierarchies from files stand for, of those that are at hand.
-
-    Raises
-    ------
-    DataError
-        If the data lack columns of a quasi-identifier.
+    ``data`` are the published records. ``hierarchies`` has the values of the labels of files that
+    are at hand, by attribute. Raises DataError if the data lack columns of a quasi-identifier.
     """
     types = {field.name: field.type for field in data.schema}
     attributes: dict[str, ReadAttribute] = {}
@@ -484,15 +463,15 @@ def read_attributes(
                 "Restore it, or publish it again"
             )
         used.update(published.columns)
-        opaque = has_unknown_labels(published, manifest)
-        leaves = hierarchies.get(published.name) if opaque else None
+        is_opaque = has_unknown_labels(published, manifest)
+        leaves = hierarchies.get(published.name) if is_opaque else None
         attributes[published.name] = ReadAttribute(
             published.name,
             published.kind,
             published.columns,
             published,
             leaves,
-            opaque and leaves is None,
+            is_opaque and leaves is None,
             raw_type_of(published, data.schema),
         )
     for name, arrow_type in types.items():

@@ -39,13 +39,7 @@ from anonspark.reading.shares import Regions, regions_of
 
 @dataclass(frozen=True)
 class Membership:
-    """The value of an attribute is in a set.
-
-    Parameters
-    ----------
-    attribute : str
-    values : ValueSet
-    """
+    """The condition that the value of an attribute is in a set."""
 
     attribute: str
     values: ValueSet
@@ -53,31 +47,41 @@ class Membership:
 
 @dataclass(frozen=True)
 class And:
-    """All of some conditions hold. Of none, always."""
+    """The condition that all parts hold: without parts it always holds."""
 
     parts: tuple[Formula, ...]
 
 
 @dataclass(frozen=True)
 class Or:
-    """One of some conditions holds. Of none, never."""
+    """The condition that at least one part holds: without parts it never holds."""
 
     parts: tuple[Formula, ...]
 
 
 Formula: TypeAlias = Membership | And | Or
-"""A condition without ``not``: that is in the sets."""
+"""A condition without ``not``, for which the sets have complements."""
 
 ALWAYS, NEVER = And(()), Or(())
 
 
 def all_of(parts: Iterable[Formula]) -> Formula:
-    """Return what holds if all parts do."""
+    """Return the conjunction of some parts, with at most one test for each attribute.
+
+    >>> all_of([Membership("sex", CategorySet(frozenset(sex))) for sex in "fm"]) == NEVER
+    True
+    """
     return _joined(parts, And, ALWAYS, NEVER, and_)
 
 
 def any_of(parts: Iterable[Formula]) -> Formula:
-    """Return what holds if one of the parts does."""
+    """Return the disjunction of some parts, with at most one test for each attribute.
+
+    >>> any_of([Membership("sex", CategorySet(frozenset(sex))) for sex in "fm"]) == Membership(
+    ...     "sex", CategorySet(frozenset("fm"))
+    ... )
+    True
+    """
     return _joined(parts, Or, NEVER, ALWAYS, or_)
 
 
@@ -88,6 +92,10 @@ def _joined(
     final: Formula,
     keep: Callable[[bool, bool], bool],
 ) -> Formula:
+    """Join parts by one operation: flatten them, combine the sets of an attribute, and simplify.
+
+    ``neutral`` changes nothing, and ``final`` as a part decides the whole.
+    """
     flat: list[Formula] = []
     for part in parts:
         flat += part.parts if isinstance(part, kind) else (part,)
@@ -111,7 +119,7 @@ def _joined(
 
 
 def tests_of(formula: Formula) -> Iterator[Membership]:
-    """Yield all tests of a condition."""
+    """Yield all tests of a condition, from left to right."""
     if isinstance(formula, Membership):
         yield formula
     else:
@@ -120,7 +128,7 @@ def tests_of(formula: Formula) -> Iterator[Membership]:
 
 
 def decided(formula: Formula, attribute: str, holds: Callable[[ValueSet], bool]) -> Formula:
-    """Return what is left of a condition where all tests of one attribute are decided."""
+    """Return what is left of a condition if ``holds`` decides all tests of one attribute."""
     match formula:
         case Membership():
             if formula.attribute != attribute:
@@ -134,23 +142,10 @@ def decided(formula: Formula, attribute: str, holds: Callable[[ValueSet], bool])
 
 
 def formula_of(condition: Condition, attributes: Mapping[str, ReadAttribute]) -> Formula:
-    """Return a condition as sets of values.
+    """Return a parsed condition as sets of values of the attributes of a release.
 
-    Parameters
-    ----------
-    condition : Condition
-    attributes : mapping of str to ReadAttribute
-        Of the release.
-
-    Returns
-    -------
-    Formula
-        As in SQL a missing value meets no comparison, and no negated one.
-
-    Raises
-    ------
-    ConfigurationError
-        If a column is none of these, or has no such values.
+    As in SQL a missing value meets no comparison, and no negated one. Raises ConfigurationError if
+    a column is none of these attributes, or has no such values.
     """
     formula = _formula(condition, attributes, negated=False)
     for name, times in Counter(_columns(condition)).items():
@@ -164,7 +159,7 @@ def formula_of(condition: Condition, attributes: Mapping[str, ReadAttribute]) ->
 
 
 def equated(condition: Condition) -> Iterator[tuple[Token, Token]]:
-    """Yield each column that is compared for equality, and the literal."""
+    """Yield each column that is compared for equality, with the literal."""
     match condition:
         case Not():
             yield from equated(condition.part)
@@ -178,13 +173,7 @@ def equated(condition: Condition) -> Iterator[tuple[Token, Token]]:
 
 
 def attribute_of(column: Token, attributes: Mapping[str, ReadAttribute]) -> ReadAttribute:
-    """Return the attribute that a question names.
-
-    Raises
-    ------
-    ConfigurationError
-        If there is none.
-    """
+    """Return the attribute that a question names. Raises ConfigurationError if it is none."""
     attribute = attributes.get(column.text)
     if attribute is None:
         names = ", ".join(map(repr, attributes)) or "it has none"
@@ -194,6 +183,7 @@ def attribute_of(column: Token, attributes: Mapping[str, ReadAttribute]) -> Read
 
 
 def _columns(condition: Condition) -> list[str]:
+    """List the columns of a condition, once for each test."""
     match condition:
         case Not():
             return _columns(condition.part)
@@ -206,6 +196,7 @@ def _columns(condition: Condition) -> list[str]:
 def _formula(
     condition: Condition, attributes: Mapping[str, ReadAttribute], *, negated: bool
 ) -> Formula:
+    """Return a condition, or its negation, as sets of values."""
     match condition:
         case Not():
             return _formula(condition.part, attributes, negated=not negated)
@@ -229,25 +220,27 @@ def _formula(
 
 
 def _other_values(attribute: ReadAttribute, values: ValueSet) -> ValueSet:
+    """Return the present values that are not in a set."""
     return combined(attribute.present(), values, first_only)
 
 
 def _has(attribute: ReadAttribute, values: ValueSet) -> Formula:
+    """Return the condition that a value is in a set."""
     return NEVER if values.is_empty else Membership(attribute.name, values)
 
 
 _MOST_CASES = 2_000
-"""Cases that a condition may have: of attributes that are combined by ``or``, all combinations."""
+"""Cases that a condition may have: attributes combined by ``or`` multiply."""
 
 _MOST_LOOKS = 300_000
-"""Conditions that may be looked at, all cases together: about a second."""
+"""Tests that may be decided in all cases together: about a second."""
 
 _MOST_GROUPS = 10_000
 
 _RECORDS = "records"
 
 _TRUTH_VALUES: Mapping[str | None, bool] = {"false": False, "true": True}
-"""By their labels."""
+"""Booleans by their labels."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -257,11 +250,17 @@ class Count:
     Parameters
     ----------
     estimate : float
-        Records, if each class is spread evenly over what it covers, each attribute by itself.
+        Records that meet it if each class is spread evenly over its region, each attribute by
+        itself.
     lower, upper : int
         Records that meet it for certain, and those that may.
     records : int
-        Of the release, or of the group: all that may belong to it.
+        Records of the release, or those that may belong to the group.
+
+    Examples
+    --------
+    >>> Count(12.5, lower=10, upper=15, records=400)
+    12.5 (certain: 10 to 15)
     """
 
     estimate: float
@@ -275,12 +274,17 @@ class Count:
         return f"{self.estimate:,.1f} (certain: {self.lower:,} to {self.upper:,})"
 
     def as_dict(self) -> dict[str, float | int]:
-        """Return it as JSON has it."""
+        """Return the numbers by name, for JSON."""
         return dict(vars(self))
 
 
 class Counts(dict[Any, Count]):
-    """Counts by the values of a column, None for missing. Shown with a line for each."""
+    """Counts by the values of a column, None for missing. Printed with a line for each.
+
+    >>> Counts({"f": Count(3.0, 3, 3, 9), None: Count(1.5, 0, 2, 9)})
+    f        3
+    missing  1.5 (certain: 0 to 2)
+    """
 
     def __repr__(self) -> str:
         names = ["missing" if value is None else str(value) for value in self]
@@ -291,14 +295,10 @@ class Counts(dict[Any, Count]):
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """A condition evaluated on rows.
+    """A condition evaluated on rows, each with a region of possible values.
 
-    Parameters
-    ----------
-    share : float64 ndarray of shape (rows,)
-        Of each row's region, the part that meets it.
-    possible, certain : bool ndarray of shape (rows,)
-        Whether a value of the region meets it, and whether all do.
+    ``share`` is the part of the region that meets it, float64 (rows,). ``possible`` and ``certain``
+    say whether some value of the region meets it, and whether all do.
     """
 
     share: Figures
@@ -306,9 +306,14 @@ class Evaluated:
     certain: Flags
 
     def count(self, records: Integers, rows: Flags | None = None) -> Count:
-        """Count the records of rows, or of some of them."""
+        """Count the records of all rows, or of those that a mask chooses.
+
+        >>> yes = np.array([True, True])
+        >>> Evaluated(np.array([0.5, 1.0]), yes, np.array([False, True])).count(np.array([4, 3]))
+        5.0 (certain: 3 to 7)
+        """
         chosen = np.ones(len(records), bool) if rows is None else rows
-        # Exact sums do not depend on the order of rows.
+        # The exact sum does not depend on the order of rows.
         estimate = math.fsum((self.share[chosen] * records[chosen]).tolist())
         return Count(
             estimate,
@@ -320,15 +325,7 @@ class Evaluated:
 
 @dataclass(frozen=True, eq=False)
 class CountedRegions:
-    """The different rows of some attributes.
-
-    Parameters
-    ----------
-    regions : mapping of str to Regions
-        Of each attribute.
-    records : int64 ndarray of shape (rows,)
-        How many records each row stands for.
-    """
+    """The different rows of some attributes, and how many records have each, int64 (rows,)."""
 
     regions: Mapping[str, Regions]
     records: Integers
@@ -338,25 +335,10 @@ class CountedRegions:
         return evaluate(formula, self.regions, len(self.records))
 
     def groups(self, formula: Formula, evaluated: Evaluated, by: ReadAttribute) -> Counts:
-        """Count the records of each value of a column.
+        """Count the records of each value of a column, in the order of the values, missing last.
 
-        Parameters
-        ----------
-        formula : Formula
-        evaluated : Evaluated
-            By it.
-        by : ReadAttribute
-            A category, or published as it is.
-
-        Returns
-        -------
-        Counts
-            In the order of the values, None for missing last.
-
-        Raises
-        ------
-        ConfigurationError
-            If there are more than 10,000 values.
+        ``evaluated`` is ``formula`` evaluated on all rows. The column is a category, or published
+        unchanged. Raises ConfigurationError if it has more than 10,000 values.
         """
         regions = self.regions[by.name]
         if by.published is None:
@@ -378,19 +360,11 @@ class CountedRegions:
 
 
 def count_regions(data: Table, attributes: Sequence[ReadAttribute]) -> CountedRegions:
-    """Count the different rows of some attributes.
+    """Count the different rows of some attributes of the published records.
 
-    Parameters
-    ----------
-    data : Table
-        The published records.
-    attributes : sequence of ReadAttribute
-
-    Notes
-    -----
     One job with one shuffle of the different rows, which are collected.
     """
-    # Numbered, so that no published name clashes with ours.
+    # By numbers no published name clashes with the column of counts.
     numbered = {
         f"column_{index}_{part}": name
         for index, attribute in enumerate(attributes)
@@ -409,12 +383,12 @@ def count_regions(data: Table, attributes: Sequence[ReadAttribute]) -> CountedRe
 
 
 def _values(regions: Regions) -> list[tuple[int, Any]]:
-    """Return the different values of a column that is published as it is, in order."""
+    """List the different values of an unchanged column with their indices, in order."""
     return sorted(enumerate(regions.values), key=lambda pair: (pair[1] is None, pair[1]))
 
 
 def _members(regions: Regions) -> list[str | None]:
-    """Return all values that sets of a category name, in order, None for missing."""
+    """List all values that the labels of a category name, in order, None for missing last."""
     named: set[str] = set()
     missing = False
     for region in regions.regions:
@@ -425,6 +399,7 @@ def _members(regions: Regions) -> list[str | None]:
 
 
 def _require_few(by: ReadAttribute, values: int) -> None:
+    """Refuse to group by a column of too many values."""
     if values > _MOST_GROUPS:
         raise ConfigurationError(
             f"by: {by.name!r} has {values:,} different values. Expected at most {_MOST_GROUPS:,}. "
@@ -433,12 +408,7 @@ def _require_few(by: ReadAttribute, values: int) -> None:
 
 
 def _require_few_cases(number: int, most: int) -> None:
-    """Refuse a condition before it takes too long.
-
-    Raises
-    ------
-    ConfigurationError
-    """
+    """Refuse a condition before it takes too long."""
     if number > most:
         raise ConfigurationError(
             f"query: the condition has more than {most:,} cases to be looked at. Combine fewer "
@@ -447,30 +417,12 @@ def _require_few_cases(number: int, most: int) -> None:
 
 
 def evaluate(formula: Formula, regions: Mapping[str, Regions], rows: int) -> Evaluated:
-    """Evaluate a condition on rows.
+    """Evaluate a condition on rows of regions.
 
-    Parameters
-    ----------
-    formula : Formula
-    regions : mapping of str to Regions
-        Of each attribute that it tests.
-    rows : int
-
-    Returns
-    -------
-    Evaluated
-        What is possible and certain is exact for regions that are boxes: that nothing is known of
-        how values of different attributes go together.
-
-    Raises
-    ------
-    ConfigurationError
-        If the condition has too many cases.
-
-    Notes
-    -----
-    One attribute after the other is cut into parts of which no test distinguishes two values. Of
-    each part what is left of the condition is evaluated. A conjunction has one part an attribute.
+    Cuts one attribute after the other into parts within which no test tells two values apart, and
+    evaluates what is left of the condition in each part. A conjunction has one part for each
+    attribute. ``possible`` and ``certain`` are exact if any values of different attributes may
+    occur together. Raises ConfigurationError if the condition has too many cases.
     """
     truth = _Evaluator(regions, rows).visit(formula)
     certain = truth.possible & ~truth.refutable
@@ -481,16 +433,20 @@ def evaluate(formula: Formula, regions: Mapping[str, Regions], rows: int) -> Eva
 
 @dataclass(frozen=True, eq=False)
 class _Truth:
+    """For each row the share that meets a condition, and whether some value may meet or fail it."""
+
     share: Figures
     possible: Flags
     refutable: Flags
 
 
 class _Evaluator:
+    """Evaluates conditions on rows, each different condition once."""
+
     def __init__(self, regions: Mapping[str, Regions], rows: int) -> None:
         self.regions = regions
         yes, no = np.ones(rows, bool), np.zeros(rows, bool)
-        self.known: dict[Formula, _Truth] = {
+        self.truths: dict[Formula, _Truth] = {
             ALWAYS: _Truth(np.ones(rows), yes, no),
             NEVER: _Truth(np.zeros(rows), no, yes),
         }
@@ -498,8 +454,9 @@ class _Evaluator:
         self.cases = self.looks = 0
 
     def visit(self, formula: Formula) -> _Truth:
-        if formula in self.known:
-            return self.known[formula]
+        """Evaluate a condition by the cases of its first attribute."""
+        if formula in self.truths:
+            return self.truths[formula]
         share, possible = np.zeros(self.rows), np.zeros(self.rows, bool)
         refutable = np.zeros(self.rows, bool)
         name = next(tests_of(formula)).attribute
@@ -512,11 +469,14 @@ class _Evaluator:
             refutable |= may & remainder.refutable
             if rest != NEVER:
                 share += regions.shares(values) * remainder.share
-        truth = self.known[formula] = _Truth(share, possible, refutable)
+        truth = self.truths[formula] = _Truth(share, possible, refutable)
         return truth
 
     def _cases(self, formula: Formula, name: str) -> Sequence[tuple[ValueSet, Formula]]:
-        """Return parts of an attribute's values, and what is left of the condition in each."""
+        """Divide an attribute's values by all tests of it, each with the rest of the condition.
+
+        Parts of which the same is left become one.
+        """
         attribute = self.regions[name].attribute
         every_test = list(tests_of(formula))
         tests = dict.fromkeys(test.values for test in every_test if test.attribute == name)
@@ -524,19 +484,19 @@ class _Evaluator:
         parts: list[tuple[ValueSet, frozenset[ValueSet]]] = [(everything, frozenset())]
         for values in tests:
             divided = []
-            for part, within in parts:
+            for part, met in parts:
                 inside = combined(part, values, and_)
                 outside = combined(part, values, first_only)
                 if not inside.is_empty:
-                    divided.append((inside, within | {values}))
+                    divided.append((inside, met | {values}))
                 if not outside.is_empty:
-                    divided.append((outside, within))
+                    divided.append((outside, met))
             parts = divided
-        # Of each part all tests are looked at once more.
+        # Each part decides all tests of the condition once more.
         self.looks += len(parts) * len(every_test)
         _require_few_cases(self.looks, _MOST_LOOKS)
         cases: dict[Formula, ValueSet] = {}
-        for part, within in parts:
-            rest = decided(formula, name, within.__contains__)
+        for part, met in parts:
+            rest = decided(formula, name, met.__contains__)
             cases[rest] = combined(cases[rest], part, or_) if rest in cases else part
         return [(values, rest) for rest, values in cases.items()]

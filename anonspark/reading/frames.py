@@ -1,4 +1,4 @@
-"""Tables of Arrow as DataFrames of pandas, with the values that they have."""
+"""Tables of Arrow as DataFrames of pandas, without a change of values."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ if TYPE_CHECKING:
 
 
 def as_pandas(table: pa.Table) -> pandas.DataFrame:
-    """Return a table of Arrow as a DataFrame of pandas: dates are dates, decimals decimals.
+    """Convert a table of Arrow to a DataFrame of pandas, with Python's dates and decimals.
 
-    Whole numbers and booleans among which values are missing get the types of pandas that know
-    missing values, as ``Int64`` and ``boolean``. NumPy has none: whole numbers would become floats,
-    which beyond 2^53 are others. Without missing values they have NumPy's types.
+    Integers and booleans with missing values get ``Int64``, ``boolean`` and so on. NumPy would make
+    floats of them, which change integers beyond 2^53. Without missing values they have NumPy's
+    types.
+
+    >>> as_pandas(pa.table({"age": [39, None], "visits": [1, 2]})).dtypes.astype(str).to_dict()
+    {'age': 'Int64', 'visits': 'int64'}
     """
     import pandas as pd
 

@@ -1,7 +1,7 @@
 """Map the values of hierarchies to the labels of a full-domain recoding.
 
-Values are those of the hierarchies' files, whether they occur in the data or not. The labels of a
-rule are known only as far as the release has published them.
+All values of a hierarchy's file are mapped, whether they occur in the data or not. Of a rule only
+published labels are: others would show which values the data lack.
 """
 
 from __future__ import annotations
@@ -25,29 +25,18 @@ from anonspark.labels.regions import (
     published_attributes,
     read_label,
 )
-from anonspark.reading.attributes import OPTION, GivenHierarchy, read_given
+from anonspark.reading.attributes import OPTION, HierarchyFile, read_hierarchies
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.metric_tables import read_metrics
 
 
 @dataclass(frozen=True)
-class Mapped:
-    """A value, or all values of an interval, and what is published for it.
+class MappedValue:
+    """A value, or all values of an interval, with the label that is published for it in a round.
 
-    Parameters
-    ----------
-    attribute : str
-    round : int
-    level : int
-        Of the hierarchy, 0 for values as they are.
-    value : str or None
-        As the hierarchy's file has it. None for all values that the label itself describes.
-    low, high : str or None
-        Ends of an interval or period of a rule. None where there are none.
-    high_included : bool or None
-        Whether the upper end belongs to it.
-    label : str
-        What is published.
+    ``level`` is that of the hierarchy, 0 for unchanged values. ``value`` is None if the label
+    itself describes its values. ``low`` and ``high`` are the ends of a rule's interval or period,
+    or None.
     """
 
     attribute: str
@@ -60,59 +49,29 @@ class Mapped:
     label: str
 
 
-COLUMNS = tuple(Mapped.__dataclass_fields__)
+COLUMNS = tuple(MappedValue.__dataclass_fields__)
 """Columns of the mapping."""
 
 
 @dataclass(frozen=True)
 class AppliedLevels:
-    """The levels of a release.
+    """The level of each attribute by round, and the labels by round and name of an attribute."""
 
-    Parameters
-    ----------
-    path : str
-        Of the release.
-    attributes : tuple of PublishedAttribute
-    levels : mapping of int to tuple of int
-        Of each round, the level of each attribute.
-    published : mapping of tuple to set of str
-        Labels of the classes of a round and attribute, by the number of the one and the name of
-        the other.
-    """
-
-    path: str
     attributes: tuple[PublishedAttribute, ...]
     levels: Mapping[int, tuple[int, ...]]
     published: Mapping[tuple[int, str], set[str]]
 
 
-def read_mapping(engine: Engine, path: str, paths: Mapping[str, str]) -> list[Mapped]:
-    """Return which value a release has which label for.
+def read_mapping(engine: Engine, path: str, paths: Mapping[str, str]) -> list[MappedValue]:
+    """List which label the release in a directory has for which value.
 
-    Parameters
-    ----------
-    engine : Engine
-    path : str
-        Directory of the release.
-    paths : mapping of str to str
-        Files of hierarchies by attribute. Others are read from where the manifest says.
+    ``paths`` are files of hierarchies by attribute; others are read from where the manifest says.
+    The result is ordered by attribute, as configured, then by round, then as the hierarchy is. It
+    has no missing values. One job for each quasi-identifier, over the table of classes.
 
-    Returns
-    -------
-    list of Mapped
-        By attribute, in the order of the configuration, then by round, then in the order of the
-        hierarchy. What is missing is not in it.
-
-    Raises
-    ------
-    ConfigurationError
-        If the release has no levels, or a hierarchy cannot be read or is of no such attribute.
-    DataError
-        If the tables of metrics lack, or a hierarchy is not the one that made the labels.
-
-    Notes
-    -----
-    One job for each quasi-identifier, over the table of classes.
+    Raises ConfigurationError if the release has no levels, or a hierarchy cannot be read or is of
+    no such attribute, and DataError if the tables of metrics lack, or a hierarchy did not make the
+    labels.
     """
     directory = path.rstrip("/")
     manifest = read_manifest(engine.files, directory)
@@ -129,8 +88,8 @@ def read_mapping(engine: Engine, path: str, paths: Mapping[str, str]) -> list[Ma
             f"--hierarchy: found {', '.join(map(repr, unknown))}. Expected quasi-identifiers of "
             "the release with a hierarchy of a file. Leave them out"
         )
-    hierarchies = read_given(engine.files, from_files | dict(paths), OPTION)
-    mapped: list[Mapped] = []
+    hierarchies = read_hierarchies(engine.files, from_files | dict(paths), OPTION)
+    mapped: list[MappedValue] = []
     for index, attribute in enumerate(applied.attributes):
         for number, levels in sorted(applied.levels.items()):
             labels = applied.published[number, attribute.name]
@@ -143,12 +102,13 @@ def read_mapping(engine: Engine, path: str, paths: Mapping[str, str]) -> list[Ma
     return mapped
 
 
-def as_rows(mapped: Sequence[Mapped]) -> list[dict[str, object]]:
-    """Return the mapping as rows, with None for what is not known."""
+def as_rows(mapped: Sequence[MappedValue]) -> list[dict[str, object]]:
+    """Return the mapping as dictionaries, with None for what is not known."""
     return [asdict(row) for row in mapped]
 
 
 def _levels_of(engine: Engine, path: str, manifest: Manifest) -> AppliedLevels:
+    """Read the levels of all rounds and the labels of their classes."""
     attributes = published_attributes(manifest)
     names = [attribute.name for attribute in attributes]
     for table in ("rounds", "classes"):
@@ -170,17 +130,17 @@ def _levels_of(engine: Engine, path: str, manifest: Manifest) -> AppliedLevels:
     }
     classes = engine.published(f"{path}/metrics/classes", "parquet")
     for name in names:
-        # A name that no engine takes for an expression.
+        # Under this name no engine takes the column for an expression.
         labels = classes.select({"round": "round", "label": f"{name}_min"})
         for row in labels.aggregate(["round", "label"]).collect().to_pylist():
             if row["label"] is not None and row["round"] in levels:
                 published[row["round"], name].add(str(row["label"]))
-    return AppliedLevels(path, attributes, levels, published)
+    return AppliedLevels(attributes, levels, published)
 
 
 def _of_file(
-    name: str, number: int, level: int, published: set[str], file: GivenHierarchy
-) -> list[Mapped]:
+    name: str, number: int, level: int, published: set[str], file: HierarchyFile
+) -> list[MappedValue]:
     """Map every value of a hierarchy's file."""
     hierarchy = file.hierarchy
     if level > hierarchy.height:
@@ -193,12 +153,14 @@ def _of_file(
         labels = with_missing
     file.require_labels(published, labels)
     pairs = zip(hierarchy.leaves, labels, strict=True)
-    return [Mapped(name, number, level, value, None, None, None, label) for value, label in pairs]
+    return [
+        MappedValue(name, number, level, value, None, None, None, label) for value, label in pairs
+    ]
 
 
 def _of_rule(
     attribute: PublishedAttribute, number: int, level: int, published: set[str]
-) -> list[Mapped]:
+) -> list[MappedValue]:
     """Map the values that the published labels of a rule describe, and no others."""
     mapped = []
     for label in published - {MISSING}:
@@ -222,5 +184,5 @@ def _of_rule(
                 ends = text(interval.low), None, None
                 if interval.high != math.inf:
                     ends = text(interval.low), text(interval.high), interval.high_included
-        mapped.append((order, Mapped(attribute.name, number, level, value, *ends, label)))
+        mapped.append((order, MappedValue(attribute.name, number, level, value, *ends, label)))
     return [row for _, row in sorted(mapped, key=lambda pair: pair[0])]

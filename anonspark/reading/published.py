@@ -1,4 +1,4 @@
-"""A release, opened from its own files by who received it: typed rows and answers."""
+"""A release, opened from its files by its recipient: typed rows, and answers to questions."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from anonspark.labels.regions import CategoryRegion, Interval, OrderedRegion, Pu
 from anonspark.labels.typed_names import typed_names
 from anonspark.reading.attributes import (
     ARGUMENT,
-    GivenHierarchy,
+    HierarchyFile,
     ReadAttribute,
     read_attributes,
-    read_given,
+    read_hierarchies,
 )
 from anonspark.reading.counting import (
     Count,
@@ -45,29 +45,16 @@ if TYPE_CHECKING:
     import polars
 
 
-# :mod:`anonspark.sidecars.views` makes the same columns in SQL.
-
-
 def with_typed_columns(
     table: pa.Table, attributes: Mapping[str, ReadAttribute], *, may_miss: bool
 ) -> pa.Table:
     """Return published records with typed columns behind the labels of each quasi-identifier.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        All published columns.
-    attributes : mapping of str to ReadAttribute
-    may_miss : bool
-        Whether quasi-identifiers may be missing.
-
-    Returns
-    -------
-    pyarrow.Table
-        ``<name>_min``, ``<name>_max`` and ``<name>_mid`` of numbers, dates and times, with
-        ``<name>_max_included`` where intervals are half-open, ``<name>_set`` of categories and
-        ``<name>_missing``. Those that are published already are not made again. Null where
-        nothing is known, as of suppressed records.
+    Adds ``<name>_min``, ``<name>_max`` and ``<name>_mid`` of numbers, dates and times, with
+    ``<name>_max_included`` if intervals are half-open, ``<name>_set`` of categories, and
+    ``<name>_missing`` if ``may_miss``, but none that is published already. They are null if nothing
+    is known, as of suppressed records. :mod:`anonspark.sidecars.views` makes the same columns in
+    SQL.
     """
     added: dict[str, list[tuple[str, pa.Array]]] = {}
     for attribute in attributes.values():
@@ -96,6 +83,7 @@ def _typed(
     *,
     may_miss: bool,
 ) -> dict[str, pa.Array]:
+    """Return the typed columns of one quasi-identifier by name, but no name that is taken."""
     names = typed_names(published, taken, is_opaque=attribute.is_opaque, may_miss=may_miss)
     if not names:
         return {}
@@ -125,18 +113,24 @@ def _typed(
 
 
 def _ends(region: object) -> tuple[Any, Any, bool | None]:
-    """Return smallest and largest value, and whether the largest is one of its values."""
+    """Return smallest and largest value of a region, and whether the largest belongs to it.
+
+    An end that is not known is None: those of a category, or the upper one of ``90+``.
+    """
     if not isinstance(region, OrderedRegion) or not region.intervals:
         return None, None, None
     last: Interval = max(region.intervals, key=lambda end: (end.high, end.high_included))
     low: Any = min(interval.low for interval in region.intervals)
     low = None if low == -math.inf else low
-    # The end of 90+ is not known.
     return (low, None, None) if last.high == math.inf else (low, last.high, last.high_included)
 
 
 def _as(arrow_type: pa.DataType | None, values: Sequence[Any]) -> pa.Array:
-    """Return values as an array: days and microseconds as dates and times."""
+    """Build an array of a type: days and microseconds since 1970 become dates and times.
+
+    >>> _as(pa.date32(), [0, None]).to_pylist()
+    [datetime.date(1970, 1, 1), None]
+    """
     if arrow_type is None:
         raise TypeError("a category has no ends")
     if pa.types.is_date(arrow_type):
@@ -151,7 +145,11 @@ def _as(arrow_type: pa.DataType | None, values: Sequence[Any]) -> pa.Array:
 
 
 def _middle(low: pa.Array, high: pa.Array) -> pa.Array:
-    """Return the middle: of dates and times rounded down, of numbers a float64."""
+    """Return the middles between two arrays: dates and times rounded down, numbers as float64.
+
+    >>> _middle(pa.array([30, None]), pa.array([39, 5])).to_pylist()
+    [34.5, None]
+    """
     if pa.types.is_date(low.type) or pa.types.is_timestamp(low.type):
         number = pa.int32() if pa.types.is_date32(low.type) else pa.int64()
         first, last = (end.cast(number).cast(pa.int64()) for end in (low, high))
@@ -160,7 +158,7 @@ def _middle(low: pa.Array, high: pa.Array) -> pa.Array:
             None if start is None or end is None else (start + end) // 2 for start, end in pairs
         ]
         return pa.array(middle, pa.int64()).cast(number).cast(low.type)
-    # Whole numbers beyond 2^53 are rounded, as databases round them.
+    # Integers beyond 2^53 are rounded, as the view in SQL rounds them.
     first, last = (
         end.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) for end in (low, high)
     )
@@ -170,7 +168,7 @@ def _middle(low: pa.Array, high: pa.Array) -> pa.Array:
 
 
 def _sets(regions: Regions) -> pa.Array:
-    """Return sets as lists of texts, with null for missing. Null for all values."""
+    """Return sets as lists of texts, with null for missing, or a null list for all values."""
     members: list[list[str | None] | None] = []
     for region in regions.regions:
         if not isinstance(region, CategoryRegion) or region.values is None:
@@ -190,22 +188,11 @@ _A_QUESTION = "a text, as 'age between 30 and 40'. An empty one counts all recor
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a question.
+    """The answer to a question: the count of all records, and that of each group.
 
-    Parameters
-    ----------
-    question : str
-    count : Count
-        Of all records.
-    by : str or None
-        The column of the groups.
-    groups : dict or None
-        A count for each value, None for missing. None where no groups were asked for.
-    left_out : int or None
-        Records that were left out of the release and are not counted. None where their number is
-        not published.
-    warnings : tuple of str
-        Values that no record can have.
+    ``by`` is the column of the groups, which are None without one. ``left_out`` is the number of
+    records that the release leaves out, or None if it is not published. ``warnings`` name literals
+    that no record can equal.
     """
 
     question: str
@@ -216,7 +203,7 @@ class Answer:
     warnings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return the answer for JSON, with a list of groups."""
         document: dict[str, object] = {"question": self.question, **self.count.as_dict()}
         if self.groups is not None:
             document["by"] = self.by
@@ -229,22 +216,14 @@ class Answer:
 class PublishedRelease:
     """A release as its recipient has it: its files, and nothing else.
 
-    Parameters
-    ----------
-    path : str
-        The directory.
-    manifest : dict
-        What the release is and how it was made.
-    hierarchies : mapping of str to GivenHierarchy
-        Those from files that are at hand, by attribute.
-    open_engine : callable
+    :func:`anonspark.open_release` opens one. ``hierarchies`` are the files at hand, by attribute.
     """
 
     def __init__(
         self,
         path: str,
         manifest: Manifest,
-        hierarchies: Mapping[str, GivenHierarchy],
+        hierarchies: Mapping[str, HierarchyFile],
         open_engine: OpenEngine,
     ) -> None:
         self.path = path
@@ -255,12 +234,12 @@ class PublishedRelease:
 
     @property
     def manifest(self) -> dict[str, object]:
-        """Return the manifest of the release, ``manifest.json``."""
+        """Return the manifest of the release, ``manifest.json``: what it is and how it was made."""
         return self._manifest.document
 
     @property
     def columns(self) -> list[str]:
-        """Names of the published columns, in order."""
+        """Return the names of the published columns, in order."""
         return list(self._manifest.published["columns"])
 
     def __len__(self) -> int:
@@ -369,7 +348,7 @@ class PublishedRelease:
         return answer.count if answer.groups is None else answer.groups
 
     def answer(self, question: str = "", by: str | None = None) -> Answer:
-        """Return what :meth:`count` counts, and what else there is to know of it."""
+        """Return the counts of :meth:`count`, with records left out and warnings."""
         _require_text("question", question, _A_QUESTION)
         if by is not None:
             _require_text("by", by, "the name of one column as a text, or None")
@@ -391,7 +370,7 @@ class PublishedRelease:
                 _require_groups(group, parsed.by)
                 names.append(group.name)
             counted = count_regions(data, [attributes[name] for name in dict.fromkeys(names)])
-        warnings = tuple(_unheard_of(parsed.condition, counted))
+        warnings = tuple(_impossible_literals(parsed.condition, counted))
         for warning in warnings:
             _LOGGER.warning("%s", warning)
         evaluated = counted.evaluate(formula)
@@ -406,7 +385,7 @@ class PublishedRelease:
         )
 
     def _names(self) -> list[str]:
-        """Return the names that a question may have, without a look at the data."""
+        """List the names that a question may have, without reading the data."""
         manifest = self._manifest
         generalized = set(manifest.quasi_identifier_columns)
         names = [str(described["name"]) for described in manifest.quasi_identifiers]
@@ -424,17 +403,20 @@ class PublishedRelease:
         return left_out
 
     def _data(self, engine: Engine) -> Table:
+        """Return the published records."""
         return engine.published(f"{self.path}/data", self._manifest.data_format)
 
     def _attributes(self, data: Table) -> dict[str, ReadAttribute]:
-        """Return the attributes, those of hierarchies at hand with labels that these can make.
+        """Return the attributes by name.
 
-        All of these are looked at, asked for or not: a question that contradicts itself by a wrong
-        one would be answered without a look at the records.
+        Raises DataError if a hierarchy at hand cannot have made labels.
+
+        Checks all hierarchies, also those that the question does not need: it may contradict itself
+        only because of a wrong one, and would then be answered without reading the labels.
         """
         attributes = read_attributes(self._manifest, data, self._leaves)
         for name, file in list(self._unproven.items()):
-            # A name that no engine takes for an expression.
+            # Under this name no engine takes the column for an expression.
             column = data.select({"label": attributes[name].columns[0]})
             labels = column.aggregate(["label"]).collect().column("label").to_pylist()
             file.require_labels({label for label in labels if label is not None}, file.labels())
@@ -442,11 +424,12 @@ class PublishedRelease:
         return attributes
 
     def _reading(self, engine: Engine) -> AbstractContextManager[None]:
+        """Raise errors of reading the data as DataError."""
         return engine.reading((f"{self.path}/data",), key="")
 
 
-def _unheard_of(condition: Condition, counted: CountedRegions) -> Iterator[str]:
-    """Warn of literals that no record of a release can have."""
+def _impossible_literals(condition: Condition, counted: CountedRegions) -> Iterator[str]:
+    """Warn of literals that no record of a release can equal, by position, not by value."""
     for column, literal in equated(condition):
         regions = counted.regions.get(column.text)
         if regions is None or not len(regions.numbers):
@@ -464,47 +447,29 @@ def open_published(
     open_engine: OpenEngine,
     key: str = ARGUMENT,
 ) -> PublishedRelease:
-    """Open a release from its files.
+    """Open the release in a directory.
 
-    Parameters
-    ----------
-    path : str
-        Its directory.
-    hierarchies : mapping of str to str or None
-        Files of hierarchies, by attribute.
-    open_engine : callable
-    key : str
-        What names such a file in messages. See :func:`anonspark.reading.attributes.read_given`.
-
-    Raises
-    ------
-    ConfigurationError
-        If a hierarchy cannot be read, or is of no quasi-identifier with one.
-    DataError
-        If there is no complete release.
-    GuaranteeError
-        If its manifest is damaged.
+    ``hierarchies`` are paths of hierarchies by attribute, and ``key`` names them in messages, see
+    :func:`anonspark.reading.attributes.read_hierarchies`. Raises ConfigurationError if a hierarchy
+    cannot be read or the attribute has none, DataError if no complete release is there, and
+    GuaranteeError if its manifest is damaged.
     """
     directory = path.rstrip("/")
     with open_engine() as engine:
         manifest = read_manifest(engine.files, directory)
-        from_files = read_given(engine.files, hierarchies or {}, key)
+        from_files = read_hierarchies(engine.files, hierarchies or {}, key)
     return PublishedRelease(directory, manifest, from_files, open_engine)
 
 
 def _require_text(argument: str, value: object, expected: str) -> None:
-    """Check what a program gives.
-
-    Raises
-    ------
-    ConfigurationError
-    """
+    """Raise ConfigurationError if an argument is no text."""
     if not isinstance(value, str):
         what = "None" if value is None else f"a value of type {type(value).__name__}"
         raise ConfigurationError(f"{argument}: found {what}. Expected {expected}")
 
 
 def _require(name: str) -> Any:
+    """Import a library of DataFrames. Raises EnvironmentProblem if it is not installed."""
     import importlib
 
     try:
@@ -516,12 +481,7 @@ def _require(name: str) -> Any:
 
 
 def _require_groups(group: ReadAttribute, token: Token) -> None:
-    """Check that an attribute has values to count by.
-
-    Raises
-    ------
-    ConfigurationError
-    """
+    """Raise ConfigurationError if an attribute has ranges or groups in place of values."""
     if group.published is not None and (not group.is_category or group.is_opaque):
         raise asking_error(
             token.position,

@@ -55,16 +55,9 @@ _WORDS = ("and", "or", "not", "between", "in", "is", "null", "missing", "by", "t
 
 @dataclass(frozen=True)
 class Token:
-    """A word of a question.
+    """A word of a question, without quotes, and the position of its first character, from 1.
 
-    Parameters
-    ----------
-    kind : str
-        ``number``, ``date``, ``text``, ``column``, ``sign``, ``end``, or the word itself.
-    text : str
-        Without quotes.
-    place : int
-        Of its first character in the question, from 1.
+    ``kind`` is ``number``, ``date``, ``text``, ``column``, ``sign``, ``end``, or the word itself.
     """
 
     kind: str
@@ -74,7 +67,7 @@ class Token:
 
 @dataclass(frozen=True)
 class Comparison:
-    """``age >= 30``."""
+    """A comparison of a column with a literal: ``age >= 30``."""
 
     column: Token
     operator: Operator
@@ -83,7 +76,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Among:
-    """``sex in ('f', 'm')``."""
+    """A test for several values: ``sex in ('f', 'm')``."""
 
     column: Token
     values: tuple[Token, ...]
@@ -91,28 +84,28 @@ class Among:
 
 @dataclass(frozen=True)
 class IsMissing:
-    """``sex is null``."""
+    """A test for missing values: ``sex is null``."""
 
     column: Token
 
 
 @dataclass(frozen=True)
 class Not:
-    """``not`` a condition."""
+    """The negation of a condition."""
 
     part: Condition
 
 
 @dataclass(frozen=True)
 class All:
-    """Conditions with ``and`` between. None is true."""
+    """Conditions joined by ``and``. Without any it is true."""
 
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True)
 class Any:
-    """Conditions with ``or`` between. None is false."""
+    """Conditions joined by ``or``. Without any it is false."""
 
     parts: tuple[Condition, ...]
 
@@ -122,39 +115,26 @@ Condition: TypeAlias = Comparison | Among | IsMissing | Not | All | Any
 
 @dataclass(frozen=True)
 class Question:
-    """The condition in a question.
-
-    Parameters
-    ----------
-    condition : Condition
-    by : Token or None
-        The column of whose values each is counted by itself.
-    """
+    """The condition of a question, and the column whose values are counted apart, or None."""
 
     condition: Condition
     by: Token | None
 
 
 class UnquotedNameError(ConfigurationError):
-    """A question is wrong at what may belong to the name of a column, and no names are at hand."""
+    """A question is wrong at what may belong to a column's name, and no names are known."""
 
 
 def parse_question(text: str, names: Collection[str] | None = None) -> Question:
-    """Parse a question.
+    """Parse a question. An empty one asks for all records.
 
-    Parameters
-    ----------
-    text : str
-        An empty one asks for all records.
-    names : collection of str or None
-        Of the columns, so that a message can name the one that was meant. None if not at hand.
+    With the ``names`` of the columns a message can propose the one that was meant. Raises
+    UnquotedNameError if a name without quotes may be the fault and ``names`` is None, else
+    ConfigurationError, with what was found at which character, and what was expected.
 
-    Raises
-    ------
-    UnquotedNameError
-        If it is none, and quoted names may be meant.
-    ConfigurationError
-        If it is none: what was found where, and what was expected.
+    >>> question = parse_question("age >= 30 by sex")
+    >>> question.condition.operator, question.condition.value.text, question.by.text
+    ('>=', '30', 'sex')
     """
     if len(text) > _MOST_CHARACTERS:
         raise ConfigurationError(
@@ -164,14 +144,14 @@ def parse_question(text: str, names: Collection[str] | None = None) -> Question:
 
 
 def asking_error(position: int, actual: str, expected: str) -> ConfigurationError:
-    """Return the error that a question is wrong at a character."""
+    """Return the error that a question is wrong at a character, counted from 1."""
     return ConfigurationError(f"query: character {position}: found {actual}. Expected {expected}")
 
 
 def _unquoted_error(
     text: str, start: int, position: int, actual: str, expected: str, names: Collection[str] | None
 ) -> ConfigurationError:
-    """Return the error at a place behind a name that began at another one."""
+    """Return the error at a position, from 0, behind a name that began at ``start``."""
     read = text[start : position + 1]
     meant = [name for name in names or () if name.startswith(read) and name != read]
     hint = _QUOTES
@@ -184,18 +164,20 @@ def _unquoted_error(
 
 
 def _alike(first: str, second: str) -> int:
-    """Return how many of their first characters are the same."""
+    """Count the first characters that two texts have in common.
+
+    >>> _alike("marital", "marriage")
+    3
+    """
     pairs = zip(first, second, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def parse_assignments(texts: Sequence[str]) -> dict[str, str]:
-    """Parse texts such as ``country=countries.csv``, the files of hierarchies.
+    """Parse texts that name the files of hierarchies. Raises ConfigurationError if one does not.
 
-    Raises
-    ------
-    ConfigurationError
-        If one is none.
+    >>> parse_assignments(["country=countries.csv"])
+    {'country': 'countries.csv'}
     """
     paths: dict[str, str] = {}
     for text in texts:
@@ -207,8 +189,13 @@ def parse_assignments(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _tokens(text: str, names: Collection[str] | None) -> Iterator[Token]:
+    """Yield the words of a question, and the end.
+
+    >>> [token.kind for token in _tokens("age >= 30", None)]
+    ['column', 'sign', 'number', 'end']
+    """
     position, end = 0, len(text.rstrip())
-    # Where the token before began, and of which kind it was.
+    # Start and kind of the token before: a name without quotes may begin there.
     last, before = 0, ""
     while position < end:
         match = _TOKEN.match(text, position)
@@ -243,6 +230,8 @@ def _tokens(text: str, names: Collection[str] | None) -> Iterator[Token]:
 
 
 class _Parser:
+    """Parses a question by recursive descent: a method for each rule of the grammar above."""
+
     def __init__(self, text: str, names: Collection[str] | None) -> None:
         self.text = text
         self.names = names
@@ -375,4 +364,5 @@ class _Parser:
 
 
 def _negated(condition: Condition, *, negated: bool) -> Condition:
+    """Return a condition or its negation."""
     return Not(condition) if negated else condition

@@ -1,7 +1,7 @@
-"""Published records as regions of one attribute: what may lie in a set, and how much of it does.
+"""Labels of one attribute as regions: which may have values of a set, and what share of each does.
 
-Whether a value may lie in a set is decided exactly, by the values of labels. Shares spread a region
-evenly over what it covers, as :mod:`anonspark.utility.workload` does.
+What is possible is decided exactly, by the values of labels. Shares spread a region evenly over its
+values, as :mod:`anonspark.utility.workload` does.
 """
 
 from __future__ import annotations
@@ -43,39 +43,31 @@ from anonspark.reading.attributes import (
 )
 
 _CODE_DIGITS = 10
-"""Values that a masked place of a code is taken to have, where all that are seen are digits."""
+"""Values that a masked character of a code may have, if all that are published are digits."""
 _CODE_SIGNS = 36
-"""The same where letters are seen, too."""
+"""The same if some are letters."""
 
-_OF_UNKNOWN = 0.5
-"""Share of an attribute of which nothing but ``*`` is published."""
+_SHARE_OF_UNKNOWN = 0.5
+"""Share of any set in a region of an attribute of which nothing but ``*`` is published."""
 
 
 @dataclass(frozen=True, eq=False)
 class Regions:
     """The possible values of an attribute in some rows.
 
-    Parameters
-    ----------
-    attribute : ReadAttribute
-    regions : sequence of OrderedRegion or of CategoryRegion
-        The different ones.
-    numbers : int64 ndarray of shape (rows,)
-        The region of each row.
-    taken_for : sequence of OrderedRegion or None
-        What shares are made of, where that is less than what is possible: of means.
-    values : sequence
-        Where each region is one value that was published as it is, these.
+    ``regions`` are the different ones, and ``numbers`` has the index of each row's, int64 (rows,).
+    If means are published, all values are possible, and shares are those of ``mean_regions``. If
+    values are published unchanged, ``values`` has that of each region.
     """
 
     attribute: ReadAttribute
     regions: Sequence[Region]
     numbers: Integers
-    taken_for: Sequence[OrderedRegion] | None = None
+    mean_regions: Sequence[OrderedRegion] | None = None
     values: Sequence[Any] = ()
 
     def may_have(self, values: ValueSet) -> Flags:
-        """Return for each row whether its value may be in a set. bool ndarray of shape (rows,)."""
+        """Return for each row whether its value may be in a set, bool (rows,)."""
         if self.attribute.is_opaque:
             possible = self._opaque(values)
         elif isinstance(values, CategorySet):
@@ -89,7 +81,7 @@ class Regions:
 
     @cached_property
     def _covered(self) -> list[tuple[list[tuple[Cut, Cut]], bool]]:
-        """Between which cuts the values of each ordered region lie, and whether one may miss."""
+        """Return for each ordered region the cuts around its values, and if it has missing ones."""
         everything = [(FIRST_CODE, LAST_CODE) if self.attribute.is_code else (FIRST, LAST)]
         covered = []
         for region in self.regions:
@@ -104,7 +96,11 @@ class Regions:
         return covered
 
     def _opaque(self, values: ValueSet) -> list[bool]:
-        """Labels of unknown groups: each may hold any value, but not others than its own."""
+        """Return which labels of unknown groups may have values of a set.
+
+        Any group may have a value that the set names. All values but some are those of labels that
+        it does not name.
+        """
         if not isinstance(values, CategorySet):
             raise TypeError("a hierarchy of an ordered attribute")
         named = bool(values.values) and not values.others
@@ -114,7 +110,7 @@ class Regions:
         ]
 
     def shares(self, values: ValueSet) -> Figures:
-        """Return for each row how much of its region is in a set. float64 ndarray, 0 to 1."""
+        """Return for each row what share of its region is in a set, float64 (rows,) from 0 to 1."""
         if self.attribute.published is None:
             return self.may_have(values).astype(np.float64)
         if self.attribute.is_opaque and isinstance(values, CategorySet):
@@ -126,12 +122,13 @@ class Regions:
             shares = shares + spread.missing
         if self._is_unknown.any():
             present = replace(values, missing=False)
-            part = 0.0 if present.is_empty else _OF_UNKNOWN
+            part = 0.0 if present.is_empty else _SHARE_OF_UNKNOWN
             whole = present == self.attribute.present()
             shares[self._is_unknown] = 1.0 if whole else part
         return np.clip(shares, 0.0, 1.0)[self.numbers]
 
     def _present_shares(self, values: ValueSet) -> Figures:
+        """Return for each region what share of it is among the present values of a set."""
         if isinstance(values, CategorySet):
             named = [index for index, text in enumerate(self._axis.texts) if values.has(text)]
             return self._spread.share_of(np.array(named, np.float64))
@@ -146,14 +143,15 @@ class Regions:
 
     @cached_property
     def _spread(self) -> Spread:
-        regions = self.regions if self.taken_for is None else self.taken_for
+        """Return the mass of each region, spread evenly."""
+        regions = self.regions if self.mean_regions is None else self.mean_regions
         if self.attribute.is_code:
             return spread_out([self._codes.runs(region) for region in regions], whole=True)
         return spread_out([self._axis.runs(region) for region in regions], whole=self._axis.whole)
 
     @cached_property
     def _is_unknown(self) -> Flags:
-        """Return which regions are all values, where nothing is known of any."""
+        """Return which regions are all values of an attribute of which no value is known."""
         attribute = self.attribute
         is_known = attribute.is_code or len(self._axis.domain.values) > 0
         is_known |= attribute.published is not None and attribute.published.ends is not None
@@ -161,6 +159,7 @@ class Regions:
 
     @cached_property
     def _codes(self) -> _Codes:
+        """Return how codes are numbered."""
         published = self.attribute.published
         return _Codes.of(
             [region for region in self.regions if isinstance(region, OrderedRegion)],
@@ -169,29 +168,35 @@ class Regions:
 
     @cached_property
     def _axis(self) -> Axis:
+        """Return the axis on which numbers, dates and categories lie."""
         attribute, published = self.attribute, self.attribute.published
         if published is None:
             raise TypeError(f"{attribute.name}: published as it is")
-        regions = [*self.regions, *(self.taken_for or ())]
-        # A mean of whole numbers is none.
+        regions = [*self.regions, *(self.mean_regions or ())]
+        # A mean of whole numbers need not be whole.
         whole = attribute.whole and not attribute.hides_regions
         return Axis.of_regions(published, regions, attribute.leaves, whole=whole)
 
 
 def _category(region: Region) -> CategoryRegion:
+    """Return a region as that of a category, for the type checker."""
     if not isinstance(region, CategoryRegion):
         raise TypeError("a hierarchy of an ordered attribute")
     return region
 
 
 def _labelled(region: Region, asked: CategorySet) -> float:
-    """Return 1 for labels that are asked for by their name."""
+    """Return 1.0 if a set has all names of a label, else 0.0."""
     named = _category(region).values
     return float(all(map(asked.has, named)) if named else asked.missing)
 
 
 def _closed(low: Cut, high: Cut, *, whole: bool) -> tuple[float, float]:
-    """Return first and last position between two cuts, crossed where there is none."""
+    """Return the first and last position between two cuts, crossed if none lies there.
+
+    >>> _closed((30, 1), (40, 0), whole=True)
+    (31.0, 39.0)
+    """
     if whole:
         return _position(whole_cut(low)[0]), _position(whole_cut(high)[0] - 1)
     start, stop = _position(low[0]), _position(high[0])
@@ -203,7 +208,11 @@ def _closed(low: Cut, high: Cut, *, whole: bool) -> tuple[float, float]:
 
 
 def _position(value: float | Decimal) -> float:
-    """Return a number as a float, one beyond all of these as infinite."""
+    """Return a number as a float, an infinite one if it is beyond all floats.
+
+    >>> _position(Decimal("1e400"))
+    inf
+    """
     try:
         return float(value)
     except OverflowError:
@@ -212,16 +221,11 @@ def _position(value: float | Decimal) -> float:
 
 @dataclass(frozen=True)
 class _Codes:
-    """Codes as numbers, so that those covered by a mask can be counted.
+    """Codes as numbers of a ``base``, so that those covered by a mask can be counted.
 
-    Parameters
-    ----------
-    base : int
-        Signs that a masked place may have.
-    lengths : tuple of int
-        Of the codes that are seen.
-    by_length : bool
-        Whether masks show how long codes are. Else a code may end at each place of the longest.
+    ``base`` is how many signs a masked character may be, and ``lengths`` are those of the published
+    codes. ``by_length`` says whether masks show how long codes are: else a code may end anywhere
+    before the end of the longest.
     """
 
     base: int
@@ -230,6 +234,7 @@ class _Codes:
 
     @classmethod
     def of(cls, regions: Sequence[OrderedRegion], *, by_length: bool) -> _Codes:
+        """Take base and lengths from the keys of codes: six digits of length, then the signs."""
         keys = {str(interval.low) for region in regions for interval in region.intervals or ()}
         digits = all(key[6:].isdecimal() or not key[6:] for key in keys)
         lengths = {int(key[:6]) if by_length else len(key) - 6 for key in keys} or {1}
@@ -244,6 +249,7 @@ class _Codes:
         return start, self._number(str(high[0]), last=bool(high[1])) - 1 + high[1]
 
     def runs(self, region: Region) -> Runs:
+        """Return the first and last number of each interval of a region."""
         if not isinstance(region, OrderedRegion):
             raise TypeError("codes are ordered")
         if region.intervals is None:
@@ -262,6 +268,7 @@ class _Codes:
         return Runs(ends, region.missing)
 
     def _number(self, key: str, *, last: bool) -> float:
+        """Return the number of a code, or of the first or last code that begins with its signs."""
         length, signs = int(key[:6]), key[6:]
         if not self.by_length:
             length, last = self.lengths[-1], signs.endswith("\U0010ffff")
@@ -272,10 +279,11 @@ class _Codes:
                 number += self._value(signs[index])
             elif last:
                 number += self.base - 1
-        # Behind all shorter codes.
+        # All shorter codes have lower numbers.
         return float(number + sum(self.base**shorter for shorter in range(length)))
 
     def _value(self, sign: str) -> int:
+        """Return a sign as a digit of the base. 0 is the end of a code if masks hide the length."""
         if sign == "\U0010ffff":
             return self.base - 1
         digit = int(sign, 36) if sign.isascii() and sign.isalnum() else 0
@@ -283,32 +291,27 @@ class _Codes:
 
 
 def regions_of(attribute: ReadAttribute, columns: Sequence[pa.Array]) -> Regions:
-    """Read the columns of an attribute.
+    """Read the columns of an attribute, with a row for each class or record.
 
-    Parameters
-    ----------
-    attribute : ReadAttribute
-    columns : sequence of pyarrow.Array
-        ``attribute.columns``, one row a class or record.
+    Raises DataError if labels cannot be read.
 
-    Raises
-    ------
-    DataError
-        If labels cannot be read.
+    >>> age = ReadAttribute("age", "integer", ("age",))
+    >>> regions_of(age, [pa.array([39, 41, 39])]).numbers.tolist()
+    [0, 1, 0]
     """
     published = attribute.published
     if published is None:
         return _values(attribute, columns[0])
     if attribute.hides_regions:
         return _means(attribute, published, columns)
-    # With a hierarchy of nothing a label is read as the name of a group or value that it is.
+    # With an empty hierarchy each label is the name of a group or value.
     leaves = {} if attribute.is_opaque else attribute.leaves
     regions, numbers = read_regions(columns, published, leaves)
     return Regions(attribute, regions, numbers)
 
 
 def _values(attribute: ReadAttribute, column: pa.Array) -> Regions:
-    """Read a column that is published as it is: each row leaves one value possible."""
+    """Read an unchanged column: each row has one possible value."""
     (values,), numbers = distinct_rows([column])
     plain = values.to_pylist()
     if attribute.is_category:
@@ -327,9 +330,9 @@ def _values(attribute: ReadAttribute, column: pa.Array) -> Regions:
 
 
 def _point(value: Any) -> OrderedRegion:
+    """Return the region of one value. NaN is infinite: databases order it behind all numbers."""
     if value is None:
         return OrderedRegion((), True)
-    # As databases order them: behind all numbers.
     number = math.inf if isinstance(value, float) and math.isnan(value) else value
     return OrderedRegion((Interval(number, number),), False)
 
@@ -337,7 +340,7 @@ def _point(value: Any) -> OrderedRegion:
 def _means(
     attribute: ReadAttribute, published: PublishedAttribute, columns: Sequence[pa.Array]
 ) -> Regions:
-    """Read means: all values are possible, and the mean is taken for each."""
+    """Read means: all values are possible, and shares take the mean for each value."""
     means, numbers_of_means = read_regions(columns[:1], published, means=True)
     with_missing = np.zeros(len(numbers_of_means), bool)
     if len(columns) > 1:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from anonspark.config.problems import Finding, found
+from anonspark.config.problems import Finding, in_words
 from anonspark.config.section import Section
 from anonspark.core.arrays import Flags
 from anonspark.engine.protocol import Table
@@ -61,13 +61,12 @@ class ConditionFile(Section):
 
 @dataclass(frozen=True)
 class Condition:
-    """The values of a recipient's records in one column.
+    """The values of a recipient's records in one column, ``asked`` as the plan has them.
 
-    Parameters
-    ----------
-    column : str
-    asked : ConditionFile
-        As the plan says it.
+    >>> import numpy as np, pyarrow as pa
+    >>> adults = Condition("age", ConditionFile(min=18))
+    >>> adults.holds(pa.array([17, 18, None]), np.array([False, False, True])).tolist()
+    [False, True, False]
     """
 
     column: str
@@ -75,27 +74,30 @@ class Condition:
 
     @property
     def type_of_texts(self) -> pa.DataType | None:
-        """The type that values without one are read as: that of the plan's. None for texts."""
+        """The type that texts of the column are read as: that of the plan's values. None for texts.
+
+        >>> str(Condition("age", ConditionFile(min=18)).type_of_texts)
+        'double'
+        """
         values = self._values()
         largest = max((abs(value) for value in values if isinstance(value, int)), default=0)
         # No float has all whole numbers beyond.
         exact = pa.decimal128(38, 0) if 2**53 < largest < 10**38 else pa.float64()
         types = (pa.bool_(), exact, INSTANT)
-        fits = (own for own in types if all(_typed(value, own) is not None for value in values))
+        fits = (kind for kind in types if all(_typed(value, kind) is not None for value in values))
         return next(fits, None) if values else None
 
     def _values(self) -> list[Value]:
+        """List all values of the condition, bounds last."""
         asked = self.asked
         bounds = [bound for bound in (asked.min, asked.max) if bound is not None]
         return [*(asked.among or ()), *(asked.not_in or ()), *bounds]
 
     def problems(self, data_type: pa.DataType) -> list[str]:
-        """Return what is wrong with the condition for a column of a type.
+        """Return the reasons why a column of a type cannot be compared with the condition.
 
-        Parameters
-        ----------
-        data_type : pyarrow.DataType
-            That the column's values are read as.
+        >>> Condition("age", ConditionFile(min=18)).problems(pa.string())[0][:47]
+        'found min or max, but the column has type strin'
         """
         low, high = self.asked.min, self.asked.max
         bounded = low is not None or high is not None
@@ -108,7 +110,7 @@ class Condition:
         for value in self._values():
             if _typed(value, data_type) is None:
                 problems.append(
-                    f"found {found(value)}, but the column has type {type_name(data_type)}. "
+                    f"found {in_words(value)}, but the column has type {type_name(data_type)}. "
                     f"Expected {_expected(data_type)}"
                 )
         if not problems and low is not None and high is not None:
@@ -118,67 +120,57 @@ class Condition:
         return problems
 
     def holds(self, values: pa.Array, missing: Flags) -> Flags:
-        """Return which records satisfy the condition.
+        """Return which records satisfy the condition, a bool ndarray of shape (n,).
 
-        Parameters
-        ----------
-        values : pyarrow.Array of shape (n,)
-            Of the type that :meth:`problems` was asked about. Null where they are missing.
-        missing : bool ndarray of shape (n,)
-
-        Returns
-        -------
-        bool ndarray of shape (n,)
-            A missing value satisfies ``missing`` and ``not_in`` only.
+        Values are of a type without :meth:`problems`, null where they are missing. A missing value
+        satisfies ``missing`` and ``not_in`` alone.
         """
         if pa.types.is_dictionary(values.type):
             values = values.cast(values.type.value_type)
         if is_text(values.type):
             values = pc.utf8_trim(values, _BLANKS)
-        asked, there = self.asked, ~missing & values.is_valid().to_numpy(zero_copy_only=False)
+        asked, present = self.asked, ~missing & values.is_valid().to_numpy(zero_copy_only=False)
         holds = np.ones(len(values), bool)
         if asked.missing is not None:
             holds &= missing == asked.missing
         if asked.among is not None:
-            holds &= there & self._is_in(values, asked.among)
+            holds &= present & self._is_in(values, asked.among)
         if asked.not_in is not None:
-            holds &= ~(there & self._is_in(values, asked.not_in))
+            holds &= ~(present & self._is_in(values, asked.not_in))
         for bound, compare in ((asked.min, pc.greater_equal), (asked.max, pc.less_equal)):
             if bound is not None:
                 is_within = compare(values, pa.scalar(_typed(bound, values.type)))
-                holds &= there & flags(pc.fill_null(is_within, False))
+                holds &= present & flags(pc.fill_null(is_within, False))
         return holds
 
-    def _is_in(self, values: pa.Array, wanted: Sequence[Value]) -> Flags:
-        found_flags = np.zeros(len(values), bool)
-        for value in wanted:
+    def _is_in(self, values: pa.Array, accepted: Sequence[Value]) -> Flags:
+        """Return which values are equal to one of the plan's."""
+        is_equal = np.zeros(len(values), bool)
+        for value in accepted:
             equal = pc.equal(values, pa.scalar(_typed(value, values.type)))
-            found_flags |= flags(pc.fill_null(equal, False))
-        return found_flags
+            is_equal |= flags(pc.fill_null(equal, False))
+        return is_equal
 
 
 def read_column(
     column: pa.Array, read_as: pa.DataType | None, markers: tuple[str, ...]
 ) -> tuple[pa.Array, Flags]:
-    """Return the values of a column, and which are missing, as :meth:`Condition.holds` takes them.
+    """Read a column for :meth:`Condition.holds`: its values, and which are missing.
 
-    Parameters
-    ----------
-    column : pyarrow.Array
-    read_as : pyarrow.DataType or None
-        What texts are read as. None where they are left.
-    markers : tuple of str
-        Texts that mean missing.
+    Texts are read as a type, or left if it is None. Markers are the texts that mean missing.
     """
     values, missing = read_values(Reading("", "", read_as, markers), plain(column))
     return values, flags(missing)
 
 
-def told_conditions(conditions: Sequence[Condition]) -> dict[str, dict[str, Any]]:
-    """Return conditions as ledger and manifest write them."""
-    return {
-        one.column: one.asked.model_dump(by_alias=True, exclude_none=True) for one in conditions
-    }
+def stated_conditions(conditions: Sequence[Condition]) -> dict[str, dict[str, Any]]:
+    """Write conditions as a ledger and a manifest have them.
+
+    >>> stated_conditions([Condition("sex", ConditionFile.model_validate({"in": ["f"]}))])
+    {'sex': {'in': ['f']}}
+    """
+    dump = partial(ConditionFile.model_dump, by_alias=True, exclude_none=True)
+    return {condition.column: dump(condition.asked) for condition in conditions}
 
 
 # In an original without the configuration of its plan, texts are read as what conditions compare.
@@ -186,43 +178,44 @@ _OF_TEXTS = (pa.float64(), pa.timestamp("us"), pa.bool_())
 
 
 def select_records(table: Table, conditions: Mapping[str, Any], markers: Iterable[str]) -> Table:
-    """Return the records of an original that satisfy conditions as a manifest writes them.
+    """Select the records of an original that satisfy the conditions of a manifest. Lazy.
 
-    Raises
-    ------
-    DataError
-        If the original lacks a column of theirs, or it has another type.
+    Raises DataError if the original lacks one of their columns, or it has another type.
     """
-    asked = []
+    readable = []
     for name, stated in conditions.items():
         condition = Condition(name, ConditionFile.model_validate(stated))
-        found_type = table.schema.field(name).type if name in table.schema.names else pa.null()
-        types = [found_type, *(_OF_TEXTS if is_text(found_type) else [pa.string()])]
-        fitting = [each for each in types if not condition.problems(each)]
-        if pa.types.is_null(found_type) or not fitting:
+        column_type = table.schema.field(name).type if name in table.schema.names else pa.null()
+        types = [column_type, *(_OF_TEXTS if is_text(column_type) else [pa.string()])]
+        fitting = [data_type for data_type in types if not condition.problems(data_type)]
+        if pa.types.is_null(column_type) or not fitting:
             raise DataError(
                 f"original: column {name!r} is not there, or has another type than the values of "
                 "recipient.where in the manifest. Give the source of the plan"
             )
-        asked.append((condition, fitting[0]))
-    select = partial(_select_records, asked, tuple(markers))
-    return table.map_batches(select, table.schema) if asked else table
+        readable.append((condition, fitting[0]))
+    select = partial(_select_records, readable, tuple(markers))
+    return table.map_batches(select, table.schema) if readable else table
 
 
 def _select_records(
-    asked: Sequence[tuple[Condition, pa.DataType]], markers: tuple[str, ...], batches: Batches
+    conditions: Sequence[tuple[Condition, pa.DataType]], markers: tuple[str, ...], batches: Batches
 ) -> Batches:
-    """Yield the records that satisfy conditions, of columns that are read as some type."""
+    """Yield the records that satisfy all conditions, each with the type its column is read as."""
     for batch in batches:
         holds = np.ones(len(batch), bool)
-        for condition, read_as in asked:
+        for condition, read_as in conditions:
             column = batch.column(condition.column)
             holds &= condition.holds(*read_column(column, read_as, markers))
         yield batch.filter(pa.array(holds))
 
 
 def _typed(value: Value, data_type: pa.DataType) -> Any:
-    """Return a value of YAML as one of a column's type, None where it is none."""
+    """Convert a value of YAML to the type of a column, or return None if it has another type.
+
+    >>> _typed(0.1, pa.decimal128(10, 2)), _typed("old", pa.int64())
+    (Decimal('0.1'), None)
+    """
     if is_text(data_type):
         return value.strip(_BLANKS) if isinstance(value, str) else None
     if pa.types.is_boolean(data_type):
@@ -240,6 +233,11 @@ def _typed(value: Value, data_type: pa.DataType) -> Any:
 
 
 def _expected(data_type: pa.DataType) -> str:
+    """Say in words which values a column of a type is compared with.
+
+    >>> _expected(pa.bool_())
+    'true or false'
+    """
     if is_text(data_type):
         return "a text. Put it in quotes"
     if pa.types.is_boolean(data_type):

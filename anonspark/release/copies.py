@@ -37,24 +37,11 @@ def copy_path(path: str) -> str:
 
 
 def csv_copy(content: bytes | pa.Buffer) -> bytes:
-    """Return the records of a Parquet file as CSV.
+    """Convert a Parquet file of the records to CSV: UTF-8 with a byte order mark and a header.
 
-    Parameters
-    ----------
-    content : bytes or pyarrow.Buffer
-        Of the file.
-
-    Returns
-    -------
-    bytes
-        UTF-8 with a byte order mark and a header. Texts are in quotes, missing values are not. A
-        text that a spreadsheet would run as a formula has an apostrophe in front of it, and so has
-        what would be one in a cell that begins inside of a text.
-
-    Raises
-    ------
-    pyarrow.ArrowException
-        If it is no such file.
+    Texts are in quotes, missing values are not. A text that a spreadsheet would run as a formula
+    gets an apostrophe in front, also in a cell that begins inside of a text. Raises
+    pyarrow.ArrowException if the content is no Parquet file.
     """
     sink = io.BytesIO()
     sink.write(_MARK)
@@ -62,13 +49,20 @@ def csv_copy(content: bytes | pa.Buffer) -> bytes:
         names = _harmless(pa.chunked_array([file.schema_arrow.names], pa.string())).to_pylist()
         for group in range(file.num_row_groups):
             table = file.read_row_group(group, use_threads=False)
-            columns = [_harmless(one) if is_text(one.type) else one for one in table.columns]
+            columns = [
+                _harmless(cells) if is_text(cells.type) else cells for cells in table.columns
+            ]
             options = csv.WriteOptions(include_header=not group)
             csv.write_csv(pa.Table.from_arrays(columns, names), sink, options)
     return sink.getvalue()
 
 
 def _harmless(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Put an apostrophe before each text that a spreadsheet would run as a formula.
+
+    >>> _harmless(pa.chunked_array([["=1+1", "-3", "a,=b"]])).to_pylist()
+    ["'=1+1", '-3', 'a,=b']
+    """
     is_number = pc.match_substring_regex(texts, _NUMBER)
     is_formula = pc.and_not(pc.match_substring_regex(texts, _FORMULA), is_number)
     inside = pc.replace_substring_regex(texts, _CELL, r"\1'\2")
@@ -78,26 +72,16 @@ def _harmless(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 def write_copies(
     files: Files, release: str, written: Sequence[PublishedFile]
 ) -> list[PublishedFile]:
-    """Write a copy of each file of a release's records.
+    """Write a CSV copy of each file of the records among those that a release has.
 
-    Parameters
-    ----------
-    files : Files
-    release : str
-        Its directory.
-    written : sequence of PublishedFile
-        What is written of it. Those of the records are copied.
-
-    Notes
-    -----
-    The driver reads a file at a time, of some 64 MiB at most, and writes its copy.
+    The driver reads one file at a time, of some 64 MiB at most.
     """
-    found = []
-    for one in written:
-        if one.path.startswith("data/"):
-            copied = csv_copy(files.read_part(f"{release}/{one.path}", 0, one.bytes))
-            path = copy_path(one.path)
+    copies = []
+    for file in written:
+        if file.path.startswith("data/"):
+            copied = csv_copy(files.read_part(f"{release}/{file.path}", 0, file.bytes))
+            path = copy_path(file.path)
             files.write_bytes(f"{release}/{path}", copied)
             digest = hashlib.sha256(copied).hexdigest()
-            found.append(PublishedFile(path, len(copied), None, digest))
-    return found
+            copies.append(PublishedFile(path, len(copied), None, digest))
+    return copies

@@ -36,18 +36,12 @@ Row = dict[str, Any]
 class LossSums(NamedTuple):
     """Sums over records of what a quasi-identifier lost, without its weight.
 
-    Parameters
-    ----------
-    generalized : int
-        Records whose value was replaced by a wider one.
-    penalty : Decimal
-        Certainty penalties, each in [0, 1].
-    iloss : Decimal
-        ILoss, each in [0, 1).
-    loss : Decimal
-        Shares of the domain, beside one value, that are covered. Each in [0, 1].
-    lifted : Decimal
-        Levels as shares of the hierarchy's height, each in [0, 1].
+    ``generalized`` counts records whose value a wider one replaced. The others add up shares of
+    [0, 1]: certainty penalties, ILoss, covered shares of the domain beside one value, and levels as
+    shares of the hierarchy's height.
+
+    >>> LossSums(1, Decimal(2), Decimal(0), Decimal(0), Decimal(1)).with_suppressed(3).generalized
+    4
     """
 
     generalized: int
@@ -57,11 +51,11 @@ class LossSums(NamedTuple):
     lifted: Decimal
 
     def plus(self, other: LossSums) -> LossSums:
-        """Return the sums over the records of both."""
+        """Add the sums over other records."""
         return LossSums(*map(add, self, other))
 
     def with_suppressed(self, rows: int) -> LossSums:
-        """Return the same with records whose value is lost, which count 1 in every sum."""
+        """Add records whose value is lost, which count 1 in every sum."""
         return LossSums(self.generalized + rows, *(term + rows for term in self[1:]))
 
 
@@ -69,17 +63,14 @@ class LossSums(NamedTuple):
 class Totals:
     """Sums over classes, of one round or of several.
 
-    Parameters
-    ----------
-    sizes : mapping of int to int
-        Classes of each size.
-    penalty : Decimal
-        Certainty penalties of their records, weighted, over all quasi-identifiers.
-    losses : tuple of LossSums
-        Of each quasi-identifier. None where they are not known.
-    label_bytes : int
-        What the records take, before they are compressed, in the columns of the release that
-        describe quasi-identifiers.
+    ``sizes`` has the number of classes of each size, ``penalty`` the weighted certainty penalties
+    of all quasi-identifiers, and ``losses`` an entry for each of them, or nothing if they are
+    unknown. ``label_bytes`` is the uncompressed size of the columns that describe
+    quasi-identifiers.
+
+    >>> totals = Totals({2: 3, 5: 1})
+    >>> totals.rows, totals.classes, totals.squares, totals.median_class_size
+    (11, 4, 37, 2.0)
     """
 
     sizes: Mapping[int, int]
@@ -114,24 +105,23 @@ class Totals:
     def means(self, suppressed: int, weights: Sequence[Decimal]) -> dict[str, float]:
         """Return the weighted means of what is lost per value, each in [0, 1].
 
-        Parameters
-        ----------
-        suppressed : int
-            Records without a class, which count as lost.
-        weights : sequence of Decimal
-            Of each quasi-identifier.
+        Suppressed records are those without a class, which count as lost.
         """
-        lost = [own.with_suppressed(suppressed) for own in self.losses]
+        lost = [sums.with_suppressed(suppressed) for sums in self.losses]
+        weighted = list(zip(weights, lost, strict=True))
         values = float(sum(weights)) * (self.rows + suppressed)
         iloss, loss, lifted = (
-            float(sum(weight * own[place] for weight, own in zip(weights, lost, strict=True)))
-            / values
-            for place in (2, 3, 4)
+            float(sum(weight * getattr(sums, term) for weight, sums in weighted)) / values
+            for term in ("iloss", "loss", "lifted")
         )
         return {"iloss": iloss, "precision": 1.0 - lifted, "loss": loss}
 
     def size_figures(self, suppressed: int, k: int) -> Row:
-        """Return the figures that follow from the sizes of classes. See :meth:`figures`."""
+        """Return the figures that follow from the sizes of classes. See :meth:`figures`.
+
+        >>> Totals({2: 3, 5: 1}).size_figures(suppressed=1, k=2)["dm"]
+        49
+        """
         rows = self.rows + suppressed
         return {
             "classes": self.classes,
@@ -147,15 +137,8 @@ class Totals:
     def figures(self, suppressed: int, weights: Sequence[Decimal], k: int) -> Row:
         """Return the figures of the table ``summary`` that follow from classes, by name.
 
-        Parameters
-        ----------
-        suppressed : int
-            Records without a class. They count as lost in every figure of loss, and the whole table
-            for each of them in ``dm``.
-        weights : sequence of Decimal
-            Of each quasi-identifier.
-        k : int
-            Smallest class size that was required.
+        Suppressed records count as lost in every figure of loss, and in ``dm`` as the whole table
+        each.
         """
         rows, weight = self.rows + suppressed, sum(weights, Decimal(0))
         penalty = self.penalty + weight * suppressed
@@ -164,17 +147,18 @@ class Totals:
             **self.size_figures(suppressed, k),
             "gcp_total": float(penalty),
             "gcp": float(penalty) / (float(weight) * rows),
-            "minimal_distortion": sum(own.generalized + suppressed for own in self.losses),
+            "minimal_distortion": sum(sums.generalized + suppressed for sums in self.losses),
             **means,
             "utility_score": utility_score(means["loss"]),
         }
 
     def __add__(self, other: Totals) -> Totals:
+        """Add the totals of other classes over the same quasi-identifiers."""
         pairs = zip(self.losses, other.losses, strict=True)
         return Totals(
             Counter(self.sizes) + Counter(other.sizes),
             self.penalty + other.penalty,
-            tuple(own.plus(others) for own, others in pairs),
+            tuple(sums.plus(others) for sums, others in pairs),
             self.label_bytes + other.label_bytes,
         )
 
@@ -188,16 +172,9 @@ def privacy_rows(
 ) -> list[Row]:
     """Return the rows of the table ``privacy``.
 
-    Parameters
-    ----------
-    privacy : PrivacyOptions
-    smallest : int
-        Records of the smallest class.
-    units : mapping of int to int or None
-        Classes of each number of people. None where records count.
-    measured : mapping of Criterion to float
-    presence : tuple of float, or None
-        The smallest and the largest one, where they are asked for.
+    ``smallest`` is the number of records in the smallest class, ``units`` has the classes of each
+    number of people, or is None if records count. ``presence`` is the smallest and the largest one,
+    or None if there is no bound on them.
     """
     size = {"criterion": "k", "required": float(privacy.k), "measured": float(smallest)}
     rows: list[Row] = [size]
@@ -208,7 +185,7 @@ def privacy_rows(
             "attribute": criterion.attribute,
             "criterion": criterion.kind,
             "required": criterion.bound,
-            "c": criterion.told_c,
+            "c": criterion.recursive_c,
             "measured": measured[criterion],
         }
         for criterion in privacy.criteria
@@ -233,31 +210,20 @@ def risk_rows(
 ) -> list[Row]:
     """Return the rows of the table ``risk``: of each round's classes, and of the release.
 
-    Where people are counted, those of the release alone: no one finds the people of a class among
-    the others.
-
-    Parameters
-    ----------
-    options : RiskOptions
-    rounds : mapping of int to Totals
-        By number, in order.
-    sizes : mapping of int to int
-        Classes of each size, by published tuple.
-    units : mapping of int to int or None
-        Classes of each number of people. None where records count.
-    population : tuple of int64 ndarray, or None
-        Records of each class, and those of the population in its region, where one is known.
-    weights : tuple of int64 and float64 ndarray, or None
-        Records of each class, and the sum of their sampling weights, where there are any.
+    Where people are counted, only the latter: no one finds the people of a class among the others.
+    ``sizes`` counts classes by published tuple, ``units`` by people. ``population`` is the records
+    of each class and those of its region, ``weights`` its records and the sum of their sampling
+    weights.
     """
     rows: list[Row] = []
-    for number, own in ({} if units else rounds).items():
-        found = attacks(own.sizes, options.threshold)
-        rows += [{"round": number, **risk_row(attack, options)} for attack in found]
+    for number, totals in ({} if units else rounds).items():
+        for attack in attacks(totals.sizes, options.threshold):
+            rows.append({"round": number, **risk_row(attack, options)})
     if units or population is None:
-        found, known = attacks(units or sizes, options.threshold), False
+        figures = attacks(units or sizes, options.threshold)
     else:
-        found, known = attacks_with_population(*population, options.threshold), True
+        figures = attacks_with_population(*population, options.threshold)
     if weights is not None:
-        found.append(attack_with_weights(*weights, options.threshold))
-    return rows + [{"population": known, **risk_row(attack, options)} for attack in found]
+        figures.append(attack_with_weights(*weights, options.threshold))
+    sampled = not units and population is not None
+    return rows + [{"population": sampled, **risk_row(attack, options)} for attack in figures]

@@ -11,14 +11,10 @@ _CATEGORIES = ("category", "boolean")
 
 
 def columns_of_attribute(name: str, kind: str, style: str, missing: str) -> list[str]:
-    """Return the published columns of a quasi-identifier.
+    """Return the published columns of a quasi-identifier for ``output.style`` and ``missing``.
 
-    Parameters
-    ----------
-    name, kind : str
-        As ``published.quasi_identifiers`` has them.
-    style, missing : str
-        ``output.style`` and ``missing`` of the configuration.
+    >>> columns_of_attribute("age", "integer", "bounds", "category")
+    ['age_min', 'age_max', 'age_missing']
     """
     if style == "interval" or kind in _CATEGORIES:
         return [name]
@@ -31,12 +27,12 @@ def columns_section(
 ) -> dict[str, list[str]]:
     """Return ``published.columns`` and ``published.quasi_identifier_columns``.
 
-    Parameters
-    ----------
-    configured : mapping
-        The section ``configuration``.
-    described : sequence of mapping
-        The section ``published.quasi_identifiers``.
+    They follow from the sections ``configuration`` and ``published.quasi_identifiers``.
+
+    >>> attributes = {"age": {"role": "quasi_identifier"}, "pay": {"role": "sensitive"}}
+    >>> configured = {"output": {"style": "interval"}, "attributes": attributes}
+    >>> columns_section(configured, [{"name": "age", "kind": "integer"}])
+    {'columns': ['age', 'pay'], 'quasi_identifier_columns': ['age']}
     """
     style, missing = configured["output"]["style"], configured.get("missing", "drop")
     by_name = {
@@ -57,7 +53,13 @@ def columns_section(
 
 
 def sections_of_summary(row: Mapping[str, Any]) -> dict[str, object]:
-    """Return what a manifest says of the row of the table ``summary``."""
+    """Return the sections of a manifest that repeat the row of the table ``summary``.
+
+    >>> row = {"run_id": "a", "started": None, "output_fingerprint": "0f", "k": 5}
+    >>> sections = sections_of_summary(row)
+    >>> sections["fingerprints"], sections["summary"]
+    ({'output': '0f'}, {'k': 5})
+    """
     prints = {
         name.removesuffix("_fingerprint"): value
         for name, value in row.items()
@@ -82,12 +84,10 @@ def figures_of_gates(
 ) -> dict[str, float]:
     """Return the figures that gates may bound, by the names that the configuration has for them.
 
-    Parameters
-    ----------
-    summary : mapping
-        The row of the table.
-    attributes, risk : sequence of mapping
-        The rows of the tables. Of ``risk`` those of the whole release count.
+    Of the table ``risk`` the rows of the whole release count, not those of rounds.
+
+    >>> figures_of_gates({"gcp": 0.5}, [{"attribute": "age", "loss": 0.25}], [])
+    {'gcp': 0.5, 'attributes.age.loss': 0.25}
     """
     rows = {
         "": summary,

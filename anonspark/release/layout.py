@@ -49,47 +49,39 @@ _LARGEST_CHUNK = 2**24
 
 
 def files_of_half_a_release(entries: Sequence[Entry]) -> list[str]:
-    """Return the files that a run may have written into its place before it could list them.
+    """List the files that a run may have written before it could list them in a manifest.
 
-    Of a run that was killed the directory of a table may be empty. Its path ends with a slash.
+    A run that was killed may leave the directory of a table empty. Its path ends with a slash.
 
-    Parameters
-    ----------
-    entries : sequence of Entry
-        All that lies there.
+    >>> files_of_half_a_release([Entry("data/part-0.parquet", "file", 9), Entry("a", "file", 9)])
+    ['data/part-0.parquet']
     """
     tables = "|".join([LEFT_OUT, COPIES, *(f"metrics/{name}" for name in (*TABLES, "classes"))])
     pattern = re.compile(rf"(?:data|{tables})/(?:_SUCCESS|part-[^/]*)?|metrics/|{_DATA_OF_DELTA}")
-    paths = [f"{one.path}/" if one.kind == "directory" else one.path for one in entries]
+    paths = [f"{entry.path}/" if entry.kind == "directory" else entry.path for entry in entries]
     return [path for path in paths if path in (*COMPANIONS, SIGNATURE) or pattern.fullmatch(path)]
 
 
 def unknown_files(manifest: Manifest) -> list[str]:
-    """Return the files that a manifest lists and that its configuration has no place for.
-
-    Parameters
-    ----------
-    manifest : Manifest
-        Sound in form.
-    """
+    """Return the files that a manifest lists and that its configuration cannot have written."""
     data_format = manifest.data_format.lower()
     is_union = bool(manifest.parts)
     tables = "|".join(OF_UNIONS if is_union else (*TABLES, "classes"))
-    known = [rf"metrics/(?:{tables})/part-\d{{5}}\.parquet"]
+    patterns = [rf"metrics/(?:{tables})/part-\d{{5}}\.parquet"]
     match data_format:
         case "parquet" | "orc":
-            known.append(rf"data/part-\d{{5,}}\.{data_format}")
+            patterns.append(rf"data/part-\d{{5,}}\.{data_format}")
         case "delta":
-            known.append(_DATA_OF_DELTA)
+            patterns.append(_DATA_OF_DELTA)
         case _:
             # What other formats write is known to them alone.
-            known.append(r"data/[^/.][^/]*")
-    if manifest.published.get("rows_left_out", 0) and manifest.tells_left_out:
-        known.append(rf"{LEFT_OUT}/part-00000\.parquet")
+            patterns.append(r"data/[^/.][^/]*")
+    if manifest.published.get("rows_left_out", 0) and manifest.lists_left_out_values:
+        patterns.append(rf"{LEFT_OUT}/part-00000\.parquet")
     if "csv" in manifest.copies:
-        known.append(rf"{COPIES}/part-\d{{5,}}\.csv")
+        patterns.append(rf"{COPIES}/part-\d{{5,}}\.csv")
     names = {*COMPANIONS, REPORT} - ({"views.sql"} if data_format != "parquet" else set())
-    pattern = re.compile("|".join(known))
+    pattern = re.compile("|".join(patterns))
     return [
         path
         for path in sorted(manifest.listed_paths)
@@ -105,42 +97,21 @@ def foreign_entries(
     *,
     marks: Collection[str] = (),
 ) -> list[str]:
-    """Return what lies in a release and does not belong to it.
+    """List what lies in a release and does not belong to it, with what is wrong about each path.
 
-    Parameters
-    ----------
-    files : Files
-    release : str
-        Its directory.
-    entries : sequence of Entry
-        All that lies there.
-    listed : collection of str
-        The files that belong to it.
-    marks : collection of str
-        Names of empty files that a run may have left there.
-
-    Returns
-    -------
-    list of str
-        Paths with what is wrong about them. A directory belongs to a release if the path of a file
-        of it leads there. A checksum of Hadoop's local file system, if the file that it is of does.
-
-    Notes
-    -----
-    No Spark job. Each checksum is read, and the file that it is of.
+    ``entries`` are all that lie there, ``listed`` the files that belong to it, ``marks`` the names
+    of empty files that a run may have left. A directory belongs to a release if the path of one of
+    its files leads there, and a checksum of Hadoop's local file system if the file that it is of
+    does. No Spark job: each checksum is read with its file.
     """
     sizes = {entry.path: entry.bytes for entry in entries if entry.kind == "file"}
 
-    def belongs(path: str) -> bool:
-        return (
-            path in (MANIFEST, SIGNATURE)
-            or (path in marks and not sizes.get(path))
-            or path in listed
-        )
-
-    own = {path for path in sizes if belongs(path)}
+    always = {MANIFEST, SIGNATURE, *listed}
+    members = {
+        path for path, size in sizes.items() if path in always or (path in marks and not size)
+    }
     folders = {
-        path[:place] for path in (*own, *listed) for place, sign in enumerate(path) if sign == "/"
+        path[:end] for path in (*members, *listed) for end, sign in enumerate(path) if sign == "/"
     }  # fmt: skip
     if _LOG_OF_DELTA in folders:
         folders.add(f"{_LOG_OF_DELTA}/{_EMPTY_FOLDER_OF_DELTA}")
@@ -153,10 +124,10 @@ def foreign_entries(
                 foreign.append(f"{entry.path} (no file)")
             case "directory" if entry.path not in folders:
                 foreign.append(f"{entry.path}/ (a directory)")
-            case "file" if entry.path not in own:
+            case "file" if entry.path not in members:
                 checked = _CHECKSUM.fullmatch(entry.path)
                 of = checked["folder"] + checked["name"] if checked else ""
-                if of not in own or not is_checksum(
+                if of not in members or not is_checksum(
                     files, f"{release}/{entry.path}", f"{release}/{of}"
                 ):
                     foreign.append(entry.path)
@@ -164,31 +135,24 @@ def foreign_entries(
 
 
 def is_checksum(files: Files, path: str, of: str) -> bool:
-    """Return whether a file is the checksum that Hadoop writes of another one, and nothing else.
+    """Return whether a file is no more than the checksum that Hadoop writes of the file ``of``.
 
     It is computed again, because only Hadoop compares it with the content.
-
-    Parameters
-    ----------
-    files : Files
-    path : str
-    of : str
-        The file that it is of.
     """
-    own, other = files.local_path(path), files.local_path(of)
-    if own is None or other is None:
+    checksum_path, content_path = files.local_path(path), files.local_path(of)
+    if checksum_path is None or content_path is None:
         # No other file system has them.
         return False
     try:
         # The names may be no texts.
-        with open(own, "rb") as file, open(other, "rb") as content:  # noqa: PTH123
+        with open(checksum_path, "rb") as file, open(content_path, "rb") as content:  # noqa: PTH123
             header = file.read(_CHECKSUM_HEADER)
             size = int.from_bytes(header[4:], "big")
             if header[:4] != _CHECKSUM_MAGIC or not 0 < size <= _LARGEST_CHUNK:
                 return False
             chunks = iter(lambda: content.read(size), b"")
             sums = (zlib.crc32(chunk).to_bytes(4, "big") for chunk in chunks)
-            return all(file.read(4) == one for one in sums) and not file.read(1)
+            return all(file.read(4) == checksum for checksum in sums) and not file.read(1)
     except OSError:
         return False
 
@@ -208,7 +172,11 @@ def looks_like_page(files: Files, path: str, kind: str) -> bool:
 
 
 def named(paths: Sequence[str]) -> str:
-    """Write some of several paths for a message."""
+    """Write the first five of several paths for a message.
+
+    >>> named(["a", "b", "c", "d", "e", "f", "g"])
+    'a, b, c, d, e and 2 more'
+    """
     names = ", ".join(paths[:_MOST_NAMES])
     more = len(paths) - _MOST_NAMES
     return f"{names} and {more:,} more" if more > 0 else names

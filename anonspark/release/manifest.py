@@ -54,10 +54,8 @@ _AS_IT_IS = ("coding", "configuration", "files", "holder_column", "parts", "publ
 class Manifest(Redacted):
     """The facts that a release states about itself, by name.
 
-    Parameters
-    ----------
-    document : dict
-        As JSON has it. What a release of an earlier version does not say is what it meant then.
+    ``document`` is as JSON has it. Where an earlier version wrote no key, it is what that meant
+    then.
     """
 
     document: dict[str, Any]
@@ -69,12 +67,12 @@ class Manifest(Redacted):
 
     @property
     def published(self) -> dict[str, Any]:
-        """Return the facts about the published records."""
+        """The facts about the published records."""
         return dict(self.document["published"])
 
     @property
     def summary(self) -> Mapping[str, Any]:
-        """The figures of the table ``summary``. Empty where there are none."""
+        """The figures of the table ``summary``, or nothing."""
         return self.document.get("summary") or {}
 
     @property
@@ -100,7 +98,7 @@ class Manifest(Redacted):
 
     @property
     def signer(self) -> str | None:
-        """Fingerprint of the key that signed it. None without a signature."""
+        """Fingerprint of the key that signed it, or None without a signature."""
         return self.document.get("signer")
 
     @property
@@ -114,11 +112,11 @@ class Manifest(Redacted):
         return frozenset(file["path"] for file in self.files)
 
     @property
-    def tells_left_out(self) -> bool:
-        """Return whether it has the sensitive values of records that were left out."""
+    def lists_left_out_values(self) -> bool:
+        """Whether the release lists the sensitive values of the records that it leaves out."""
         privacy = PrivacyOptions.model_validate(self.configuration["privacy"])
         has_values = self.published.get("left_out_values") == "told"
-        return has_values and any(one.is_distance for one in privacy.criteria)
+        return has_values and any(criterion.is_distance for criterion in privacy.criteria)
 
     @property
     def k(self) -> int:
@@ -127,9 +125,9 @@ class Manifest(Redacted):
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return title, purpose and contact for the report, or nothing."""
-        said: Mapping[str, Any] = self.configuration.get("report") or {}
-        return said
+        """Title, purpose and contact for the report, or nothing."""
+        options: Mapping[str, Any] = self.configuration.get("report") or {}
+        return options
 
     @property
     def style(self) -> str:
@@ -168,17 +166,17 @@ class Manifest(Redacted):
 
     @property
     def copies(self) -> tuple[str, ...]:
-        """Return the forms that the records also have: ``csv``, ``iceberg``."""
+        """The further forms of the records: ``csv``, ``iceberg``."""
         return tuple(self.configuration["output"].get("copies") or ())
 
     @property
     def drops_missing(self) -> bool:
-        """Return whether records with a missing quasi-identifier were left out."""
+        """Whether records with a missing quasi-identifier were left out."""
         return self.missing == "drop"
 
     @property
     def recipient(self) -> Mapping[str, Any]:
-        """Return its recipient, and its people. Empty for a release of a single run."""
+        """The recipient of a release and its people. Empty for a release of a single run."""
         return self.document.get("recipient") or {}
 
     @property
@@ -196,7 +194,7 @@ class Manifest(Redacted):
 
     @property
     def holder_column(self) -> str | None:
-        """The column of a union that names the holder of a record. None where there is none."""
+        """The column of a union that names the holder of a record, or None for other releases."""
         return self.document.get("holder_column")
 
     @property
@@ -205,8 +203,14 @@ class Manifest(Redacted):
         return dict(self.configuration.get("attributes", {}))
 
     def with_role(self, *roles: str) -> tuple[str, ...]:
-        """Return the attributes of some roles."""
-        return tuple(name for name, one in self.attributes.items() if one.get("role") in roles)
+        """Return the attributes that have one of some roles.
+
+        >>> attributes = {"age": {"role": "quasi_identifier"}, "pay": {"role": "sensitive"}}
+        >>> Manifest({"configuration": {"attributes": attributes}}).with_role("sensitive")
+        ('pay',)
+        """
+        attributes = self.attributes.items()
+        return tuple(name for name, options in attributes if options.get("role") in roles)
 
     @property
     def quasi_identifiers(self) -> list[Mapping[str, Any]]:
@@ -220,32 +224,24 @@ class Manifest(Redacted):
 
 
 def extensions_of(configured: Mapping[str, Any]) -> dict[str, str]:
-    """Return the packages that a configuration's model and criteria are of, by entry point.
-
-    Parameters
-    ----------
-    configured : mapping
-        As a manifest has it. Those of other packages are loaded.
-    """
-    asked = {CRITERIA: configured["privacy"], MODELS: [configured.get("model", {}).get("name")]}
+    """Load the packages of a configuration's model and criteria: return them by entry point."""
+    names_by_group = {
+        CRITERIA: configured["privacy"],
+        MODELS: [configured.get("model", {}).get("name")],
+    }
     return {
-        f"{group}.{name}": known.package
-        for group, names in asked.items()
-        for name, known in loaded(group).items()
+        f"{group}.{name}": loaded_extension.package
+        for group, names in names_by_group.items()
+        for name, loaded_extension in loaded(group).items()
         if name in names
     }
 
 
 def versions(engine: Mapping[str, str], configuration: Mapping[str, Any]) -> dict[str, object]:
-    """Return the versions of everything that had a hand in a release.
+    """Return the versions of all that had a hand in a release, those of the engine among them.
 
-    Parameters
-    ----------
-    engine : mapping of str to str
-        Those of the engine, which a cluster may choose.
-    configuration : mapping
-        Of the release. Its model and its criteria may be those of other packages, which
-        ``extensions`` names by entry points.
+    The model and the criteria of the configuration may come from other packages. ``extensions``
+    names these by entry point.
     """
     packages = extensions_of(configuration)
     return {
@@ -260,8 +256,8 @@ def versions(engine: Mapping[str, str], configuration: Mapping[str, Any]) -> dic
 
 
 def listing(files: Iterable[PublishedFile]) -> list[dict[str, object]]:
-    """Return the files of a release, given in any order, as its manifest lists them."""
-    return [one.as_dict() for one in sorted(files, key=lambda one: one.path)]
+    """List the files of a release, in any order, as its manifest does: sorted by path."""
+    return [file.as_dict() for file in sorted(files, key=lambda file: file.path)]
 
 
 def write_manifest(
@@ -275,10 +271,16 @@ def write_manifest(
 
 
 def manifest_text(manifest: Mapping[str, object]) -> str:
-    """Return a manifest as readable JSON.
+    """Write a manifest as readable JSON, without credentials.
 
-    Credentials are redacted. In ``configuration`` they are already, columns and files keep their
-    names, and a coding is public as a whole. What a union says of its parts their manifests said.
+    The sections of :data:`_AS_IT_IS` are not searched for them: ``configuration`` has none, columns
+    and files keep their names, a coding is public, and a union repeats the manifests of its parts.
+
+    >>> print(manifest_text({"run_id": "a"}), end="")
+    {
+      "form": 2,
+      "run_id": "a"
+    }
     """
     manifest = {"form": FORM, **manifest}
     document = {
@@ -288,18 +290,15 @@ def manifest_text(manifest: Mapping[str, object]) -> str:
 
 
 def _json(document: Mapping[str, Any]) -> str:
+    """Write JSON with the indentation and the line end that every manifest has."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def read_manifest(files: Files, release: str) -> Manifest:
-    """Read a release's manifest. Every key that anonspark reads is there and of its type.
+    """Read the manifest of a release. Every key that anonspark reads is there and of its type.
 
-    Raises
-    ------
-    DataError
-        If there is none.
-    GuaranteeError
-        If it is damaged, or not one of ours: what it says cannot be relied on.
+    Raises DataError if there is none, and GuaranteeError if it is damaged or not one of
+    anonspark's, so that what it states cannot be relied on.
     """
     # Late: publishing reads no manifest, and all of its form is as much as the rest of it.
     from anonspark.release.manifest_form import in_order, manifest_problems
@@ -327,7 +326,7 @@ def read_manifest(files: Files, release: str) -> Manifest:
     if not problems and text != _json(in_order(document)):
         problems = ["its bytes are not those that anonspark writes of what it says"]
     if problems:
-        raise GuaranteeError("\n".join(_refusal(path, document, one) for one in problems))
+        raise GuaranteeError("\n".join(_refusal(path, document, problem) for problem in problems))
     return Manifest(document)
 
 
@@ -358,22 +357,28 @@ def _require_extensions(path: str, document: Any) -> None:
     versions = document.get("versions") if isinstance(document, dict) else None
     packages = versions.get("extensions") if isinstance(versions, dict) else None
     absent = [
-        f"{path}: {place} is that of the package {package}, which is not installed here. Without "
+        f"{path}: {point} is that of the package {package}, which is not installed here. Without "
         "it the release cannot be checked. Install it, if you trust it"
-        for place, package in (packages.items() if isinstance(packages, dict) else ())
-        if EXTENSION.fullmatch(f"{place} {package}") and extension(*place.rsplit(".", 1)) is None
+        for point, package in (packages.items() if isinstance(packages, dict) else ())
+        if EXTENSION.fullmatch(f"{point} {package}") and extension(*point.rsplit(".", 1)) is None
     ]
     if absent:
         raise EnvironmentProblem("\n".join(absent))
 
 
 def _no_such_number(name: str) -> float:
+    """Refuse NaN and infinity, which Python's reader of JSON would accept."""
     raise ValueError(f"{name} is no number of JSON")
 
 
 def _each_key_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a key that stands there twice, of which readers would see either."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    """Refuse a mapping with a key twice, of which readers would see either value.
+
+    >>> _each_key_once([("k", 5), ("k", 2)])
+    Traceback (most recent call last):
+    ValueError: a key stands there twice
+    """
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         raise ValueError("a key stands there twice")
-    return found
+    return mapping

@@ -61,10 +61,10 @@ _ABSENT: Any = None
 
 
 class SectionOwner(Protocol):
-    """The owner of a section, who knows its meaning."""
+    """The room that owns a section of manifests and checks it."""
 
     def form_problems(self, manifest: Mapping[str, Any]) -> Iterator[str]:
-        """Return the errors in the form of the section, one line each, by the path of a key."""
+        """Yield the errors in the form of the section, one line each, which begins with a key."""
 
 
 class _Part(BaseModel):
@@ -243,7 +243,7 @@ class _Recipient(_Part):
 
 
 class _InputVersion(_Part):
-    """Options that were found in the files of the input, or in its table's newest version."""
+    """Options that were recognized in the files of the input, or in its table's newest version."""
 
     header: Literal["true"] = _ABSENT
     sep: Annotated[str, Field(min_length=1, max_length=1)] = _ABSENT
@@ -353,17 +353,12 @@ _EXPECTED = {
 
 
 def manifest_problems(manifest: object) -> list[str]:
-    """Return the errors in the form of a manifest.
+    """Return the first errors in the form of a manifest, read from JSON: a line each, key first.
 
-    Parameters
-    ----------
-    manifest : object
-        As it was read from JSON.
-
-    Returns
-    -------
-    list of str
-        One line each, which begins with the path of a key. Of many the first ones.
+    >>> manifest_problems([])
+    ['expected a mapping with the keys that anonspark writes']
+    >>> manifest_problems({"form": 1})
+    ['form: expected 2']
     """
     if not isinstance(manifest, dict):
         return ["expected a mapping with the keys that anonspark writes"]
@@ -371,15 +366,15 @@ def manifest_problems(manifest: object) -> list[str]:
         return [f"form: expected {FORM}"]
     is_union = "parts" in manifest
     parsed: _Manifest | _Union
-    place: Location = ()
+    location: Location = ()
     try:
         parsed = (_Union if is_union else _Manifest).model_validate(manifest)
         is_ours = parsed.versions.anonspark == __version__
-        place = ("summary",)
+        location = ("summary",)
         _summary_form(is_ours=is_ours, is_union=is_union).model_validate(manifest["summary"])
     except ValidationError as error:
         return [
-            f"{key_path((*place, *_location(detail['loc'])))}: expected "
+            f"{key_path((*location, *_location(detail['loc'])))}: expected "
             f"{_EXPECTED.get(detail['type'], 'what anonspark writes there')}"
             for detail in error.errors(include_url=False, include_input=False)
         ][:_MOST_PROBLEMS]
@@ -410,7 +405,7 @@ def manifest_problems(manifest: object) -> list[str]:
 def in_order(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return a manifest of sound form with its keys in the order in which they are written.
 
-    That of its configuration is looked at with its form. Other sections than these have none.
+    Its configuration is not sorted: :func:`_differences` checks that order.
     """
     form: type[_Manifest | _Union] = _Union if "parts" in manifest else _Manifest
     like = form.model_validate(manifest).model_dump(exclude_unset=True)
@@ -420,25 +415,29 @@ def in_order(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return ordered
 
 
-def _in_order_of(like: Any, found: Any) -> Any:
-    """Return values with the keys of all mappings in the order of other ones."""
+def _in_order_of(like: Any, values: Any) -> Any:
+    """Sort the keys of all mappings as those of other values, of the same form, are.
+
+    >>> _in_order_of({"a": [{"b": 0, "c": 0}]}, {"a": [{"c": 1, "b": 2}]})
+    {'a': [{'b': 2, 'c': 1}]}
+    """
     if isinstance(like, dict):
-        return {key: _in_order_of(value, found[key]) for key, value in like.items()}
+        return {key: _in_order_of(value, values[key]) for key, value in like.items()}
     if isinstance(like, list):
-        return [_in_order_of(*pair) for pair in zip(like, found, strict=True)]
-    return found
+        return [_in_order_of(*pair) for pair in zip(like, values, strict=True)]
+    return values
 
 
-def _location(found: tuple[int | str, ...]) -> Location:
-    """Leave out what pydantic says of the members of a union."""
-    return tuple(part for part in found if not (isinstance(part, str) and "[" in part))
+def _location(location: tuple[int | str, ...]) -> Location:
+    """Leave out the parts by which pydantic names the members of a union of types."""
+    return tuple(part for part in location if not (isinstance(part, str) and "[" in part))
 
 
 def _unsound_files(manifest: _Manifest | _Union) -> Iterator[str]:
     """Find paths that lead out of the release, or are listed twice."""
     seen = set()
-    for place, file in enumerate(manifest.files):
-        where = key_path(("files", place, "path"))
+    for index, file in enumerate(manifest.files):
+        where = key_path(("files", index, "path"))
         parts = file.path.split("/")
         if file.path in seen:
             yield f"{where}: expected each file once"
@@ -448,7 +447,7 @@ def _unsound_files(manifest: _Manifest | _Union) -> Iterator[str]:
 
 
 def _unnamed_attributes(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Find what is said of attributes that are not published as sensitive ones, or of none."""
+    """Find criteria and warnings about columns that are no attributes of the configuration."""
     configured = manifest["configuration"]
     attributes, privacy = configured["attributes"], configured["privacy"]
     named = [
@@ -462,19 +461,19 @@ def _unnamed_attributes(manifest: Mapping[str, Any]) -> Iterator[str]:
     for location, name in named:
         if (attributes.get(name) or {}).get("role") != "sensitive":
             yield f"{key_path(location)}: expected a sensitive attribute"
-    for place, warning in enumerate(manifest["warnings"]):
+    for index, warning in enumerate(manifest["warnings"]):
         figures = warning["figures"]
-        about = [warning["attribute"], *(figures.get("columns") or ())]
-        about += [one["attribute"] for one in figures.get("gives_away") or ()]
-        if {name for name in about if name is not None} - attributes.keys():
-            yield f"{key_path(('warnings', place))}: expected attributes of the configuration"
+        subjects = {warning["attribute"], *(figures.get("columns") or ())}
+        subjects |= {lead["attribute"] for lead in figures.get("gives_away") or ()}
+        if subjects - {None} - attributes.keys():
+            yield f"{key_path(('warnings', index))}: expected attributes of the configuration"
         if not warning["text"].isprintable():
-            yield f"{key_path(('warnings', place, 'text'))}: expected a line of text"
+            yield f"{key_path(('warnings', index, 'text'))}: expected a line of text"
 
 
 def _chosen_problems(chosen: _ChosenModel | None) -> Iterator[str]:
-    """Find models that there are none of."""
-    for model in () if chosen is None else (chosen.model, *(one.model for one in chosen.tried)):
+    """Find a chosen or tried model whose options are none of a model."""
+    for model in [] if chosen is None else [chosen.model, *(trial.model for trial in chosen.tried)]:
         try:
             options_classes()[model.get("name", "")].model_validate(model)
         except (KeyError, TypeError, ValidationError):
@@ -495,11 +494,11 @@ def _summary_form(*, is_ours: bool, is_union: bool) -> type[BaseModel]:
     for figure in SUMMARY:
         if figure.name.endswith("_fingerprint") or figure.name in ("run_id", "started"):
             continue
-        kind = _FIGURES.get(figure.type, int)
+        figure_type = _FIGURES.get(figure.type, int)
         # No model made a union.
         if figure.name not in _NEVER_NULL and (is_union or figure.type != "string"):
-            kind |= None
-        fields[figure.name] = (kind, ... if is_ours and figure.needs is None else None)
+            figure_type |= None
+        fields[figure.name] = (figure_type, ... if is_ours and figure.needs is None else None)
     return create_model("_Summary", __base__=_Part, **fields)
 
 
@@ -531,7 +530,7 @@ _HEX = re.compile(r"[0-9a-f]{16}")
 
 
 def without_stand_ins(document: dict[str, Any]) -> list[str]:
-    """Take out what stands for the seed and for orders, after a look at it."""
+    """Check and remove the keys that stand for the seed and for orders. Return the errors."""
     problems = []
     execution = document.get("execution")
     if not isinstance(execution, dict):
@@ -542,53 +541,63 @@ def without_stand_ins(document: dict[str, Any]) -> list[str]:
 
 
 def _orders_taken_out(attributes: dict[str, Any]) -> list[str]:
-    """Take out what stands for orders of quasi-identifiers, after a look at it."""
+    """Check and remove the keys that stand for orders of quasi-identifiers. Return the errors.
+
+    >>> attributes = {"age": {"order_entries": 3}}
+    >>> _orders_taken_out(attributes), attributes
+    (['configuration.attributes.age.order_fingerprint: the key is missing'], {'age': {}})
+    """
     problems = []
     for name, attribute in attributes.items():
-        place: Location = ("configuration", "attributes", name)
+        location: Location = ("configuration", "attributes", name)
         entries, fingerprint = (
             attribute.pop(key, None) for key in ("order_entries", "order_fingerprint")
         )
         if (entries is None) != (fingerprint is None):
             lacking = "order_entries" if entries is None else "order_fingerprint"
-            problems.append(f"{key_path((*place, lacking))}: the key is missing")
+            problems.append(f"{key_path((*location, lacking))}: the key is missing")
         elif entries is not None and (type(entries) is not int or entries < 1):
-            problems.append(f"{key_path((*place, 'order_entries'))}: expected a whole number")
+            problems.append(f"{key_path((*location, 'order_entries'))}: expected a whole number")
         elif fingerprint is not None and not _HEX.fullmatch(str(fingerprint)):
-            problems.append(f"{key_path((*place, 'order_fingerprint'))}: expected 16 digits")
+            problems.append(f"{key_path((*location, 'order_fingerprint'))}: expected 16 digits")
     return problems
 
 
 def _union_configuration_problems(configured: Mapping[str, Any]) -> list[str]:
-    """Find what is none of the sections that a union has of a configuration."""
+    """Find the sections of a union's configuration that are none."""
     attributes = copy.deepcopy(dict(configured["attributes"]))
     problems = _orders_taken_out(attributes)
     sections: tuple[tuple[Location, Any, type[BaseModel]], ...] = (
         (("evaluate",), configured["evaluate"], EvaluateOptions),
         (("privacy",), configured["privacy"], PrivacyOptions),
-        *((("attributes", name), one, Attribute) for name, one in attributes.items()),
+        *((("attributes", name), attribute, Attribute) for name, attribute in attributes.items()),
     )
-    for place, section, options in sections:
+    for location, section, options in sections:
         try:
             options.model_validate(section)
         except ValidationError:
-            where = key_path(("configuration", *place))
+            where = key_path(("configuration", *location))
             problems.append(f"{where}: expected what anonspark writes there")
     return problems
 
 
 def _differences(
-    expected: object, found: object, place: Location, *, is_ours: bool
+    expected: object, value: object, path: Location, *, is_ours: bool
 ) -> Iterator[str]:
-    if isinstance(expected, dict) and isinstance(found, dict):
-        for key in dict.fromkeys((*expected, *found)):
-            if key not in found and is_ours:
-                yield f"{key_path((*place, key))}: the key is missing"
+    """Yield the keys at which a configuration differs from the expected one, or from its order.
+
+    >>> list(_differences({"k": 5}, {"k": 5.0}, ("privacy",), is_ours=True))
+    ['privacy.k: expected the value as anonspark writes it']
+    """
+    if isinstance(expected, dict) and isinstance(value, dict):
+        for key in dict.fromkeys((*expected, *value)):
+            if key not in value and is_ours:
+                yield f"{key_path((*path, key))}: the key is missing"
             elif key not in expected:
-                yield f"{key_path((*place, key))}: expected no such key"
-            elif key in found:
-                yield from _differences(expected[key], found[key], (*place, key), is_ours=is_ours)
-        if [key for key in found if key in expected] != [key for key in expected if key in found]:
-            yield f"{key_path(place)}: expected its keys in the order in which they are written"
-    elif expected != found or json.dumps(expected) != json.dumps(found):
-        yield f"{key_path(place)}: expected the value as anonspark writes it"
+                yield f"{key_path((*path, key))}: expected no such key"
+            elif key in value:
+                yield from _differences(expected[key], value[key], (*path, key), is_ours=is_ours)
+        if [key for key in value if key in expected] != [key for key in expected if key in value]:
+            yield f"{key_path(path)}: expected its keys in the order in which they are written"
+    elif expected != value or json.dumps(expected) != json.dumps(value):
+        yield f"{key_path(path)}: expected the value as anonspark writes it"

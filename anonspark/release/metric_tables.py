@@ -18,10 +18,7 @@ _LARGEST = 64 * 2**20
 def read_parts(files: Files, release: str, name: str) -> Iterator[pa.Table]:
     """Yield the files of a table of metrics.
 
-    Raises
-    ------
-    ValueError
-        If it is too large. A damaged file is an error of Arrow.
+    Raises ValueError if one is too large, and an error of Arrow if it is damaged.
     """
     directory = f"{release}/metrics/{name}"
     for path, size in files.files_below(directory):
@@ -34,12 +31,9 @@ def read_parts(files: Files, release: str, name: str) -> Iterator[pa.Table]:
 
 
 def read_metrics(files: Files, release: str, name: str) -> list[dict[str, Any]]:
-    """Return the rows of a table of metrics. None where the release came without it.
+    """Return the rows of a table of metrics, or an empty list if the release has no such table.
 
-    Raises
-    ------
-    DataError
-        If it cannot be read.
+    Raises DataError if it cannot be read.
     """
     if not files.exists(f"{release}/metrics/{name}"):
         return []

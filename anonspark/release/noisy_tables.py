@@ -40,15 +40,10 @@ OTHER_ROWS = 2
 
 @dataclass(frozen=True)
 class NoisyTables:
-    """The noisy tables of a selection whose rows are values.
+    """The noisy tables of a selection whose rows are values, for one target column.
 
-    Parameters
-    ----------
-    target : str
-    counts : mapping of str to (mapping of str to (mapping of str to int))
-        By attribute, value and class. Negative ones are 0. What is other or missing is left out.
-    others : tuple of str
-        Attributes whose tables have groups or bins.
+    ``counts`` goes by attribute, value and class, with 0 for negative counts and without rows of
+    other and of missing values. ``others`` are the attributes whose tables have groups or bins.
     """
 
     target: str
@@ -57,22 +52,9 @@ class NoisyTables:
 
 
 def read_noisy_tables(engine: Engine, selection: str) -> NoisyTables:
-    """Read the noisy tables of a selection.
+    """Read the noisy tables from the directory that ``selection.output`` named.
 
-    Parameters
-    ----------
-    engine : Engine
-    selection : str
-        The directory that ``selection.output`` named.
-
-    Raises
-    ------
-    ConfigurationError
-        If there are none.
-
-    Notes
-    -----
-    One job. All cells are collected.
+    One job, which collects all cells. Raises ConfigurationError if there are no tables.
     """
     directory = engine.files.qualified(selection).rstrip("/")
     document = _read_selection(engine, directory)
@@ -92,19 +74,20 @@ def read_noisy_tables(engine: Engine, selection: str) -> NoisyTables:
     for row in rows:
         name = row["attribute"]
         if name in document[OF_VALUES] and row["position"] <= last[name] - OTHER_ROWS:
-            own = counts.setdefault(name, {}).setdefault(row["value"], {})
-            own[row["class"]] = max(0, row["records"])
+            by_class = counts.setdefault(name, {}).setdefault(row["value"], {})
+            by_class[row["class"]] = max(0, row["records"])
     return NoisyTables(
         document["selection"]["target"], counts, tuple(name for name in last if name not in counts)
     )
 
 
 def _read_selection(engine: Engine, directory: str) -> dict[str, Any]:
-    place = f"{directory}/{SELECTION}"
+    """Read the description of a selection. Raises ConfigurationError if there is none."""
+    path = f"{directory}/{SELECTION}"
     document: Any = None
-    if engine.files.exists(place):
+    if engine.files.exists(path):
         try:
-            document = json.loads(engine.files.read_text(place))
+            document = json.loads(engine.files.read_text(path))
         except (OSError, ValueError):
             document = None
     if not _is_selection(document):
@@ -112,14 +95,19 @@ def _read_selection(engine: Engine, directory: str) -> dict[str, Any]:
             f"--from: found no selection at {directory}. Expected a directory that anonspark "
             f"select wrote, with {SELECTION}. Correct the path"
         )
-    own: dict[str, Any] = document
-    return own
+    description: dict[str, Any] = document
+    return description
 
 
 def _is_selection(document: Any) -> bool:
-    asked = document.get("selection") if isinstance(document, dict) else None
+    """Return whether a document has the keys that :func:`read_noisy_tables` reads.
+
+    >>> _is_selection({"selection": {"target": "disease"}, "tables_of_values": ["age"]})
+    True
+    """
+    options = document.get("selection") if isinstance(document, dict) else None
     return (
-        isinstance(asked, dict)
-        and isinstance(asked.get("target"), str)
+        isinstance(options, dict)
+        and isinstance(options.get("target"), str)
         and isinstance(document.get(OF_VALUES), list)
     )

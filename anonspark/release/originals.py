@@ -18,27 +18,11 @@ _CSV_OPTIONS = {"header": "true", "inferSchema": "true"}
 
 
 def open_original(engine: Engine, path: str, manifest: Manifest, key: str = "--original") -> Table:
-    """Open the table that a release was made of.
+    """Open the table that a release was made of. Lazy, but for a job for types of CSV and JSON.
 
-    Parameters
-    ----------
-    engine : Engine
-    path : str
-        Any Hadoop URI.
-    manifest : Manifest
-        Of the release. ``configuration.input`` has format and options, unless the path's name ends
-        like a file of another format.
-    key : str
-        What named the path, for messages.
-
-    Raises
-    ------
-    DataError, ConfigurationError
-        As :meth:`anonspark.engine.protocol.Engine.open_table`.
-
-    Notes
-    -----
-    Lazy. CSV and JSON may take a job to infer their types.
+    The manifest has its format and options, unless the path ends like a file of another format.
+    ``key`` names the path in messages. Errors as of
+    :meth:`anonspark.engine.protocol.Engine.open_table`.
     """
     described = manifest.input
     suffix_format = format_of_name(path)
@@ -47,22 +31,23 @@ def open_original(engine: Engine, path: str, manifest: Manifest, key: str = "--o
     # A union says nothing of tables that it was not made of.
     if data_format is None or (suffix_format is not None and suffix_format != data_format):
         return open_by_suffix(engine, path, key)
-    names = {name: one.get("role") != "identifier" for name, one in manifest.attributes.items()}
-    wanted = WantedColumns(
+    attributes = manifest.attributes.items()
+    names = {name: options.get("role") != "identifier" for name, options in attributes}
+    columns = WantedColumns(
         names | dict.fromkeys(manifest.recipient.get("where", ()), True),
         described.get("missing_columns", "error"),
         markers=manifest.missing_markers,
         required=manifest.required,
-        numbers=tuple(n for n, one in manifest.attributes.items() if one.get("type") == "number"),
+        numbers=tuple(name for name, options in attributes if options.get("type") == "number"),
     )
     options = {**described.get("options", {}), **version}
-    return engine.open_table([path], data_format, options, key=key, selection=wanted)
+    return engine.open_table([path], data_format, options, key=key, selection=columns)
 
 
 def original_records(table: Table, manifest: Manifest) -> Table:
     """Return the records of an original that a release is of. See :func:`records_to_match`."""
     attributes = manifest.attributes.items()
-    listed = [name for name, one in attributes if one.get("role") != "identifier"]
+    listed = [name for name, attribute in attributes if attribute.get("role") != "identifier"]
     unit = manifest.configuration.get("privacy", {}).get("unit", ())
     return records_to_match(table, [*listed, *unit], manifest.missing_markers, manifest.recipient)
 
@@ -70,23 +55,12 @@ def original_records(table: Table, manifest: Manifest) -> Table:
 def records_to_match(
     table: Table, listed: Sequence[str], markers: Sequence[str], recipient: Mapping[str, Any]
 ) -> Table:
-    """Return the records of an original that a release can be of.
+    """Return the records of an original that a release can be of. Lazy.
 
-    Parameters
-    ----------
-    table : Table
-    listed : sequence of str
-        Columns of which a record has a value in one at least, else it is a blank row.
-    markers : sequence of str
-        Texts that mean missing.
-    recipient : mapping
-        That of the manifest, empty without one: records that its conditions exclude are none of
-        its release, and rows are blank in all columns, for other recipients have other ones.
-
-    Raises
-    ------
-    DataError
-        As of :func:`~anonspark.release.conditions.select_records`.
+    Rows without a value in all of the listed columns are blank and left out. ``recipient`` is that
+    of the manifest, or empty: then records that its conditions exclude go, too, and a row is blank
+    if no column has a value, because other recipients have other columns. Errors as of
+    :func:`~anonspark.release.conditions.select_records`.
     """
     records = records_of(table, table.schema.names if recipient else listed, markers)
     return select_records(records, recipient.get("where", {}), markers)
@@ -100,58 +74,26 @@ def open_named(
     *,
     key: str,
     section: str,
-    wanted: WantedColumns,
+    columns: WantedColumns,
 ) -> Table:
-    """Open a table that a configuration names besides its input.
+    """Open a table that a configuration names besides its input. Lazy as :func:`open_original`.
 
-    Parameters
-    ----------
-    engine : Engine
-    path : str
-        Any Hadoop URI.
-    data_format : str
-    options : mapping of str to str
-        Of the format. The rest is read from the beginning of a CSV file.
-    key : str
-        What named the path, for messages.
-    section : str
-        The configuration's section with format and options.
-    wanted : WantedColumns
-        What each file has to have.
-
-    Raises
-    ------
-    DataError, ConfigurationError
-        As :meth:`anonspark.engine.protocol.Engine.open_table`, and if a CSV file is in UTF-16.
-
-    Notes
-    -----
-    Lazy. CSV and JSON may take a job to infer their types.
+    ``key`` names the path in messages, ``section`` the configuration's section with format and
+    options. What the options leave open is read from the beginning of a CSV file. Errors as of
+    :meth:`anonspark.engine.protocol.Engine.open_table`, and if a CSV file is in UTF-16.
     """
-    found = recognize(engine.files, [path], data_format, options, list(wanted.names), key)
-    options = {**found.options, **options}
+    recognized = recognize(engine.files, [path], data_format, options, list(columns.names), key)
+    options = {**recognized.options, **options}
     return engine.open_table(
-        [path], data_format, options, key=key, section=section, selection=wanted
+        [path], data_format, options, key=key, section=section, selection=columns
     )
 
 
 def open_by_suffix(engine: Engine, path: str, key: str, texts: Sequence[str] = ()) -> Table:
-    """Open a table by the end of its file's name, as Parquet by default.
+    """Open a table by the suffix of its path, as Parquet by default.
 
-    Parameters
-    ----------
-    engine : Engine
-    path : str
-        A file or directory. CSV files have a header, and their types are inferred.
-    key : str
-        What named the path, for messages.
-    texts : sequence of str
-        Columns of a CSV file that are read as they are written, but for bounds.
-
-    Raises
-    ------
-    DataError, ConfigurationError
-        As :meth:`anonspark.engine.protocol.Engine.open_table`.
+    CSV files have a header, and their types are inferred, but ``texts`` are read as they are
+    written if they are no bounds. Errors as of :meth:`anonspark.engine.protocol.Engine.open_table`.
     """
     data_format = format_of_name(path)
     if data_format is None:
@@ -168,7 +110,11 @@ def open_by_suffix(engine: Engine, path: str, key: str, texts: Sequence[str] = (
 
 
 def _is_label(column: str, texts: Sequence[str]) -> bool:
-    """Return whether a column is read as text. Bounds are compared as what they are."""
+    """Return whether a column is read as text. Bounds are compared as numbers or times.
+
+    >>> _is_label("age", ["age"]), _is_label("age_min", ["age_min"])
+    (True, False)
+    """
     return column in texts and not (
         column.endswith(("_min", "_max", "_missing")) and column.rpartition("_")[0] not in texts
     )

@@ -12,20 +12,11 @@ from anonspark.release.manifest_form import without_stand_ins
 
 
 def configuration_text(manifest: Manifest) -> str:
-    """Return the configuration of the run that made a release, without defaults, as YAML.
+    """Write the configuration of the run that made a release as YAML, without defaults and secrets.
 
-    What was found in the files of the input is written out. Secrets are not in a release. The seed
-    becomes a file named SEED, unless no one set it, and comments show what is missing.
-
-    Parameters
-    ----------
-    manifest : Manifest
-        Sound in form.
-
-    Returns
-    -------
-    str
-        A comment only if several releases were made together, or it is a union.
+    Options that were recognized in the files of the input are written out. The seed becomes a file
+    named SEED, unless no one set it, and comments say what is missing. For a union or for releases
+    that were made together there is a comment only.
     """
     if manifest.parts or manifest.recipient:
         return "# It was made of or with other releases, and has no configuration of its own.\n"
@@ -37,11 +28,11 @@ def configuration_text(manifest: Manifest) -> str:
     written = settled.model_dump(mode="json", exclude_defaults=True)
     written["model"] = {"name": configured.model.name, **written.get("model", {})}
     comments = [
-        f"# attributes.{name}.order had {one['order_entries']:,} values. Write them again."
-        for name, one in manifest.attributes.items()
-        if "order_entries" in one
+        f"# attributes.{name}.order had {attribute['order_entries']:,} values. Write them again."
+        for name, attribute in manifest.attributes.items()
+        if "order_entries" in attribute
     ]
     if configured.public_dict()["execution"]["seed_fingerprint"] != seed:
         written.setdefault("execution", {})["seed_file"] = "SEED"
         comments.append(f"# SEED is the file of the secret seed with the fingerprint {seed}.")
-    return "".join([configuration_yaml(written), *(f"{visible(one)}\n" for one in comments)])
+    return configuration_yaml(written) + "".join(f"{visible(line)}\n" for line in comments)

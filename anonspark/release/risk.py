@@ -54,62 +54,41 @@ class Attack:
 
 
 def attacks(sizes: Mapping[int, int], threshold: float) -> list[Attack]:
-    """Return the risk where the release is the whole population.
+    """Return the risk from prosecutor, journalist and marketer if the release is the population.
 
-    Parameters
-    ----------
-    sizes : mapping of int to int
-        Classes of each size, at least one.
-    threshold : float
-        Highest acceptable probability (tau).
+    ``sizes`` has the classes of each size, ``threshold`` is the highest acceptable probability
+    (tau).
 
-    Returns
-    -------
-    list of Attack
-        Of the prosecutor, the journalist and the marketer, who then know the same.
+    >>> [round(attack.average, 3) for attack in attacks({2: 1, 4: 2}, threshold=0.3)]
+    [0.3, 0.3, 0.3]
     """
-    size = np.array(sorted(sizes), np.int64)
-    return _attacks(size, size, np.array([sizes[int(one)] for one in size], np.int64), threshold)
+    size, classes = np.array(sorted(sizes.items()), np.int64).T
+    return _attacks(size, size, classes, threshold)
 
 
 def attacks_with_population(sizes: Sizes, population: Sizes, threshold: float) -> list[Attack]:
-    """Return the risk where the released people are some of a population.
+    """Return the risk from prosecutor, journalist and marketer if the release is a sample.
 
-    Parameters
-    ----------
-    sizes : int64 ndarray of shape (classes,)
-        Records of each class (f), at least 1.
-    population : int64 ndarray of shape (classes,)
-        Records of the population that each class's region covers (F), at least f.
-    threshold : float
-        Highest acceptable probability (tau).
+    ``sizes`` and ``population`` are int64 of shape (classes,): the records of each class (f, at
+    least 1), and those of the population in its region (F, at least f). ``threshold`` is the
+    highest acceptable probability (tau).
 
-    Returns
-    -------
-    list of Attack
-        Of the prosecutor, the journalist and the marketer.
+    >>> attacks_with_population(np.array([2, 3]), np.array([10, 20]), 0.2)[1].highest
+    0.1
     """
     return _attacks(sizes, population, np.ones(len(sizes), np.int64), threshold)
 
 
 def individual_risk(sizes: Sizes, population: Floats) -> Floats:
-    """Return the probability to re-identify a record of each class of a sample.
+    """Return the probability to re-identify a record of each class of a sample, in (0, 1 / f].
 
     The population of a class is not known. Sampling weights estimate it, and given the sample it is
     taken to have a negative binomial distribution (Benedetti and Franconi 1998). For classes of 3
-    records and more the mean of its inverse is approximated, as sdcMicro does.
+    records and more the mean of its inverse is approximated, as sdcMicro does. Arrays have shape
+    (classes,): records of each class (f, at least 1), and sums of their weights (F, raised to f).
 
-    Parameters
-    ----------
-    sizes : int64 ndarray of shape (classes,)
-        Records of each class (f), at least 1.
-    population : float64 ndarray of shape (classes,)
-        Sum of their sampling weights (F). If it is less than f, f takes its place.
-
-    Returns
-    -------
-    float64 ndarray of shape (classes,)
-        In (0, 1 / f].
+    >>> individual_risk(np.array([1, 3]), np.array([10.0, 3.0])).round(4).tolist()
+    [0.2558, 0.3333]
     """
     share = sizes / np.maximum(population, sizes)
     rest = 1.0 - share
@@ -117,9 +96,9 @@ def individual_risk(sizes: Sizes, population: Floats) -> Floats:
     # Next to 1 the difference below has no digits left.
     exact = (sizes <= 2) & (rest > 1e-4)
     odds = share[exact] / rest[exact]
-    of_one = odds * -np.log(share[exact])
+    risk_alone = odds * -np.log(share[exact])
     risk = approximate.copy()
-    risk[exact] = np.where(sizes[exact] == 1, of_one, odds * (1.0 - of_one))
+    risk[exact] = np.where(sizes[exact] == 1, risk_alone, odds * (1.0 - risk_alone))
     return risk
 
 
@@ -128,23 +107,24 @@ def attack_with_weights(sizes: Sizes, population: Floats, threshold: float) -> A
     risk = individual_risk(sizes, population)
     alone = sizes == 1
     unique = float((1.0 / np.maximum(population[alone], 1.0)).sum()) / max(int(alone.sum()), 1)
-    each = np.ones(len(sizes), np.int64)
-    attack = _attack("outsider", sizes, 1.0 / risk, each, threshold, unique)
+    classes = np.ones(len(sizes), np.int64)
+    attack = _attack("outsider", sizes, 1.0 / risk, classes, threshold, unique)
     return replace(attack, expected=float((sizes * risk).sum()))
 
 
 def _attacks(sizes: Sizes, population: Sizes, classes: Sizes, threshold: float) -> list[Attack]:
-    """Return the risk of so many classes of each size and population."""
+    """Return the risk of ``classes`` classes of each size and population."""
     alone = sizes == 1
-    ones = int(classes[alone].sum())
-    both = int(classes[alone & (population == 1)].sum())
+    singletons = int(classes[alone].sum())
+    unique_in_both = int(classes[alone & (population == 1)].sum())
     records = int((sizes * classes).sum())
-    prosecutor = _attack("prosecutor", sizes, sizes, classes, threshold, ones / records)
-    journalist = _attack("journalist", sizes, population, classes, threshold, both / max(ones, 1))
-    among = int(classes.sum()) / int((population * classes).sum())
+    prosecutor = _attack("prosecutor", sizes, sizes, classes, threshold, singletons / records)
+    unique = unique_in_both / max(singletons, 1)
+    journalist = _attack("journalist", sizes, population, classes, threshold, unique)
+    share_of_population = int(classes.sum()) / int((population * classes).sum())
     return [
         prosecutor,
-        replace(journalist, average=max(among, journalist.average)),
+        replace(journalist, average=max(share_of_population, journalist.average)),
         Attack("marketer", journalist.average),
     ]
 
@@ -157,7 +137,7 @@ def _attack(
     threshold: float,
     unique: float,
 ) -> Attack:
-    """Return the risk of records each of which is hidden among some."""
+    """Return the risk of records that are hidden among ``hidden_among`` ones, an entry a class."""
     records = sizes * classes
     total = int(records.sum())
     fewest, most = hidden_among.min().item(), hidden_among.max().item()

@@ -40,21 +40,10 @@ _CONTENT = re.compile(
 
 
 def sign(content: bytes, key: str) -> bytes:
-    """Return the signature of a content by a key, the same each time.
+    """Sign a content with a private key, or with the agent's key for a public one. Deterministic.
 
-    Parameters
-    ----------
-    content : bytes
-        Of a manifest.
-    key : str
-        Path of a private key, or of the public one if the private one is in the agent.
-
-    Raises
-    ------
-    ConfigurationError
-        If the key cannot be used, or is none of Ed25519.
-    EnvironmentProblem
-        If OpenSSH is not installed.
+    Raises ConfigurationError if the key cannot be used or is none of Ed25519, and
+    EnvironmentProblem if OpenSSH is not installed.
     """
     done = _call("sign", "-f", key, "-n", _NAMESPACE, content=content)
     if done.returncode or signing_key(done.stdout) is None:
@@ -76,7 +65,11 @@ def key_name(key: str) -> str:
 
 
 def signing_key(signature: bytes) -> str | None:
-    """Return the fingerprint of the key of a signature, None if it is not of the form of ours."""
+    """Return the fingerprint of the key that signed, or None if :func:`sign` did not write it.
+
+    >>> signing_key(b"-----BEGIN SSH SIGNATURE-----") is None
+    True
+    """
     text = _TEXT.fullmatch(signature)
     content = text and _CONTENT.fullmatch(base64.b64decode(text[1]))
     if not content:
@@ -86,14 +79,10 @@ def signing_key(signature: bytes) -> str | None:
 
 
 def find_signer(content: bytes, signature: bytes, signers: str) -> str | None:
-    """Return who signed a content by a file of allowed signers, None if none of them did.
+    """Return the allowed signer who signed a content, or None if none of them did.
 
-    Raises
-    ------
-    ConfigurationError
-        If there is no such file.
-    EnvironmentProblem
-        If OpenSSH is not installed.
+    Raises ConfigurationError if there is no file of allowed signers, and EnvironmentProblem if
+    OpenSSH is not installed.
     """
     if not Path(signers).is_file():
         raise ConfigurationError(

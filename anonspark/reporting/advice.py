@@ -14,7 +14,7 @@ from anonspark.core.figure_text import figure_text, k_of
 from anonspark.presentation.blocks import Block, Item, Items, Section, Table, Text
 from anonspark.reporting.evidence import Evidence, round_percent
 from anonspark.verification.proof.criteria import MeasuredCriterion
-from anonspark.verification.proof.sensitive_values import SensitiveValues
+from anonspark.verification.proof.measures import SensitiveValues
 
 # From this share of one value on a class tells it almost surely.
 _ALMOST_SURE = 0.5
@@ -55,14 +55,14 @@ def weaknesses(evidence: Evidence) -> Section:
 
 
 def weakness_items(evidence: Evidence) -> list[Item]:
-    """Return what weakens a release, one item for each thing."""
+    """List what weakens a release, the worst first."""
     items = [*_inferred(evidence), *_risky(evidence), *_singling_out(evidence), *_warned(evidence)]
     # What is bad comes first, and what stands in its order stays there.
     return sorted(items, key=lambda item: ("bad", "mixed", "").index(item.tone))
 
 
 def shares_tried(evidence: Evidence, attribute: str) -> dict[float, tuple[int, int]]:
-    """Return classes and records in which one value has more than each share that was tried."""
+    """Return the classes and records in which one value has more than each share that was tried."""
     return {
         case.criterion.bound: (case.violating_classes, case.violating_records)
         for case in evidence.verification.tried
@@ -161,7 +161,11 @@ def _warned(evidence: Evidence) -> Iterator[Item]:
 
 
 def _sentence(text: object) -> str:
-    """Return a warning as a sentence: in a log it follows a key."""
+    """Turn a warning, which follows a key in a log, into a sentence.
+
+    >>> _sentence("others than its owner can read the file")
+    'Others than its owner can read the file.'
+    """
     sentence = str(text)
     if not sentence.startswith(("execution.", "attributes.")):
         sentence = sentence[:1].upper() + sentence[1:]
@@ -176,7 +180,7 @@ _MOST_ATTRIBUTES = 5
 
 
 def advice(evidence: Evidence) -> Section | None:
-    """Say what can be done, with the line that does it. None of a union, which no run made."""
+    """Show what to do and the option that does it, or return None for a union: no run made it."""
     if evidence.manifest.parts:
         return None
     items = [*_broken(evidence), *_larger_classes(evidence), *_stricter(evidence)]
@@ -208,7 +212,7 @@ def _broken(evidence: Evidence) -> Iterator[Item]:
 
 
 def _larger_classes(evidence: Evidence) -> Iterator[Item]:
-    """Say which k brings the highest risk below the threshold, where it is above."""
+    """Propose the k that brings the highest risk below the threshold, if it is above."""
     row = evidence.prosecutor
     if row is None or not row["high_highest"]:
         return
@@ -228,7 +232,7 @@ def _larger_classes(evidence: Evidence) -> Iterator[Item]:
 
 
 def _stricter(evidence: Evidence) -> Iterator[Item]:
-    """Say which stricter promise about each sensitive attribute is within reach.
+    """Propose the stricter promises about each sensitive attribute that are within reach.
 
     A later ``--set`` of a key replaces an earlier one, so all attributes of a key have one line.
     """
@@ -259,9 +263,9 @@ def _stricter(evidence: Evidence) -> Iterator[Item]:
 
 
 def stricter_than_required(evidence: Evidence) -> list[MeasuredCriterion]:
-    """Return what was tried, without what the requirements ask for already.
+    """Return what was tried, without what the requirements include already.
 
-    Where a release holds, none of its classes violates that. Where it does not, some may.
+    A release that holds has no class that violates those. One that does not hold may have some.
     """
     proof = evidence.verification
     return [
@@ -272,7 +276,7 @@ def stricter_than_required(evidence: Evidence) -> list[MeasuredCriterion]:
 
 
 def _asks_for(required: Criterion, tried: Criterion) -> bool:
-    """Return whether a criterion that is required asks for one that was tried."""
+    """Return whether a required criterion includes one that was tried."""
     if tried.kind != "distinct" or required.attribute != tried.attribute:
         return required.is_as_strict_as(tried)
     match required.kind:
@@ -297,7 +301,7 @@ def _within_reach(
 
 
 def _item(key: str, asked: Sequence[MeasuredCriterion], evidence: Evidence) -> Item:
-    """Return what is advised of one key, with the line that asks for all of it."""
+    """Advise criteria of one key, with the option that sets all of them."""
     texts = [_text(case, evidence) for case in asked]
     if len(asked) > 1:
         texts = [
@@ -334,7 +338,7 @@ def _text(case: MeasuredCriterion, evidence: Evidence) -> str:
 
 
 def _failing(classes: int, records: int | None, evidence: Evidence) -> str:
-    """Say how many classes do not keep a promise, and their records where those are known."""
+    """Write how many classes do not keep a promise, and how many records if that is known."""
     total = evidence.verification.published.classes
     if not classes:
         return f"All {total:,} classes of this release keep it already."
@@ -353,7 +357,7 @@ _KEYS = {"alpha": "alpha", "distinct": "l"}
 
 
 def _set_line(section: str, asked: Sequence[MeasuredCriterion], evidence: Evidence) -> str:
-    """Return the option that asks for criteria of a key, beside those that are asked for."""
+    """Write the option that sets criteria of a key, and keeps those that are set already."""
     added = [_section_of(case.criterion) for case in asked]
     replaced = [_what_is_asked(entry) for entry in added]
     remaining = [
@@ -369,7 +373,11 @@ def _set_line(section: str, asked: Sequence[MeasuredCriterion], evidence: Eviden
 
 
 def _section_of(criterion: Criterion) -> dict[str, object]:
-    """Return a criterion as the configuration asks for it."""
+    """Return a criterion as a section of the configuration.
+
+    >>> _section_of(Criterion("income", "distinct", 3.0))
+    {'attribute': 'income', 'l': 3}
+    """
     # A number of different values is a whole one.
     bound = int(criterion.bound) if criterion.kind == "distinct" else criterion.bound
     distance = {"distance": "ordered"} if criterion.kind == "ordered distance" else {}
@@ -377,13 +385,13 @@ def _section_of(criterion: Criterion) -> dict[str, object]:
 
 
 def _what_is_asked(section: Mapping[str, Any]) -> tuple[object, ...]:
-    """Return what one section asks for, whatever its bound: a stricter one replaces it."""
+    """Identify a section of a criterion without its bound: a stricter one replaces it."""
     kind, distance = section.get("kind", "distinct"), section.get("distance", "equal")
     return section["attribute"], kind, distance
 
 
 def _not_to_publish(evidence: Evidence) -> set[str]:
-    """Return the columns that are advised to be left out: nothing else is asked of them."""
+    """Return the columns that should be left out, for which no other advice is given."""
     warnings = evidence.manifest.document.get("warnings") or ()
     return {
         str(warning.get("attribute"))
@@ -393,7 +401,7 @@ def _not_to_publish(evidence: Evidence) -> set[str]:
 
 
 def _columns(evidence: Evidence) -> Iterator[Item]:
-    """Say what to do with columns that single people out by themselves."""
+    """Advise on columns that single people out by themselves."""
     sensitive = []
     for warning in evidence.manifest.document.get("warnings") or ():
         name = warning.get("attribute")
@@ -428,10 +436,9 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _role_line(name: str, role: str, evidence: Evidence) -> str:
-    """Return the option that gives an attribute a role.
+    """Write the option that sets the role of an attribute, or return "" if it cannot be set so.
 
-    None where its name looks like a path, or something else of the configuration needs the role
-    that it has.
+    Its name looks like a path, or another setting needs the role that it has.
     """
     configuration = evidence.manifest.configuration
     association = (configuration.get("evaluate") or {}).get("association") or {}
@@ -485,13 +492,7 @@ DIVERSITIES = (2, 3, 4, 5, 6, 8, 10)
 
 
 def trials(values: SensitiveValues) -> Sequence[Criterion]:
-    """Return the criteria that the classes of a release are held against for its report.
-
-    Parameters
-    ----------
-    values : SensitiveValues
-        Of one sensitive attribute.
-    """
+    """Return the criteria that a report tries on the classes, for one sensitive attribute."""
     name = values.name
     distances = [Criterion(name, "equal distance", t) for t in DISTANCES]
     if values.is_ordered:

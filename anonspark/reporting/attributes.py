@@ -38,22 +38,8 @@ def count_values(
 ) -> dict[int, pa.Table]:
     """Count the records of each different value of several attributes.
 
-    Parameters
-    ----------
-    table : Table
-    columns : mapping of int to sequence of str
-        The columns of each attribute, by its place.
-    most : int or None
-        So many rows are collected at most.
-
-    Returns
-    -------
-    dict of int to pyarrow.Table
-        The columns of each attribute, and :data:`RECORDS`.
-
-    Notes
-    -----
-    One pass and one shuffle of what tasks have counted.
+    ``columns`` are those of each attribute by its index. The result has them and :data:`RECORDS`.
+    At most ``most`` rows are collected. One pass and one shuffle of what tasks have counted.
     """
     names = [name for column in columns.values() for name in column]
     fields = [table.schema.field(name) for name in names]
@@ -69,7 +55,7 @@ def count_values(
 
 @dataclass(frozen=True)
 class _CountEach:
-    """Counts the records of a task, part by part. A row has nulls for the other attributes."""
+    """Counts the values of each attribute in a task, with nulls in the columns of the others."""
 
     columns: Mapping[int, Sequence[str]]
     schema: pa.Schema
@@ -102,15 +88,8 @@ _READ_AS = {None: pa.string(), "date": pa.date32(), "timestamp": pa.timestamp("u
 class Attribute:
     """One attribute of the report, and how it is read on both sides.
 
-    Parameters
-    ----------
-    name : str
-    published : PublishedAttribute or None
-        None for attributes that are published as they are.
-    scale : Scale or None
-        None for categories.
-    hierarchy : Hierarchy or None
-        That of a file.
+    ``published`` is None for attributes that are published as they are, ``scale`` for categories.
+    ``hierarchy`` is one of a file.
     """
 
     name: str
@@ -120,7 +99,7 @@ class Attribute:
 
     @property
     def kind(self) -> str:
-        """What its values are, or the rule that generalizes them."""
+        """The kind of its values, or the rule that generalizes them."""
         return "" if self.published is None else self.published.rule or self.published.kind
 
     @property
@@ -145,15 +124,7 @@ class Attribute:
         return _READ_AS.get(self.scale, pa.float64())
 
     def reading(self, column: str, name: str, markers: Sequence[str]) -> Reading:
-        """Return how raw values are read.
-
-        Parameters
-        ----------
-        column, name : str
-            See :class:`~anonspark.engine.raw_columns.Reading`.
-        markers : sequence of str
-            Texts that mean missing.
-        """
+        """Describe how a raw column is read under a name. ``markers`` mean missing."""
         # Labels of hierarchies know 17.0 as 17, and texts without blanks at their ends.
         as_labels = self.scale is None and self.by_hierarchy
         blanks = BLANKS if as_labels else ""

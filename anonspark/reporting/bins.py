@@ -32,13 +32,12 @@ _MOMENTS = tuple(
 
 @dataclass(frozen=True)
 class Bins:
-    """Bins of an ordered attribute. The first and the last one are open.
+    """Bins of an ordered attribute, of which the first and the last one are open.
 
-    Parameters
-    ----------
-    scale : Scale
-    edges : tuple of float
-        Ascending. Bin i holds the values from edge i - 1, included, to edge i, not included.
+    Edges ascend. Bin i holds the values from edge i - 1, included, to edge i, not included.
+
+    >>> Bins("whole", (20.0, 40.0)).labels
+    ['below 20', '20 to 39', '40 and more']
     """
 
     scale: Scale
@@ -62,7 +61,11 @@ class Bins:
         return [*names, after.format(self._text(self.edges[-1]))]
 
     def ranges(self, *, whole: bool) -> tuple[Figures, Figures]:
-        """Return the first and last value of each bin. Of whole numbers, whole ones."""
+        """Return the first and last value of each bin, whole ones of whole numbers.
+
+        >>> Bins("whole", (20.0, 40.0)).ranges(whole=True)
+        (array([-inf,  20.,  40.]), array([19., 39., inf]))
+        """
         edges = np.array(self.edges, np.float64)
         before = edges - 1 if whole else np.nextafter(edges, -np.inf)
         return np.append(-np.inf, edges), np.append(before, np.inf)
@@ -106,22 +109,15 @@ def _days_label(low: int, high: int) -> str:
 
 
 def plan_bins(scale: Scale, values: Figures, counts: Figures, k: int) -> Bins:
-    """Choose bins with round edges.
+    """Choose at most 14 bins with round edges: numbers, months, years, or parts of the clock.
 
-    Parameters
-    ----------
-    scale : Scale
-    values : float64 ndarray of shape (n,)
-        Where the records lie, such as the middles of their classes.
-    counts : float64 ndarray of shape (n,)
-        Records at each value.
-    k : int
-        At least k records lie below the first edge, or at it, and as many above the last one.
+    ``values`` (n,) is where the records lie, such as the middles of their classes, ``counts`` (n,)
+    the records at each value. At least k records lie at or below the first edge, and as many above
+    the last one.
 
-    Returns
-    -------
-    Bins
-        At most 14. Edges are round numbers, months, years, or parts of the clock.
+    >>> ages = np.arange(18.0, 70.0)
+    >>> plan_bins("whole", ages, np.full(len(ages), 10.0), k=5).labels[:2]
+    ['below 20', '20 to 24']
     """
     order = np.argsort(values, kind="stable")
     values, reached = values[order], np.cumsum(counts[order])
@@ -138,7 +134,7 @@ def plan_bins(scale: Scale, values: Figures, counts: Figures, k: int) -> Bins:
 
 
 def _round_edges(scale: Scale, low: float, high: float) -> Sequence[float]:
-    """Return round numbers of one step from low to high, and perhaps beyond."""
+    """Return multiples of one round step from low to high, and perhaps beyond."""
     span = high - low
     if span <= 0 or not math.isfinite(span):
         return []
@@ -163,7 +159,11 @@ def _multiples(low: float, high: float, step: float) -> range:
 
 
 def _round_step(least: float) -> float:
-    """Return the smallest of 1, 2, 5, 10, ... that is not below a number."""
+    """Return the smallest of 1, 2, 5, 10, ... (times a power of ten) that is not below a number.
+
+    >>> _round_step(3.0), _round_step(0.011)
+    (5.0, 0.02)
+    """
     power = 10.0 ** math.floor(math.log10(least)) if least > 0 else 0.0
     return next((power * digit for digit in (1, 2, 5, 10) if power * digit >= least), power * 10)
 
@@ -188,20 +188,13 @@ def _date_edges(low: float, high: float) -> list[float]:
 
 
 def merge_bins(bins: Bins, counts: Sequence[Figures], k: int) -> tuple[Bins, list[list[int]]]:
-    """Join neighbouring bins until each has k records in every table.
+    """Join neighbouring bins until each has k records in every table of counts (bins,).
 
-    Parameters
-    ----------
-    bins : Bins
-    counts : sequence of float64 ndarray of shape (bins,)
-        One an array a table.
-    k : int
+    Also return the old bins in each new one. A table with fewer than k records in all leaves one
+    bin.
 
-    Returns
-    -------
-    bins : Bins
-    members : list of list of int
-        The old bins in each new one. Where a table has fewer than k records in all, one.
+    >>> merge_bins(Bins("whole", (10.0, 20.0)), [np.array([3.0, 4.0, 9.0])], k=5)
+    (Bins(scale='whole', edges=(20.0,)), [[0, 1], [2]])
     """
     members: list[list[int]] = []
     current: list[int] = []

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from anonspark.config import Configuration
 from anonspark.config.decision import Decision, read_decision
+from anonspark.config.models import model_in_words
 from anonspark.engine.files import Files, PublishedFile, require_ours
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, GuaranteeError, PublishingError
@@ -36,26 +37,13 @@ from anonspark.verification.claims.left_out import read_left_out
 from anonspark.verification.result import Verification
 
 
-def report_place(files: Files, release: str, out: str | None, key: str | None = None) -> str:
-    """Return where a report goes, before the work for it.
+def report_path(files: Files, release: str, out: str | None, key: str | None = None) -> str:
+    """Return the path of a report, before the work for it. None writes it into the release.
 
-    Parameters
-    ----------
-    files : Files
-    release : str
-        Directory of the release.
-    out : str or None
-        ``--out``. None is ``report.html`` in the release.
-    key : str or None
-        Path of the key that signs the release, if that is signed.
-
-    Raises
-    ------
-    ConfigurationError
-        If something other than a report is there, it is a symbolic link, or it lies inside the
-        release under another name, or the release is signed by another key.
-    GuaranteeError
-        If the manifest of a signed release was changed.
+    ``key`` is the path of the key that signs the release, if that is signed. Raises
+    ConfigurationError if something other than a report is at the path, it is a symbolic link, it
+    lies inside the release under another name, or the release is signed by another key, and
+    GuaranteeError if the manifest of a signed release was changed.
     """
     inside = f"{release.rstrip('/')}/{REPORT}"
     path = out or inside
@@ -80,7 +68,7 @@ def report_place(files: Files, release: str, out: str | None, key: str | None = 
 
 
 def _require_signed_by(files: Files, release: str, key: str | None) -> None:
-    """Check that a key signed the manifest as it is, before it signs what is made of it."""
+    """Check that a key signed the manifest as it is, before it signs a changed one."""
     manifest = read_manifest(files, release)
     if manifest.signer is None:
         return
@@ -103,33 +91,15 @@ def _require_signed_by(files: Files, release: str, key: str | None) -> None:
         )
 
 
-def place_report(
+def write_report(
     files: Files, release: str, path: str, report: str, key: str | None = None
 ) -> None:
     """Write a report. That of a release becomes one of the files that its manifest lists.
 
-    Parameters
-    ----------
-    files : Files
-    release : str
-    path : str
-        Of :func:`report_place`.
-    report : str
-    key : str or None
-        As of :func:`report_place`.
-
-    Raises
-    ------
-    ConfigurationError, GuaranteeError
-        As of :func:`report_place`.
-    PublishingError
-        If it cannot be written.
-
-    Notes
-    -----
     No Spark job. First the report is replaced, then the signature, then the manifest, each in one
-    step where the file system can: should the process be killed in between, ``verify`` refuses the
-    report until ``anonspark report`` is run again.
+    step if the file system can: should the process be killed in between, ``verify`` refuses the
+    report until ``anonspark report`` is run again. Raises as :func:`report_path`, and
+    PublishingError if it cannot be written.
     """
     try:
         aside = f".{path.rpartition('/')[2]}.writing"
@@ -156,7 +126,7 @@ def _list_report(files: Files, release: str, key: str | None) -> None:
 
 
 def _with_report(files: Files, release: str, manifest: Manifest) -> str:
-    """Return the text of a manifest that lists the report as it is."""
+    """Return the text of a manifest that lists the report in its present form."""
     path = f"{release}/{REPORT}"
     listed = PublishedFile(REPORT, files.size(path), None, files.sha256(path))
     others = [file for file in manifest.files if file["path"] != REPORT]
@@ -231,7 +201,7 @@ GLOSSARY = Glossary(
 
 
 class Report(NamedTuple):
-    """The report of a release: an HTML page, and whether everything that was required holds."""
+    """An HTML page, and whether the release keeps all its requirements."""
 
     html: str
     holds: bool
@@ -248,48 +218,21 @@ def make_report(
     verified: Verification | None = None,
     decision: Decision | None = None,
 ) -> Report:
-    """Return the report of a release.
+    """Make the report of a release: the same for the same release and original.
 
-    Parameters
-    ----------
-    engine : Engine
-    release : str
-        The directory that ``output.path`` named.
-    original : Table or None
-        The table that the release was made of.
-    original_path : str or None
-        Where that is, for the command that repeats the proof.
-    target : str or None
-        A category that is published as it is: models learn to predict it from the release and from
-        the original.
-    holdout : Table, str or None
-        Records like the original's that were not anonymized, or their path: models are tested on
-        them, else on a part of the original, which flatters the release.
-    verified : Verification or None
-        What the run has just proven of the release. None proves it here.
-    decision : Decision or None
-        What an officer states of the release.
+    ``original_path`` is for the command that repeats the proof. Models learn to predict ``target``,
+    a category that is published as it is, from the release and from the original. They are tested
+    on ``holdout``, records like the original's that were not anonymized, else on a part of the
+    original, which flatters the release. ``verified`` is what the run has just proven, None proves
+    it here.
 
-    Returns
-    -------
-    Report
-        The same for the same release and original.
-
-    Raises
-    ------
-    DataError
-        If there is no complete release, the original lacks columns, or scores of models would be
-        about fewer than k records.
-    ConfigurationError
-        If a hierarchy or population that the release names cannot be read, an original is given
-        for a union, or there is a target but nothing that models may be compared with.
-
-    Notes
-    -----
-    The jobs of :func:`anonspark.verification.audit.audit_table`. Of
+    Runs the jobs of :func:`anonspark.verification.audit.audit_table`, of
     :func:`anonspark.reporting.figures.measure` and of
     :func:`anonspark.reporting.value_sections.learn`. A release whose guarantee fails has a report,
-    too, which says so.
+    too, which says so. Raises DataError if the release is incomplete, the original lacks columns,
+    or scores would be about fewer than k records, and ConfigurationError if a named hierarchy or
+    population cannot be read, a union has no original, or there is a target but nothing to compare
+    models with.
     """
     release = release.rstrip("/")
     manifest = read_manifest(engine.files, release)
@@ -356,9 +299,9 @@ def _proof(
         # Weights that are not published are known to the run alone.
         by_run = {name: getattr(verified, name) for name in ("risk", *_COLUMNS)}
         proof = replace(proof, **by_run)
-        return claim, proof, original is not None and _tells_regions(claim.attributes)
+        return claim, proof, original is not None and _shows_regions(claim.attributes)
     claim = claim_of_manifest(engine, release, manifest, matched=True, replaced=(REPORT,))
-    matched = original if _tells_regions(claim.attributes) else None
+    matched = original if _shows_regions(claim.attributes) else None
     verification = audit_table(
         data, claim, original=matched, name=release, where=where, trials=trials
     )
@@ -401,9 +344,9 @@ def _made_by(evidence: Evidence) -> str:
     manifest = evidence.manifest
     if manifest.parts:
         return f"union of {len(manifest.parts):,} releases"
-    model = evidence.counts.get("model", manifest.configuration["model"]["name"])
+    model = model_in_words(evidence.counts.get("model", manifest.configuration["model"]["name"]))
     if "chosen_model" in manifest.document:
-        model += f" ({manifest.document['chosen_model']['model']['name']})"
+        model += f": {model_in_words(manifest.document['chosen_model']['model']['name'])}"
     return f"model {model}"
 
 
@@ -434,21 +377,13 @@ _APPENDIX: Sequence[Callable[[Evidence], Section | None]] = (
 def _sections(
     evidence: Evidence, makers: Sequence[Callable[[Evidence], Section | None]]
 ) -> list[Section]:
-    """Return, in their order, the sections that there is something to say in."""
+    """Return the sections that are not empty, in their order."""
     return [section for make in makers if (section := make(evidence)) is not None]
 
 
 @dataclass(frozen=True)
 class WrittenReport:
-    """A report that was written.
-
-    Parameters
-    ----------
-    path : str
-        Where it is.
-    holds : bool
-        Whether the release keeps everything that was required of it.
-    """
+    """The path of a report, and whether the release keeps all its requirements."""
 
     path: str
     holds: bool
@@ -465,69 +400,31 @@ def report_release(
     decision: str | None = None,
     key: str | None = None,
 ) -> WrittenReport:
-    """Write the report of a release. Costs and errors as :func:`make_report`.
+    """Write the report of a release, into it or to another path. See :func:`make_report`.
 
-    Parameters
-    ----------
-    engine : Engine
-    release : str
-        The directory that ``output.path`` named.
-    original : str or None
-        Path of the table that it was made of, in the format of the manifest.
-    out : str or None
-        Where to write it. None writes it into the release.
-    target : str or None
-    holdout : str or None
-        As of :func:`make_report`.
-    decision : str or None
-        Path of what an officer states of the release.
-    key : str or None
-        Path of the key that signed the release, which signs it again.
-
-    Returns
-    -------
-    WrittenReport
-
-    Raises
-    ------
-    PublishingError
-        If it cannot be written.
+    ``original``, ``holdout`` and ``decision`` are paths, the original in the format of the
+    manifest. ``key`` is the path of the key that signed the release, which signs it again.
     """
     files = engine.files
     table = None
     stated = None if decision is None else read_decision(decision)
     manifest = read_manifest(files, release)
-    path = report_place(files, release, out, key)
+    path = report_path(files, release, out, key)
     if original is not None:
         table = open_original(engine, original, manifest)
     report = make_report(
         engine, release, table, original, target=target, holdout=holdout, decision=stated
     )
-    place_report(files, release, path, report.html, key)
+    write_report(files, release, path, report.html, key)
     return WrittenReport(path, report.holds)
 
 
 def report_run(
     engine: Engine, configuration: Configuration, verified: Verification | None = None
 ) -> str:
-    """Write the report of the release that a configuration made, beside its input.
+    """Write the report of the release that a configuration made, and return its path.
 
-    Parameters
-    ----------
-    engine : Engine
-    configuration : Configuration
-    verified : Verification or None
-        What the run has proven, which is not proven again. See :func:`make_report`.
-
-    Returns
-    -------
-    str
-        Where it is.
-
-    Raises
-    ------
-    DataError, ConfigurationError, PublishingError
-        As :func:`report_release`.
+    What the run has proven is not proven again. Raises as :func:`report_release`.
     """
     files = engine.files
     paths = configuration.input.paths
@@ -536,13 +433,13 @@ def report_run(
     version = read_manifest(files, release).input_version
     table = engine.open_source(configuration.with_input(version))
     key = configuration.output.signing_key
-    path = report_place(files, release, None, key)
+    path = report_path(files, release, None, key)
     original = paths[0] if len(paths) == 1 else None
     report = make_report(engine, release, table, original, verified=verified)
-    place_report(files, release, path, report.html, key)
+    write_report(files, release, path, report.html, key)
     return path
 
 
-def _tells_regions(attributes: Iterable[PublishedAttribute] | None) -> bool:
+def _shows_regions(attributes: Iterable[PublishedAttribute] | None) -> bool:
     """Return whether records can be matched with the release: means hide their classes."""
     return not any(attribute.is_mean for attribute in attributes or ())

@@ -8,7 +8,7 @@ from typing import Any
 
 from anonspark.config.decision import Decision
 from anonspark.core.figure_text import percent
-from anonspark.layers.evaluate.small_counts import COUNTS, told_counts
+from anonspark.layers.evaluate.small_counts import COUNTS, published_counts
 from anonspark.redaction import redact
 from anonspark.release.manifest import Manifest
 from anonspark.reporting.figures import Figures
@@ -25,60 +25,58 @@ SHARE = "share of the records (%)"
 
 @dataclass(frozen=True)
 class Disclosure:
-    """The rules for one release.
-
-    Parameters
-    ----------
-    k : int
-        Smallest number of people that may be shown, at least 1.
-    """
+    """The rules that hide counts of fewer than k people in a report."""
 
     k: int
 
     @property
     def few(self) -> str:
-        """What is shown instead of a count that is too small."""
+        """The words instead of a count that is too small."""
         return f"fewer than {self.k:,}"
 
     def hides(self, people: float) -> bool:
-        """Return whether a count of people must not be shown. None at all may be."""
+        """Return whether a count of people must not be shown: one from 1 to k - 1.
+
+        >>> [Disclosure(5).hides(people) for people in (0, 4, 5)]
+        [False, True, False]
+        """
         return 0 < people < self.k
 
     def count(self, people: int | None) -> str:
-        """Return a count as text. None stands for one that the run has withheld."""
+        """Write a count. None is a count that the run has withheld.
+
+        >>> Disclosure(5).count(3), Disclosure(5).count(1234)
+        ('fewer than 5', '1,234')
+        """
         return self.few if people is None or self.hides(people) else f"{people:,}"
 
     def rounded(self, people: float) -> int:
-        """Return a count of the original, rounded to a multiple of k."""
+        """Round a count of the original to a multiple of k.
+
+        >>> Disclosure(5).rounded(12), Disclosure(5).rounded(13)
+        (10, 15)
+        """
         return self.k * int(people / self.k + 0.5)
 
     def rounded_text(self, people: float) -> str:
-        """Return a count of the original as text."""
+        """Write a count of the original, rounded, or that it is too small."""
         return self.few if self.hides(round(people)) else f"{self.rounded(people):,}"
 
     def shares(self, people: Sequence[float]) -> list[float]:
-        """Return the shares of some counts in their total, made of rounded counts. 0 if hidden.
+        """Return the shares of counts in their total, made of rounded counts, 0 if hidden.
 
-        Parameters
-        ----------
-        people : sequence of float
-            Counts that make up a table.
+        >>> Disclosure(5).shares([4, 20, 60])
+        [0.0, 0.25, 0.75]
         """
         rounded = [0 if self.hides(round(count)) else self.rounded(count) for count in people]
         total = sum(rounded)
         return [count / total if total else 0.0 for count in rounded]
 
     def share(self, share: float, people: int, what: str = "records") -> str:
-        """Return a share of some people as text.
+        """Write a share from 0 to 1 of so many people, or that it is about too few of them.
 
-        Parameters
-        ----------
-        share : float
-            In [0, 1].
-        people : int
-            How many all of them are.
-        what : str
-            What they are called.
+        >>> [Disclosure(5).share(share, 100) for share in (0.5, 0.03, 0.97)]
+        ['50.0%', 'fewer than 5 records', 'all but fewer than 5 records']
         """
         some = share * people
         # A share is a quotient of counts: half a person is rounding.
@@ -89,7 +87,11 @@ class Disclosure:
         return percent(share)
 
     def rounded_share(self, share: float, people: int) -> float:
-        """Return a share of some people for a chart: a multiple of k people, 0 or all if hidden."""
+        """Round a share for a chart to a multiple of k people, or to 0 or 1 if hidden.
+
+        >>> Disclosure(5).rounded_share(0.12, 100), Disclosure(5).rounded_share(0.97, 100)
+        (0.1, 1.0)
+        """
         some = round(share * people)
         if not people or self.hides(some):
             return 0.0
@@ -99,12 +101,16 @@ class Disclosure:
 
 
 def percent_or_nothing(share: Any) -> str:
-    """Return a share as text, none as an empty one."""
+    """Write a share, or an empty text for None."""
     return "" if share is None else percent(share)
 
 
 def round_percent(share: float) -> str:
-    """Return a share as text as :func:`percent` does, but 10% for 10.0%."""
+    """Write a share as :func:`percent` does, but 10% for 10.0%.
+
+    >>> round_percent(0.1), round_percent(0.125)
+    ('10%', '12.5%')
+    """
     return percent(share).replace(".0%", "%")
 
 
@@ -113,28 +119,13 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything that the report is made of.
+    """All that the report is made of.
 
-    Parameters
-    ----------
-    release : str
-        Path of the release, as it was given. Credentials in it are redacted.
-    manifest : Manifest
-    verification : Verification
-    figures : Figures
-    summary, rounds, attributes : sequence of mapping
-        Rows of the metrics tables. Empty where a release came without them.
-    original : str or None
-        Path of the original, likewise. None without one.
-    risk_before : sequence of mapping
-        Rows as those of the table ``risk``, of the original.
-    proven_by_run : bool
-        Whether the verification is that of the run, before it published.
-    learning : Learning or None
-        What models learn from the release and from its original, with a loss. None where none were
-        trained.
-    decision : Decision or None
-        What an officer states of the release.
+    Paths of release and original are redacted. ``summary``, ``rounds`` and ``attributes`` are rows
+    of the metrics tables, empty if a release came without them, ``risk_before`` rows of the table
+    ``risk`` about the original. ``proven_by_run`` says that the verification is that of the run,
+    before it published. ``learning`` is what models learn from the release and from its original,
+    with a loss, and ``decision`` what an officer states, or None.
     """
 
     release: str
@@ -180,18 +171,18 @@ class Evidence:
 
     @property
     def people(self) -> Mapping[int, int]:
-        """Classes of each number of people. Empty where every record counts as a person."""
+        """Classes of each number of people, or none if every record counts as a person."""
         units = self.verification.units
         return {} if units is None else units.classes
 
     @property
     def hidden_among(self) -> Mapping[int, int]:
-        """Classes of each number of what a risk is one of: people, where they are distinguished."""
+        """Classes of each number of people if these are distinguished, else of records."""
         return self.people or self.verification.published.sizes
 
     @property
     def at_risk(self) -> tuple[int, str]:
-        """How many a risk is about, a person once in each class, and what they are."""
+        """The number of what a risk is about, a person once in each class, and its name."""
         if self.people:
             return sum(size * classes for size, classes in self.people.items()), "people"
         return self.rows, "records"
@@ -203,7 +194,7 @@ class Evidence:
 
     @property
     def withholds_values(self) -> bool:
-        """Return whether nothing may depend on the values of the records that found no class."""
+        """Return whether no figure may depend on values of the records that found no class."""
         return withholds_values(self.manifest)
 
     @property
@@ -229,7 +220,7 @@ def prosecutor_of(risk: Iterable[Row]) -> Row | None:
 
 
 def withholds_values(manifest: Manifest) -> bool:
-    """Return whether nothing may depend on the values of the records that found no class."""
+    """Return whether no figure may depend on values of the records that found no class."""
     if manifest.parts:
         return False
     left_out = _as_published(manifest.summary, manifest.k).get("rows_left_out", 0)
@@ -238,12 +229,12 @@ def withholds_values(manifest: Manifest) -> bool:
 
 
 def hides_original(manifest: Manifest) -> bool:
-    """Return whether nothing of the original is shown: it would say what a release withholds."""
+    """Return whether the original stays hidden, because it would show what a release withholds."""
     return withholds_values(manifest) or manifest.style == "mean"
 
 
 def _as_published(summary: Row, k: int) -> Row:
-    """Return a summary without counts of few records."""
+    """Hide counts of few records in a summary."""
     if any(summary.get(name) is None for name in COUNTS):
         return summary
-    return {**summary, **told_counts({name: int(summary[name]) for name in COUNTS}, k)}
+    return {**summary, **published_counts({name: int(summary[name]) for name in COUNTS}, k)}

@@ -23,13 +23,7 @@ from anonspark.reporting.original import BinCounts, Original, OriginalFigures, c
 
 @dataclass(frozen=True)
 class Figures:
-    """Everything that was counted for a report.
-
-    Parameters
-    ----------
-    marginals : tuple of Marginal
-    original : OriginalFigures or None
-    """
+    """The counts of a report: marginals, and the original if one was given."""
 
     marginals: tuple[Marginal, ...]
     original: OriginalFigures | None
@@ -41,31 +35,13 @@ def measure(
     hierarchies: Mapping[str, Hierarchy],
     original: Table | None = None,
 ) -> Figures:
-    """Count what a report shows.
+    """Count what a report shows of published records, and of the original if one is given.
 
-    Parameters
-    ----------
-    data : Table
-        Published records.
-    manifest : Manifest
-        Of the release.
-    hierarchies : mapping of str to Hierarchy
-        Those of quasi-identifiers that come from files.
-    original : Table or None
-        The table that the release was made of.
-
-    Raises
-    ------
-    DataError
-        If the original lacks columns, a category of it has more than 1,000,000 different texts, or
-        labels of the release cannot be read.
-
-    Notes
-    -----
     Over the release one job with a shuffle for the labels of all quasi-identifiers. Over the
     original one job for the categories, one for the ordered attributes, and one with a shuffle of
     all different tuples of quasi-identifiers. The different labels and categories are collected, no
-    record is.
+    record is. Raises DataError if the original lacks columns, a category of it has more than
+    1,000,000 different texts, or labels of the release cannot be read.
     """
     k = manifest.k
     attributes = quasi_identifiers_of(manifest, hierarchies)

@@ -39,20 +39,14 @@ Naming = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of a category's values.
+    """Groups of a category's values. The last one is :data:`OTHER`, perhaps with missing values.
 
-    Parameters
-    ----------
-    names : tuple of str
-        Of the groups. The last one is :data:`OTHER`, perhaps with missing values in it.
-    places : mapping of str to int
-        Group of each value that has one of its own. All others are in the last.
-    with_missing : bool
-        Whether missing values are in the last group, because fewer than k are missing.
+    ``group_of`` has the group of each value that is not in the last one. ``with_missing`` says that
+    fewer than k values are missing, so that they are in the last group.
     """
 
     names: tuple[str, ...]
-    places: Mapping[str, int]
+    group_of: Mapping[str, int]
     with_missing: bool = False
 
     def __len__(self) -> int:
@@ -66,26 +60,16 @@ def plan_groups(
     namings: Sequence[Naming],
     missing: float = 0.0,
 ) -> Groups:
-    """Choose groups that k people or more are known to be in.
+    """Choose groups that k people or more are known to be in, the largest first.
 
-    Parameters
-    ----------
-    regions : sequence of sequence of str
-        What is known of records: values of the original, one each, or published sets of values.
-    counts : float64 ndarray of shape (regions,)
-        Records of each.
-    k : int
-    namings : sequence of callable
-        Ways to name the group of a value, from fine to coarse. The first one is taken that names
-        few groups and leaves few records out.
-    missing : float
-        Records whose value is missing.
+    ``regions`` are values of the original, one each, or published sets of values, ``counts``
+    (regions,) their records, ``missing`` the records without a value. ``namings`` name the group of
+    a value, from fine to coarse, and the first is taken that names few groups and leaves few
+    records out. If the regions are single values, the group of the others, too, has k records or
+    none.
 
-    Returns
-    -------
-    Groups
-        The largest first. The group of the other values, too, has k records or none, if the
-        regions are single values.
+    >>> plan_groups([("a",), ("b",), ("c",)], np.array([9.0, 6.0, 2.0]), 5, [str]).names
+    ('a', 'other values')
     """
     total = float(counts.sum())
     best: tuple[float, dict[str, float], Naming] | None = None
@@ -128,12 +112,10 @@ def _shown(name: str) -> str:
 
 
 def beginnings(values: Sequence[str]) -> list[Naming]:
-    """Return namings by the first characters, long ones first, for values that are codes.
+    """Return namings by the first characters, long ones first, if all values have a digit.
 
-    Parameters
-    ----------
-    values : sequence of str
-        They are codes if each has a digit.
+    >>> [naming("12345") for naming in beginnings(["12345", "99"])][-2:]
+    ['12…', '1…']
     """
     if not values or not all(any(map(str.isdigit, value)) for value in values):
         return []
@@ -170,21 +152,16 @@ def numbers_axis(attribute: PublishedAttribute) -> Axis:
 
 
 def spread_present(axis: Axis, regions: Sequence[Region]) -> Spread:
-    """Spread regions over the present values that they cover. Over none where all are possible."""
+    """Spread regions over the present values that they cover, or over none if all are possible."""
     runs = (Runs(()) if region.is_everything else axis.runs(region) for region in regions)
     present = [Runs(run.ends, elsewhere=run.elsewhere or int(not run.ends)) for run in runs]
     return spread_out(present, whole=axis.whole)
 
 
 def _with_special(parts: Figures, regions: Sequence[Region], covered: Figures) -> Figures:
-    """Return the parts of present values with two columns more, missing and untold.
+    """Append columns for missing and any value to the parts (regions, columns) of present ones.
 
-    Parameters
-    ----------
-    parts : float64 ndarray of shape (regions, columns)
-    regions : sequence of Region
-    covered : float64 ndarray of shape (regions,)
-        What is covered of the present ones, of which missing is one more.
+    ``covered`` (regions,) counts the present values that are covered, of which missing is one more.
     """
     may_miss = np.array([region.missing for region in regions], bool)
     covers_all = np.array([region.is_everything for region in regions], bool)
@@ -197,46 +174,24 @@ def _with_special(parts: Figures, regions: Sequence[Region], covered: Figures) -
 
 @dataclass(frozen=True)
 class OrderedAxis:
-    """An ordered attribute.
-
-    Parameters
-    ----------
-    bins : Bins
-    axis : Axis
-        On which published regions lie.
-    """
+    """The bins of an ordered attribute, and the axis on which published regions lie."""
 
     bins: Bins
     axis: Axis
 
     def parts(self, regions: Sequence[Region]) -> Figures:
-        """Return the part of each region in each bin, missing, and untold.
+        """Return the part of regions in each bin, missing, any value: (regions, bins + 2).
 
-        Returns
-        -------
-        float64 ndarray of shape (regions, bins + 2)
-            Rows add up to 1. Missing, where it is possible, counts like one bin that is covered.
+        Rows add up to 1. Missing, if it is possible, counts like one bin that is covered.
         """
         spread = spread_present(self.axis, regions)
         parts = spread.shares(*self.bins.ranges(whole=self.axis.whole))
         return _with_special(parts, regions, (parts > 0).sum(axis=1))
 
     def totals(self, regions: Sequence[Region], records: Figures) -> Figures:
-        """Return the records in each bin, missing, and untold.
+        """Sum the parts of so many records in each region: (bins + 2,).
 
-        Parameters
-        ----------
-        regions : sequence of Region
-        records : float64 ndarray of shape (regions,)
-            How many there are of each.
-
-        Returns
-        -------
-        float64 ndarray of shape (bins + 2,)
-
-        Notes
-        -----
-        The parts of 65,536 regions at a time are held.
+        Holds the parts of 65,536 regions at a time.
         """
         totals = np.zeros(len(self.bins) + 2)
         for start in range(0, len(records), _BLOCK):
@@ -247,14 +202,7 @@ class OrderedAxis:
 
 @dataclass(frozen=True)
 class GroupAxis:
-    """A category.
-
-    Parameters
-    ----------
-    groups : Groups
-    axis : Axis
-        On which published regions lie.
-    """
+    """The groups of a category, and the axis on which published regions lie."""
 
     groups: Groups
     axis: Axis
@@ -262,7 +210,7 @@ class GroupAxis:
     @cached_property
     def _members(self) -> list[Figures]:
         """Positions of the texts of each group but the last, ascending."""
-        index_of = {text.strip(" "): index for text, index in self.groups.places.items()}
+        index_of = {text.strip(" "): index for text, index in self.groups.group_of.items()}
         group = np.array([index_of.get(text, -1) for text in self.axis.texts], np.int64)
         return [
             np.flatnonzero(group == index).astype(np.float64)
@@ -270,12 +218,9 @@ class GroupAxis:
         ]
 
     def parts(self, regions: Sequence[Region]) -> Figures:
-        """Return the part of each region in each group, missing, and untold.
+        """Return the part of regions in each group, missing, any value: (regions, groups + 2).
 
-        Returns
-        -------
-        float64 ndarray of shape (regions, groups + 2)
-            Rows add up to 1. Missing, where it is possible, counts like one more value.
+        Rows add up to 1. Missing, if it is possible, counts like one more value.
         """
         spread = spread_present(self.axis, regions)
         shares = [spread.share_of(members) for members in self._members]
@@ -293,7 +238,9 @@ class GroupAxis:
         """Return a 1 in the column of each value's group, and no 1 for a value without a group."""
         encoded = values.dictionary_encode()
         last = len(self.groups) - 1
-        numbers = [self.groups.places.get(value, last) for value in encoded.dictionary.to_pylist()]
+        numbers = [
+            self.groups.group_of.get(value, last) for value in encoded.dictionary.to_pylist()
+        ]
         # The last row is that of missing values.
         parts = np.zeros((len(numbers) + 1, len(self.groups)))
         parts[np.arange(len(numbers)), numbers] = 1.0
@@ -313,19 +260,10 @@ ANY_VALUE = "any value (*)"
 
 @dataclass(frozen=True)
 class Marginal:
-    """How the values of one quasi-identifier are distributed.
+    """The distribution of one quasi-identifier, over labels of bins or groups in order.
 
-    Parameters
-    ----------
-    attribute : str
-    kind : str
-        In words.
-    labels : tuple of str
-        Of bins or groups, in order.
-    before : tuple of int or None
-        Records of the original. Each k or more, or 0. None without an original.
-    after : tuple of float
-        Records of the release, each spread evenly over what its published value covers.
+    ``before`` are records of the original, each k or more or 0, or None without an original.
+    ``after`` are records of the release, each spread evenly over what its published value covers.
     """
 
     attribute: str
@@ -345,7 +283,7 @@ class OrderedLabels(NamedTuple):
 
 
 def ordered_labels(counted: pa.Table, attribute: Attribute, k: int) -> OrderedLabels:
-    """Return what is published of an ordered attribute, of its different labels."""
+    """Return the published regions of an ordered attribute, by its counted labels."""
     published, scale = attribute.published, attribute.scale
     if published is None or scale is None:
         raise TypeError(f"{attribute.name}: not an ordered quasi-identifier")
@@ -431,7 +369,7 @@ def _marginal(
     special: Figures,
     k: int,
 ) -> Marginal:
-    """Put a marginal together. Rows without people, and those of too few, are left out."""
+    """Put a marginal together, without rows of no people or of too few."""
     names = [*labels, MISSING, ANY_VALUE]
     release = np.array([*after, *special])
     if 0 < special[1] < k:

@@ -52,19 +52,9 @@ _DEPTHS = ("", "/*", "/*/*", "/*/*/*")
 
 @dataclass(frozen=True)
 class Night:
-    """One run.
+    """A run: its name, job, start (UTC) and figures, and the path of its release if that exists.
 
-    Parameters
-    ----------
-    run_id : str
-    job : str
-        As configured.
-    started : datetime
-        In UTC.
-    release : str or None
-        Where its release is, if it still is. One that a later run replaced is not.
-    figures : mapping of str to number or None
-        Of :data:`FIGURES`. None where a figure is withheld or unknown.
+    ``figures`` has :data:`FIGURES`, None if a figure is withheld or unknown.
     """
 
     run_id: str
@@ -79,29 +69,12 @@ class Night:
 
 
 def read_nights(engine: Engine, directory: str) -> list[Night]:
-    """Find all runs below a directory.
+    """Find all runs below a directory, each once, by the time at which they began.
 
-    Parameters
-    ----------
-    engine : Engine
-    directory : str
-        What ``metrics.append_to`` names, or one that releases and such tables lie in, three
-        folders deep at most.
-
-    Returns
-    -------
-    list of Night
-        By the time that they began. A run that is recorded in several places is there once.
-
-    Raises
-    ------
-    DataError
-        If there is no run, or a table cannot be read.
-
-    Notes
-    -----
-    A look into each of these folders, and one job over the small files of the tables of all runs.
-    A release whose manifest cannot be read is left out with a warning.
+    The directory is that of ``metrics.append_to``, or has releases and such tables in it, three
+    folders deep at most. Lists each of these folders, and reads the small files of the tables of
+    all runs in one job. A release whose manifest cannot be read is left out with a warning. Raises
+    DataError if there is no run, or a table cannot be read.
     """
     root = directory.rstrip("/") or "/"
     nights: dict[tuple[str, str], Night] = {}
@@ -119,7 +92,7 @@ def read_nights(engine: Engine, directory: str) -> list[Night]:
 
 
 def _below(files: Files, root: str, name: str) -> Iterator[str]:
-    """Return what has a name in the root or up to three folders deep, without hidden folders."""
+    """Yield the paths of a name in the root or up to three folders deep, without hidden folders."""
     for depth in _DEPTHS:
         for address in files.matches(f"{literal(root)}{depth}/{name}"):
             inside = address.removeprefix(files.qualified(root))
@@ -198,12 +171,8 @@ _TITLES = {figure.name: figure.axis for figure in SUMMARY}
 def write_history(files: Files, nights: Sequence[Night], directory: str, path: str) -> None:
     """Write the page of a history.
 
-    Raises
-    ------
-    ConfigurationError
-        If something that is no such page is there.
-    PublishingError
-        If it cannot be written.
+    Raises ConfigurationError if a file that is no such page exists, and PublishingError if writing
+    fails.
     """
     require_ours(files, "--html", path)
     if files.exists(path) and not looks_like_page(files, path, _KIND):
@@ -222,19 +191,9 @@ def write_history(files: Files, nights: Sequence[Night], directory: str, path: s
 
 
 def history_page(nights: Sequence[Night], directory: str) -> str:
-    """Return the page of a history.
+    """Make the page of one or more runs, in their order: HTML that loads nothing.
 
-    Parameters
-    ----------
-    nights : sequence of Night
-        In their order, at least one.
-    directory : str
-        Where they were found.
-
-    Returns
-    -------
-    str
-        HTML that loads nothing. It holds figures of whole releases alone.
+    It holds figures of whole releases alone.
     """
     sections = [
         Section("trend", "Trend", _charts(nights)),

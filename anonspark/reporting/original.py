@@ -26,14 +26,9 @@ _MOST_TEXTS = 1_000_000
 
 @dataclass(frozen=True)
 class OriginalFigures:
-    """What is shown of the original beside the marginals.
+    """The records of the original, and its groups of equal quasi-identifiers by size.
 
-    Parameters
-    ----------
-    rows : int
-        Records, without those that the release's policy for missing values drops.
-    sizes : mapping of int to int
-        Groups of records with the same quasi-identifiers, of each size.
+    Records that the release's policy for missing values drops are not counted.
     """
 
     rows: int
@@ -48,7 +43,7 @@ class BinCounts(NamedTuple):
 
 
 class Original:
-    """The original: ``value_<i>`` of each attribute that it has, in the order of the report."""
+    """The original table, read as ``value_<i>`` of attribute i of the report."""
 
     def __init__(
         self,
@@ -63,13 +58,13 @@ class Original:
                 f"--original: lacks the columns {', '.join(map(repr, lacking))}. Give the table "
                 "that the release was made of"
             )
-        self.places: dict[str, int] = {}
+        self.positions: dict[str, int] = {}
         self.categories = [index for index, item in enumerate(attributes) if item.scale is None]
         readings = []
         for position, attribute in enumerate(attributes):
             if attribute.name in types:
                 name = f"value_{position}"
-                self.places[attribute.name] = position
+                self.positions[attribute.name] = position
                 reading = attribute.reading(attribute.name, name, manifest.missing_markers)
                 readings.append(_require_readable(reading, types[attribute.name]))
         records = original.read(readings)
@@ -88,12 +83,9 @@ class Original:
     def values(self, attribute: str) -> tuple[list[str], Figures, float]:
         """Return the different texts of a category, their counts, and how many are missing.
 
-        Raises
-        ------
-        DataError
-            If there are more than 1,000,000 different ones.
+        Raises DataError if there are more than 1,000,000 different texts.
         """
-        counted = self._counted[self.places[attribute]]
+        counted = self._counted[self.positions[attribute]]
         counts = dict(zip(*(column.to_pylist() for column in counted.columns), strict=True))
         missing = float(counts.pop(None, 0))
         if len(counts) > _MOST_TEXTS:
@@ -104,7 +96,7 @@ class Original:
         return names, np.array([counts[name] for name in names], np.float64), missing
 
     def figures(self, quasi_identifiers: int) -> OriginalFigures:
-        """Count the groups of records with the same quasi-identifiers."""
+        """Count the groups of equal quasi-identifiers by their size. Collects a row per size."""
         names = [f"value_{index}" for index in range(quasi_identifiers)]
         counted = self.records.aggregate(names, count="size").aggregate(["size"], count="groups")
         table = counted.collect()
@@ -122,7 +114,7 @@ def _require_readable(reading: Reading, kind: pa.DataType) -> Reading:
 
 
 def count_bins(records: Table, edges: Mapping[int, Sequence[float]]) -> dict[int, BinCounts]:
-    """Count the bins of ordered attributes, by their places. One job for all of them."""
+    """Count the records in the bins of ordered attributes, by their indices, in one job for all."""
     count = _CountBins({index: tuple(edge) for index, edge in edges.items()})
     collected = records.map_batches(count, _COUNTED).collect()
     rows = pc.sum(collected.filter(pc.field("place") < 0)["rows"], min_count=0).as_py()
@@ -147,12 +139,9 @@ _COUNTED = pa.schema(
 
 @dataclass(frozen=True)
 class _CountBins:
-    """Counts, batch by batch, the values that reach each edge. Place -1 has the records.
+    """Counts, batch by batch, the values that reach each edge, and the records with index -1.
 
-    Parameters
-    ----------
-    edges : dict of int to tuple of float
-        Of the attributes, by their places. All values that are there come before the first edge.
+    All values come before the first edge.
     """
 
     edges: dict[int, tuple[float, ...]]

@@ -140,7 +140,7 @@ def _units_rows(
 def _criterion_row(case: MeasuredCriterion) -> list[str | Verdict]:
     asked = case.criterion
     what = asked.type.measured.format(bound=figure_text(asked.bound))
-    limit = asked.bound if asked.told_c is None else asked.told_c
+    limit = asked.bound if asked.recursive_c is None else asked.recursive_c
     measured = figure_text(case.measured) if isfinite(case.measured) else "unbounded"
     return [
         f"{asked.attribute}: {what}",
@@ -166,7 +166,7 @@ def _presence_rows(evidence: Evidence) -> list[list[str | Verdict]]:
 
 
 def _attack_rows(evidence: Evidence) -> list[list[str | Verdict]]:
-    """Return what was found with the original: truthfulness, and the linkage attack."""
+    """Show the attacks with the original: truthfulness and linkage."""
     rows: list[list[str | Verdict]] = []
     rules = evidence.rules
     truth = evidence.verification.truthfulness
@@ -182,31 +182,19 @@ def _attack_rows(evidence: Evidence) -> list[list[str | Verdict]]:
     # Who has several records is looked for by each of them.
     whom = "records" if evidence.people else "people"
     for name, attack in evidence.verification.linkage.items():
-        rows.append(
-            [
-                f"linkage attack with the {name}: {whom} with fewer than {rules.k:,} candidates",
-                "0",
-                rules.count(attack.fewer_than_k),
-                Verdict(not attack.fewer_than_k),
-            ]
-        )
-        if rules.k < 2:
-            # Nobody was promised to be one of several.
-            continue
-        rows.append(
-            [
-                f"linkage attack with the {name}: records alone in their class that match one "
-                "record of it",
-                "0",
-                rules.count(attack.singled_out),
-                Verdict(not attack.singled_out),
-            ]
-        )
+        counts = {f"{whom} with fewer than {rules.k:,} candidates": attack.fewer_than_k}
+        # With k = 1 nobody was promised to be one of several.
+        if rules.k >= 2:
+            counts["records alone in their class that match one record of it"] = attack.singled_out
+        rows += [
+            [f"linkage attack with the {name}: {what}", "0", rules.count(count), Verdict(not count)]
+            for what, count in counts.items()
+        ]
     return rows
 
 
 def _untruthful(truth: Truthfulness, evidence: Evidence) -> str:
-    """Return how many records of the original or the release do not fit, and how many may not."""
+    """Write how many records of the original or the release do not fit, and how many may not."""
     if evidence.withholds_values:
         # They include those that were left out.
         return "0" if truth.holds else _WITHHELD
@@ -267,7 +255,7 @@ def _gate_row(evidence: Evidence, gate: Row) -> tuple[list[str | Verdict], bool]
 
 
 def _gate_figure(evidence: Evidence, name: str, figure: float) -> tuple[str, bool]:
-    """Return a figure as text that reveals no more than other sections, and if it is exact."""
+    """Write a figure that reveals no more than other sections do, and whether it is exact."""
     rules, metric = evidence.rules, name.rpartition(".")[2]
     if metric in ("generalized_rows", "generalized_share"):
         people = evidence.counted_rows

@@ -24,7 +24,7 @@ _MOST_BINS = 14
 
 
 def class_sizes(evidence: Evidence) -> Section | None:
-    """Show how large the classes are, as far as the proof shows it."""
+    """Show how large the classes are, or return None if the proof does not show it."""
     sizes = evidence.verification.published.sizes
     if not sizes:
         return None
@@ -70,7 +70,11 @@ def class_sizes(evidence: Evidence) -> Section | None:
 
 
 def size_bins(sizes: Mapping[int, int], k: int) -> list[tuple[str, int, int]]:
-    """Return bins of class sizes: label, classes, records. Each with k records or more."""
+    """Return bins of class sizes as label, classes and records, each with k records or more.
+
+    >>> size_bins({5: 3, 6: 1, 9: 2}, k=5)
+    [('5', 3, 15), ('6', 1, 6), ('9', 2, 18)]
+    """
     starts = _size_starts(k, max(sizes))
     merged: list[list[int]] = []
     for index, low in enumerate(starts):
@@ -90,7 +94,7 @@ def size_bins(sizes: Mapping[int, int], k: int) -> list[tuple[str, int, int]]:
 
 
 def _size_starts(k: int, largest: int) -> list[int]:
-    """Return where bins of class sizes begin. What is below k is one bin."""
+    """Return the first size of each bin. All sizes below k are one bin."""
     if largest - k < _MOST_BINS:
         starts = list(range(k, largest + 1))
     elif largest < 3 * k:
@@ -108,11 +112,10 @@ THRESHOLDS = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75)
 def share_above(sizes: Mapping[int, int], threshold: float) -> float:
     """Return the share of the records, or people, whose probability exceeds a threshold.
 
-    Parameters
-    ----------
-    sizes : mapping of int to int
-        Groups of records that look alike, or of their people, of each size. At least one.
-    threshold : float
+    ``sizes`` has the number of groups of each size, of records that look alike or of their people.
+
+    >>> share_above({1: 5, 10: 2}, 0.2)
+    0.2
     """
     total = sum(size * groups for size, groups in sizes.items())
     above = sum(size * groups for size, groups in sizes.items() if 1 / size > threshold)
@@ -188,7 +191,7 @@ _ATTACKERS = {
 
 
 def risk(evidence: Evidence) -> Section | None:
-    """Show how likely people are found again, before and after."""
+    """Show how likely people are re-identified, before and after."""
     after = evidence.verification.risk
     if not after:
         return None
@@ -295,7 +298,7 @@ def _what_is_at_risk(evidence: Evidence, threshold: str) -> str:
 
 
 def _alike(evidence: Evidence) -> Chart | None:
-    """Return how many records look alike, before and after."""
+    """Show how many records look alike, before and after."""
     k, rules = evidence.k, evidence.rules
     original = evidence.figures.original
     sizes = evidence.verification.published.sizes

@@ -18,7 +18,11 @@ LIMITS = ((0.05, "A"), (0.15, "B"), (0.30, "C"), (0.60, "D"))
 
 
 def grade(lost: float) -> str:
-    """Return the letter for a share that is lost, from 0 (nothing) to 1."""
+    """Return the letter for a share that is lost, from 0 (nothing) to 1.
+
+    >>> [grade(share) for share in (0.05, 0.06, 0.9)]
+    ['A', 'B', 'E']
+    """
     return next((letter for limit, letter in LIMITS if lost <= limit), "E")
 
 
@@ -87,7 +91,7 @@ def glance(evidence: Evidence) -> Section:
 
 
 def _ends(evidence: Evidence) -> Iterator[Tile]:
-    """Yield what the ends of ranges give away, where the original shows it."""
+    """Yield what the ends of ranges give away, if an original shows it."""
     ends = evidence.verification.ends
     if ends is None or not ends.ends:
         return
@@ -150,7 +154,7 @@ def _risk(evidence: Evidence) -> Tile:
 
 
 def _people(evidence: Evidence) -> Iterator[Tile]:
-    """Show how many people are found by all of their records, where these stay together."""
+    """Show how many people are found by all of their records, if these stay together."""
     units, rules = evidence.verification.units, evidence.rules
     if units is None or units.alone is None:
         return
@@ -251,22 +255,12 @@ def _weakest(evidence: Evidence) -> Tile:
             f"be in it, this value is certain."
         )
         return Tile("Weakest class", "100% share one value", text, "bad")
+    which = "So many records of one class" if share >= 0.75 else "In no class more records"
+    text = f"{which} have the same value of {attribute}"
     if evidence.people:
         # What is measured of every sensitive attribute counts records.
-        which = "So many records of one class" if share >= 0.75 else "In no class more records"
-        return Tile(
-            "Weakest class",
-            f"{round_percent(share)} share one value",
-            f"{which} have the same value of {attribute}. Counted by person, the share may be "
-            "higher, up to 100%.",
-            "mixed" if share >= 0.5 else "good",
-        )
-    return Tile(
-        "Weakest class",
-        f"{round_percent(share)} share one value",
-        f"So many records of one class have the same value of {attribute}: if a person is known "
-        f"to be in it, this value is almost certain."
-        if share >= 0.75
-        else f"In no class more records have the same value of {attribute}.",
-        "mixed" if share >= 0.5 else "good",
-    )
+        text += ". Counted by person, the share may be higher, up to 100%"
+    elif share >= 0.75:
+        text += ": if a person is known to be in it, this value is almost certain"
+    tone = "mixed" if share >= 0.5 else "good"
+    return Tile("Weakest class", f"{round_percent(share)} share one value", f"{text}.", tone)

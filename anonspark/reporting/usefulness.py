@@ -23,16 +23,10 @@ def utility_sentences(
     figures: Figures,
     rules: Disclosure,
 ) -> list[str]:
-    """Return sentences about what a release is good for.
+    """Write sentences about the usefulness of a release.
 
-    Parameters
-    ----------
-    counts : mapping
-        The row of the table ``summary``.
-    attributes : sequence of mapping
-        The rows of the table ``attributes``.
-    figures : Figures
-    rules : Disclosure
+    ``counts`` is the row of the table ``summary``, ``attributes`` are the rows of the table of that
+    name.
     """
     sentences = []
     if counts.get("utility_score") is not None:
@@ -75,7 +69,11 @@ def utility_sentences(
 
 
 def distance(before: Sequence[float], after: Sequence[float]) -> float:
-    """Return the total variation distance of two distributions, 0 to 1."""
+    """Return the total variation distance of two distributions, 0 to 1.
+
+    >>> distance([0.5, 0.5, 0.0], [0.25, 0.5, 0.25])
+    0.25
+    """
     return sum(abs(first - second) for first, second in zip(before, after, strict=True)) / 2
 
 
@@ -97,7 +95,7 @@ def usefulness(evidence: Evidence) -> Section:
 
 
 def sentence_of(learning: Learning) -> str:
-    """Return what ``anonspark evaluate`` says first, as a sentence."""
+    """Return the first sentence of ``anonspark evaluate`` about models."""
     sentence = describe_usefulness(None, learning)
     return f"{sentence[0].upper()}{sentence[1:]}."
 

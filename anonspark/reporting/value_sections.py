@@ -90,7 +90,7 @@ def loss(evidence: Evidence) -> Section | None:
 
 
 def _missing(missing: Sequence[int | None], rules: Disclosure) -> list[str]:
-    """Return how many values of each attribute are missing, as text. None is withheld."""
+    """Write how many values of each attribute are missing. None is withheld."""
     # With one of them hidden, the sum of all of them could tell it.
     if any(count is None or rules.hides(count) for count in missing):
         return ["withheld"] * len(missing)
@@ -213,7 +213,7 @@ class _Round(NamedTuple):
 
 
 def _rounds_shown(evidence: Evidence, hidden: int) -> list[_Round]:
-    """Return the rows of each round, some records that all of them left over left out."""
+    """Return the rows of each round, less the hidden records that all of them left over."""
     weights = sum(float(row.get("weight") or 1.0) for row in evidence.attributes) or 1.0
     each = []
     for row in evidence.rounds:
@@ -297,7 +297,7 @@ def _marginal(marginal: Marginal, index: int, rules: Disclosure) -> Chart:
 
 
 def _people_and_share(people: str, share: str, rules: Disclosure) -> str:
-    """Return what a bar says. Of few records no more than that."""
+    """Write the tip of a bar. Of few records it shows no share."""
     return f"{people} records" if people == rules.few else f"{people} records, {share}"
 
 
@@ -312,37 +312,12 @@ def learn(
     target: str | None,
     holdout: EngineTable | str | None,
 ) -> Learning | None:
-    """Train models on a release and on its original, and score them.
+    """Score models trained on a release and on its original, or return None without a target.
 
-    Parameters
-    ----------
-    engine : Engine
-    release : str
-        Its directory.
-    manifest : Manifest
-    original : Table or None
-    target : str or None
-        What to learn. None learns nothing.
-    holdout : Table, str or None
-        As of :func:`anonspark.utility.evaluation.evaluate`.
-
-    Returns
-    -------
-    Learning or None
-        With a loss. None without a target.
-
-    Raises
-    ------
-    ConfigurationError
-        If there is no original, if the release withholds the values of the records that it leaves
-        out, or as :func:`anonspark.utility.evaluation.evaluate`.
-    DataError
-        If a figure would be about fewer than k records, if the test records have one class only,
-        or as :func:`anonspark.utility.evaluation.evaluate`.
-
-    Notes
-    -----
-    What ``anonspark evaluate`` costs for its models. Counts and associations are not measured.
+    Costs what ``anonspark evaluate`` costs for its models. Counts and associations are not
+    measured. Raises ConfigurationError without an original, or if the release withholds the values
+    of the records that it leaves out, DataError if a figure would be about fewer than k records or
+    the test records have one class only, and as :func:`anonspark.utility.evaluation.evaluate`.
     """
     require_holdout_used(target, holdout)
     if target is None:
@@ -366,15 +341,10 @@ def learn(
 
 
 def require_many(learning: Learning, rules: Disclosure) -> None:
-    """Refuse scores that would be about fewer than k people.
+    """Raise DataError if scores would be about fewer than k people, or test records have one class.
 
     A share of test records is as good as a count of them: that of the most frequent class, and
-    accuracies where they are shown.
-
-    Raises
-    ------
-    DataError
-        If it would, or the test records have one class only.
+    accuracies if they are shown.
     """
     records, key = learning.test_records, "--holdout" if learning.held_out else "--original"
     if learning.loss is None:

@@ -16,18 +16,21 @@ if TYPE_CHECKING:
 
 
 def _coding() -> CodingReader:
+    """Load the reader of codings."""
     from anonspark.sharing.coding import agreement
 
     return agreement
 
 
 def _parts() -> SectionOwner:
+    """Load the owner of the section ``parts``."""
     from anonspark.sharing.holders import parts
 
     return parts
 
 
 def _ledger() -> Register:
+    """Load the register of releases."""
     from anonspark.sharing.ledger import events
 
     return events

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import astuple
 from functools import cache
 from importlib import resources
 
@@ -27,20 +28,14 @@ _LEVELLED = ("full-domain", "rho-gain")
 
 
 def readme(manifest: Manifest, schema: pa.Schema, files: Collection[str]) -> str:
-    """Return the page of a release.
+    """Return README.md of a release. All that it says of the data is in the manifest.
 
-    Parameters
-    ----------
-    manifest : Manifest
-        No value of the data is read but what the manifest says.
-    schema : pyarrow.Schema
-        Of the published records.
-    files : collection of str
-        Names of the files beside this one.
+    ``schema`` is that of the published records, ``files`` are the names of the files beside the
+    page.
     """
     attributes = published_attributes(manifest)
     about = about_columns(manifest, schema)
-    in_labels = [one for one in attributes if one.style != "bounds"]
+    in_labels = [attribute for attribute in attributes if attribute.style != "bounds"]
     question, sql = _example(manifest, schema)
     summary = manifest.summary
     return _template().render(
@@ -52,15 +47,15 @@ def readme(manifest: Manifest, schema: pa.Schema, files: Collection[str]) -> str
         parts=len(manifest.parts),
         not_protected=NOT_PROTECTED,
         columns=[
-            (code_span(one.name), type_of(one.type), about[one.name].role, about[one.name].meaning)
-            for one in schema
+            (code_span(field.name), type_of(field.type), *astuple(about[field.name]))
+            for field in schema
         ],
-        are_times=[one.kind in ("date", "timestamp") for one in attributes if _is_range(one)],
-        rules={one.rule for one in in_labels} - {None},
-        has_sets=any(one.is_category for one in in_labels),
-        has_groups=any(has_unknown_labels(one, manifest) for one in attributes),
-        has_grid=any(one.grid for one in attributes),
-        has_open_ends=any((one.bottom, one.top) != (None, None) for one in attributes),
+        are_times=[label.kind in ("date", "timestamp") for label in filter(_is_range, attributes)],
+        rules={attribute.rule for attribute in in_labels} - {None},
+        has_sets=any(attribute.is_category for attribute in in_labels),
+        has_groups=any(has_unknown_labels(attribute, manifest) for attribute in attributes),
+        has_grid=any(attribute.grid for attribute in attributes),
+        has_open_ends=any((label.bottom, label.top) != (None, None) for label in attributes),
         isolating=summary.get("isolating_ends"),
         style=manifest.style,
         drops_missing=manifest.drops_missing,
@@ -90,56 +85,64 @@ def _template() -> Template:
 
 
 def _is_range(attribute: PublishedAttribute) -> bool:
+    """Return whether labels of an attribute are ranges of its values."""
     return attribute.style == "interval" and not attribute.is_category and attribute.rule is None
 
 
+_EXAMPLE_RANGES = {
+    "date": ("'1980-01-01'", "'1989-12-31'"),
+    "timestamp": ("'2020-01-01 00:00:00'", "'2020-12-31 23:59:59'"),
+}
+
+
 def _example(manifest: Manifest, schema: pa.Schema) -> tuple[str, str]:
-    """Return a question, and the same in SQL where bounds have columns."""
-    for one in published_attributes(manifest):
-        if one.is_category or one.is_code or one.style == "mean":
+    """Return a question, and the same in SQL if bounds have columns."""
+    for attribute in published_attributes(manifest):
+        if attribute.is_category or attribute.is_code or attribute.style == "mean":
             continue
-        if not _may_be_written(one.name):
+        if not _may_be_written(attribute.name):
             continue
-        names = typed_names(one, schema.names, is_opaque=False, may_miss=not manifest.drops_missing)
-        first, last = names.get("min"), names.get("max")
-        if one.style == "bounds" and one.rule is None:
-            first, last = f"{one.name}_min", f"{one.name}_max"
-        low, high = ("30", "40")
-        if one.kind == "date":
-            low, high = "'1980-01-01'", "'1989-12-31'"
-        elif one.kind == "timestamp":
-            low, high = "'2020-01-01 00:00:00'", "'2020-12-31 23:59:59'"
-        bounds = f"{low} and {high}"
-        if one.kind == "date":  # A question needs no quotes around a day, so a shell needs fewer.
-            bounds = bounds.replace("'", "")
-        question = f"{quoted(one.name)} between {bounds}"
-        is_open = one.bottom is not None or one.top is not None
-        if first is None or last is None or one.rule is not None or is_open:
-            # Of rules and open ends null may mean any value, which a comparison would leave out.
-            return question, ""
-        found = raw_type_of(one, schema)
-        if found is not None and pa.types.is_timestamp(found) and found.tz is not None:
-            # Whatever the time zone of the session.
-            low, high = (f"{text[:-1]}+00'" for text in (low, high))
-        first, last = quoted(first), quoted(last)
-        present = ""
-        if not manifest.drops_missing:
-            missing = names.get("missing", f"{one.name}_missing")
-            present = f" AND NOT {quoted(missing)}"
-        sql = (
-            "SELECT\n"
-            f"  count(*) FILTER (WHERE {first} >= {low} AND {last} <= {high}{present})"
-            " AS at_least,\n"
-            f"  count(*) FILTER (WHERE {last} >= {low} AND {first} <= {high}) AS at_most\n"
-            f"FROM {VIEW};"
-        )
-        return question, sql
+        low, high = _EXAMPLE_RANGES.get(attribute.kind, ("30", "40"))
+        between = f"{low} and {high}"
+        if attribute.kind == "date":  # No quotes are needed there, so a shell needs fewer.
+            between = between.replace("'", "")
+        question = f"{quoted(attribute.name)} between {between}"
+        return question, _count_in_sql(attribute, manifest, schema, low, high)
     name = next(filter(_may_be_written, schema.names), None)
     return "" if name is None else f"{quoted(name)} is not null", ""
 
 
+def _count_in_sql(
+    attribute: PublishedAttribute, manifest: Manifest, schema: pa.Schema, low: str, high: str
+) -> str:
+    """Return a query of the records that may be in a range, and of those that are for sure."""
+    if attribute.rule is not None or (attribute.bottom, attribute.top) != (None, None):
+        # Null may mean any value there, which a comparison would leave out.
+        return ""
+    name, may_miss = attribute.name, not manifest.drops_missing
+    names = typed_names(attribute, schema.names, is_opaque=False, may_miss=may_miss)
+    ends = names.get("min", f"{name}_min"), names.get("max", f"{name}_max")
+    first, last = map(quoted, ends)
+    raw_type = raw_type_of(attribute, schema)
+    if raw_type is not None and pa.types.is_timestamp(raw_type) and raw_type.tz is not None:
+        # Whatever the time zone of the session.
+        low, high = (f"{text[:-1]}+00'" for text in (low, high))
+    present = f" AND NOT {quoted(names.get('missing', f'{name}_missing'))}" if may_miss else ""
+    return (
+        "SELECT\n"
+        f"  count(*) FILTER (WHERE {first} >= {low} AND {last} <= {high}{present})"
+        " AS at_least,\n"
+        f"  count(*) FILTER (WHERE {last} >= {low} AND {first} <= {high}) AS at_most\n"
+        f"FROM {VIEW};"
+    )
+
+
 def _may_be_written(name: str) -> bool:
-    """Return whether a name can stand in a block of code, which it must not end."""
+    """Return whether a name can stand in a block of code, which it must not end.
+
+    >>> _may_be_written("age"), _may_be_written("a`b")
+    (True, False)
+    """
     return name.isprintable() and "`" not in name
 
 
@@ -149,31 +152,22 @@ _HIDDEN = ("_", ".")
 
 
 def data_package(manifest: Manifest, schema: pa.Schema, files: Sequence[PublishedFile]) -> str:
-    """Return the descriptor of a release.
-
-    Parameters
-    ----------
-    manifest : Manifest
-    schema : pyarrow.Schema
-        Of the published records.
-    files : sequence of PublishedFile
-        All of the release, in any order. Those of the records are named.
-    """
-    own = sorted(one.path for one in files if one.path.startswith("data/") and _is_seen(one.path))
+    """Return the descriptor of a release. Of its files it names those of the records."""
+    records = [file for file in files if file.path.startswith("data/") and _is_seen(file.path)]
     data_format = manifest.data_format.lower()
     resource: dict[str, object] = {
         "name": "data",
         "profile": "data-resource",
         "title": "Published records",
-        "path": own,
+        "path": sorted(file.path for file in records),
         "format": data_format,
-        "bytes": sum(one.bytes for one in files if one.path in own),
+        "bytes": sum(file.bytes for file in records),
         "schema": {"fields": _fields(manifest, schema)},
     }
     if data_format in _MEDIA_TYPES:
         resource["mediatype"] = _MEDIA_TYPES[data_format]
     resources = [resource]
-    if copies := sorted(one.path for one in files if one.path.startswith(f"{COPIES}/")):
+    if copies := sorted(file.path for file in files if file.path.startswith(f"{COPIES}/")):
         title = "Published records as CSV"
         resources.append(
             {
@@ -195,10 +189,16 @@ def data_package(manifest: Manifest, schema: pa.Schema, files: Sequence[Publishe
 
 
 def _is_seen(path: str) -> bool:
+    """Return whether readers of tables see a file.
+
+    >>> _is_seen("data/part-0.parquet"), _is_seen("data/_delta_log/0.json")
+    (True, False)
+    """
     return not any(part.startswith(_HIDDEN) for part in path.split("/"))
 
 
 def _fields(manifest: Manifest, schema: pa.Schema) -> list[Mapping[str, str]]:
+    """Describe the published columns."""
     about = about_columns(manifest, schema)
     return [
         {
@@ -214,22 +214,10 @@ def _fields(manifest: Manifest, schema: pa.Schema) -> list[Mapping[str, str]]:
 def sidecar_contents(
     manifest: Manifest, schema: pa.Schema, written: Sequence[PublishedFile], *_: str
 ) -> dict[str, bytes]:
-    """Return the files that explain a release, by name: a function of what it says and of its data.
+    """Return the contents of the files that explain a release, by name.
 
-    Parameters
-    ----------
-    manifest : Manifest
-        Of the release. Its list of files is not read.
-    schema : pyarrow.Schema
-        Of the published records.
-    written : sequence of PublishedFile
-        What else of the release is written.
-
-    Returns
-    -------
-    dict of str to bytes
-        The same for the same records, configuration and version: neither the name of the run nor a
-        time is in them.
+    They follow from the manifest, without its list of files, from the schema of the records and
+    from the other files: neither the name of the run nor a time is in them.
     """
     view = view_text(manifest, schema)
     texts = {} if view is None else {"views.sql": view}
@@ -245,11 +233,11 @@ def write_sidecar_files(
     written: Sequence[PublishedFile],
     release: str,
 ) -> list[PublishedFile]:
-    """Write the files that explain a release. Parameters as of :func:`sidecar_contents`."""
-    found = []
+    """Write the files of :func:`sidecar_contents` into a release."""
+    sidecars = []
     contents = sidecar_contents(Manifest(manifest), schema, written)
     for name, content in sorted(contents.items()):
         files.write_bytes(f"{release}/{name}", content)
         digest = hashlib.sha256(content).hexdigest()
-        found.append(PublishedFile(name, len(content), None, digest))
-    return found
+        sidecars.append(PublishedFile(name, len(content), None, digest))
+    return sidecars

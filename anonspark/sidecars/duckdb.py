@@ -11,12 +11,20 @@ _NAMES = {
 
 
 def quoted(name: str) -> str:
-    """Return a column's name."""
+    """Quote the name of a column.
+
+    >>> quoted('a"b')
+    '"a""b"'
+    """
     return '"' + name.replace('"', '""') + '"'
 
 
 def text(value: str) -> str:
-    """Return a text literal."""
+    """Return a text literal.
+
+    >>> text("it's")
+    "'it''s'"
+    """
     return "'" + value.replace("'", "''") + "'"
 
 
@@ -32,7 +40,11 @@ def middle_time(low: str, high: str, *, zoned: bool) -> str:
 
 
 def members(inner: str, pattern: str) -> str:
-    """Return the members of a set that is written as text."""
+    """Return the members of a set that is written as text.
+
+    >>> members("x", "[a-z]")
+    "regexp_extract_all(x, '[a-z]', 0)"
+    """
     return f"regexp_extract_all({inner}, {text(pattern)}, 0)"
 
 
@@ -47,12 +59,20 @@ def each(listed: str) -> str:
 
 
 def matched(label: str, pattern: str, group: int) -> str:
-    """Return what a group of a regular expression matches, null for nothing."""
+    """Return the text that a group of a regular expression matches, or null.
+
+    >>> matched("x", "([0-9]+)-", 1)
+    "nullif(regexp_extract(x, '([0-9]+)-', 1), '')"
+    """
     return f"nullif(regexp_extract({label}, {text(pattern)}, {group}), '')"
 
 
 def typed(label: str, arrow_type: pa.DataType) -> str:
-    """Return a text as a value of a type, null where it is none. A time is in UTC."""
+    """Cast a text to a type, or to null if it is no value of it. A time is in UTC.
+
+    >>> typed("x", pa.int32())
+    'try_cast(x AS INT)'
+    """
     if pa.types.is_timestamp(arrow_type) and arrow_type.tz is not None:
         # Whatever the time zone of the session.
         clock = f"regexp_replace({label}, '^[^ ]+$', '\\0 00:00:00')"
@@ -61,6 +81,11 @@ def typed(label: str, arrow_type: pa.DataType) -> str:
 
 
 def _type_name(arrow_type: pa.DataType) -> str:
+    """Return DuckDB's name of a type.
+
+    >>> _type_name(pa.decimal128(9, 2))
+    'DECIMAL(9, 2)'
+    """
     if pa.types.is_timestamp(arrow_type):
         return "TIMESTAMP"
     if pa.types.is_decimal(arrow_type):

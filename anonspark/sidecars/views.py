@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from anonspark.core.labels import open_marks
+from anonspark.core.labels import divider_of, open_marks
+from anonspark.labels.grammar import DATE, NUMBER, SECOND, SIGN
 from anonspark.labels.regions import PublishedAttribute, published_attributes
 from anonspark.labels.typed_names import Typed, has_unknown_labels, raw_type_of, typed_names
 from anonspark.release.manifest import Manifest
@@ -15,66 +17,60 @@ from anonspark.sidecars import duckdb
 
 VIEW = "records"
 
-_NUMBER = "[-+]?[0-9]+(?:[.][0-9]+)?(?:[eE][-+]?[0-9]+)?"
-_DATE = "[-+]?[0-9]{4,7}-[0-9]{2}-[0-9]{2}"
-_TIME = _DATE + "(?: [0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.][0-9]{1,6})?)?"
+# Repetitions with a bound are slow in DuckDB.
+_NUMBER = SIGN + re.sub(r"\{1,[0-9]+\}", "+", NUMBER)
+_DATE = SIGN + DATE
+_TIME = f"{_DATE}(?: {SECOND}(?:[.][0-9]{{1,6}})?)?"
 _MEMBER = r'"(?:[^"\\]|\\.)*"|[^", ][^,]*'
 
 
 def view_text(manifest: Manifest, schema: pa.Schema) -> str | None:
-    """Return the statement that makes a view of a release in DuckDB.
+    """Return the statement that makes a view of a release, or None if DuckDB cannot read it.
 
-    Parameters
-    ----------
-    manifest : Manifest
-        ``configuration`` and ``published`` are read.
-    schema : pyarrow.Schema
-        Of the published records.
-
-    Returns
-    -------
-    str or None
-        None where DuckDB cannot read the format of the records.
+    The view has the published columns, whose schema is given, and typed ones next to their labels.
     """
     if manifest.data_format != "parquet":
         return None
     source = "read_parquet('data/*.parquet')"
-    typed = {
-        one.columns[-1]: _typed(one, manifest, schema) for one in published_attributes(manifest)
-    }
+    attributes = published_attributes(manifest)
+    typed = {item.columns[-1]: _typed(item, manifest, schema) for item in attributes}
     shown = []
     for name in schema.names:
         shown.append(duckdb.quoted(name))
-        own = typed.get(name)
-        shown += [_named(*one) for one in own.shown] if own else []
+        shown += [_named(*expression) for expression in typed.get(name, _Columns()).shown]
     statement = [
         "-- The records of this release with typed columns next to the labels, in DuckDB.",
         "-- Run it in the directory of the release, or write its path before data.",
         f"CREATE OR REPLACE VIEW {VIEW} AS",
     ]
     steps = {
-        "labels": [one for own in typed.values() for one in own.labels],
-        "ends": [one for own in typed.values() for one in own.ends],
+        "labels": [expression for item in typed.values() for expression in item.labels],
+        "ends": [expression for item in typed.values() for expression in item.ends],
     }
     for number, (step, expressions) in enumerate(steps.items()):
         if expressions:
-            added = ",\n".join(f"    {_named(*one)}" for one in expressions)
+            added = ",\n".join(f"    {_named(*expression)}" for expression in expressions)
             begin = "," if number else "WITH"
             # Names are quoted, and nothing is executed here.
             statement.append(f"{begin} {step} AS (\n  SELECT *,\n{added}\n  FROM {source}\n)")  # noqa: S608
             source = step
-    columns = ",\n".join(f"  {one}" for one in shown)
+    columns = ",\n".join(f"  {expression}" for expression in shown)
     return "\n".join(statement) + f"\nSELECT\n{columns}\nFROM {source};\n"
 
 
 def _named(name: str, expression: str) -> str:
+    """Name an expression.
+
+    >>> _named("age", "1 + 1")
+    '1 + 1 AS "age"'
+    """
     quoted = duckdb.quoted(name)
     return quoted if quoted == expression else f"{expression} AS {quoted}"
 
 
 @dataclass(frozen=True)
 class _Columns:
-    """Columns of a quasi-identifier, each a name and an expression of what was made before it."""
+    """Columns of a quasi-identifier, each a name and an expression of the step before."""
 
     labels: Sequence[tuple[str, str]] = ()
     ends: Sequence[tuple[str, str]] = ()
@@ -82,6 +78,7 @@ class _Columns:
 
 
 def _typed(attribute: PublishedAttribute, manifest: Manifest, schema: pa.Schema) -> _Columns:
+    """Return the typed columns of a quasi-identifier."""
     names = typed_names(
         attribute,
         schema.names,
@@ -94,8 +91,8 @@ def _typed(attribute: PublishedAttribute, manifest: Manifest, schema: pa.Schema)
     if "mid" in names and "min" not in names:
         if attribute.style == "mean":
             return _Columns(shown=[(names["mid"], columns[0])])
-        found = schema.field(attribute.columns[0]).type
-        return _Columns(shown=[(names["mid"], _middle(columns[0], columns[1], found))])
+        raw_type = schema.field(attribute.columns[0]).type
+        return _Columns(shown=[(names["mid"], _middle(columns[0], columns[1], raw_type))])
     if not names:
         return _Columns()
     arrow_type = raw_type_of(attribute, schema)
@@ -104,31 +101,30 @@ def _typed(attribute: PublishedAttribute, manifest: Manifest, schema: pa.Schema)
     taken = {name.lower() for name in schema.names}
     while stripped.lower() in taken:
         stripped += "_"
-    own, low, high = (duckdb.quoted(one) for one in (stripped, names["min"], names["max"]))
+    text, low, high = (duckdb.quoted(name) for name in (stripped, names["min"], names["max"]))
     if attribute.rule == "calendar":
         below, above = _marks(attribute)
-        ends = _period(own, above, last=False), _period(own, below, last=True)
+        ends = _period(text, above, last=False), _period(text, below, last=True)
     else:
-        ends = _ends(own, attribute, arrow_type)
+        ends = _ends(text, attribute, arrow_type)
     shown: dict[Typed, str] = {
         "min": low,
         "max": high,
         "mid": _middle(low, high, arrow_type),
         "missing": f"({label} = 'missing' OR {label} LIKE '% or missing')",
-        "max_included": f"CASE WHEN {high} IS NOT NULL THEN {own} NOT LIKE '%[' END",
+        "max_included": f"CASE WHEN {high} IS NOT NULL THEN {text} NOT LIKE '%[' END",
     }
     return _Columns(
         [(stripped, f"regexp_replace({label}, ' or missing$', '')")],
         [(names["min"], ends[0]), (names["max"], ends[1])],
-        [(name, shown[what]) for what, name in names.items()],
+        [(name, shown[content]) for content, name in names.items()],
     )
 
 
 def _ends(label: str, attribute: PublishedAttribute, arrow_type: pa.DataType) -> tuple[str, str]:
     """Return both ends of an interval, or the one value twice."""
-    pattern, divider = {"date": (_DATE, "/"), "timestamp": (_TIME, "/")}.get(
-        attribute.kind, (_NUMBER, "-")
-    )
+    pattern = {"date": _DATE, "timestamp": _TIME}.get(attribute.kind, _NUMBER)
+    divider = divider_of(attribute.kind)
     # No end of 90+ is known, and none of 17 or less.
     below, above = _marks(attribute)
     low = f"^[^0-9.+-]({pattern}){divider}({pattern}){above and f'(?:{above})?'}.$"
@@ -146,7 +142,7 @@ def _ends(label: str, attribute: PublishedAttribute, arrow_type: pa.DataType) ->
 
 
 def _marks(attribute: PublishedAttribute) -> tuple[str, str]:
-    """Return patterns of what stands behind ends without values beyond, empty without such ends."""
+    """Return patterns of the marks of ends that stand for all values beyond, or empty texts."""
     below, above = open_marks(attribute.kind)
     has_bottom, has_top = attribute.bottom is not None, attribute.top is not None
     return below if has_bottom else "", above.replace("+", "[+]") if has_top else ""
@@ -185,6 +181,11 @@ def _period(label: str, mark: str, *, last: bool) -> str:
 
 
 def _middle(low: str, high: str, arrow_type: pa.DataType) -> str:
+    """Return the middle of two values of a type.
+
+    >>> _middle("low", "high", pa.int32())
+    'CAST(low AS DOUBLE) / 2 + CAST(high AS DOUBLE) / 2'
+    """
     if pa.types.is_date(arrow_type):
         return duckdb.middle_day(low, high)
     if pa.types.is_timestamp(arrow_type):
@@ -193,6 +194,7 @@ def _middle(low: str, high: str, arrow_type: pa.DataType) -> str:
 
 
 def _set(label: str) -> str:
+    """Return the members of a label, which is a value or a set."""
     inner = f"substr({label}, 2, length({label}) - 2)"
     members = (
         f"CASE WHEN {label} LIKE '{{%' THEN {duckdb.members(inner, _MEMBER)} ELSE [{label}] END"

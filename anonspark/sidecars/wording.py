@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.grids import grid_text
+from anonspark.core.labels import divider_of
 from anonspark.foreign_text import code_span
 from anonspark.labels.regions import PublishedAttribute, published_attributes
 from anonspark.labels.typed_names import has_unknown_labels
@@ -17,27 +18,27 @@ from anonspark.release.manifest import Manifest
 
 @dataclass(frozen=True)
 class AboutColumn:
-    """The kind of a published column.
-
-    Parameters
-    ----------
-    role : str
-        Of its attribute.
-    meaning : str
-        One sentence, or the part of one, in Markdown.
-    """
+    """The role of a published column's attribute, and its meaning in Markdown."""
 
     role: str
     meaning: str
 
 
 def title_of(manifest: Manifest) -> str:
-    """Return what a release is, in a line."""
+    """Return a line that says what a release is.
+
+    >>> title_of(Manifest({"configuration": {"privacy": {"k": 5}}}))
+    'Anonymized records, k = 5'
+    """
     return f"Anonymized records, k = {manifest.k}"
 
 
 def promises(manifest: Manifest) -> list[str]:
-    """Return what every class of a release keeps, a sentence each."""
+    """Return what every class of a release keeps, a sentence each.
+
+    >>> promises(Manifest({"configuration": {"privacy": {"k": 5}}}))[0][:59]
+    'Every combination of published quasi-identifiers is that of'
+    """
     privacy = PrivacyOptions.model_validate(
         dict(manifest.configuration["privacy"]) | {"delta_presence": None}
     )
@@ -47,42 +48,35 @@ def promises(manifest: Manifest) -> list[str]:
         f"Every combination of published quasi-identifiers is that of at least {privacy.k} {whom}"
         " (k-anonymity)."
     ]
-    sentences += [
-        f"{code_span(one.attribute)}: {one.describe()} in every class." for one in privacy.criteria
-    ]
-    protected = {one.attribute for one in privacy.criteria if not one.demands_nothing}
+    criteria = privacy.criteria
+    sentences += [f"{code_span(c.attribute)}: {c.describe()} in every class." for c in criteria]
+    protected = {criterion.attribute for criterion in criteria if not criterion.demands_nothing}
     return sentences + [
         f"{code_span(name)}: no criterion was asked for, as l-diversity. A class may show the "
         "value of everybody in it."
-        for name, one in manifest.attributes.items()
-        if one["role"] == "sensitive" and name not in protected
+        for name in manifest.with_role("sensitive")
+        if name not in protected
     ]
 
 
 def about_columns(manifest: Manifest, schema: pa.Schema) -> Mapping[str, AboutColumn]:
-    """Return what each published column is, by name.
-
-    Parameters
-    ----------
-    manifest : Manifest
-    schema : pyarrow.Schema
-        Of the published records.
-    """
-    found: dict[str, AboutColumn] = {}
-    for one in published_attributes(manifest):
-        for column in one.columns:
-            found[column] = AboutColumn("quasi_identifier", _meaning(one, column, manifest))
+    """Describe each published column, by name."""
+    about: dict[str, AboutColumn] = {}
+    for attribute in published_attributes(manifest):
+        for column in attribute.columns:
+            about[column] = AboutColumn("quasi_identifier", _meaning(attribute, column, manifest))
     pseudonyms = manifest.configuration.get("output", {}).get("pseudonyms") or {}
     for name in pseudonyms.values():
-        found[name] = AboutColumn("pseudonym", "the same for all records about one person")
+        about[name] = AboutColumn("pseudonym", "the same for all records about one person")
     for name in schema.names:
-        if name not in found:
+        if name not in about:
             role = str((manifest.attributes.get(name) or {}).get("role", "insensitive"))
-            found[name] = AboutColumn(role, "published as it was")
-    return found
+            about[name] = AboutColumn(role, "published as it was")
+    return about
 
 
 def _meaning(attribute: PublishedAttribute, column: str, manifest: Manifest) -> str:
+    """Describe a column of a quasi-identifier."""
     if column == manifest.holder_column:
         return "who held the record"
     name = code_span(attribute.name)
@@ -113,12 +107,16 @@ def _meaning(attribute: PublishedAttribute, column: str, manifest: Manifest) -> 
         return f"mean of {name} in the class"
     if attribute.is_category:
         return f"label: a value, or the set of the values of {name} in the class, as {{a, b}}"
-    divider = "/" if attribute.kind in ("date", "timestamp") else "-"
-    return f"label: a value, or the range of {name} in the class, as [low{divider}high]"
+    example = f"[low{divider_of(attribute.kind)}high]"
+    return f"label: a value, or the range of {name} in the class, as {example}"
 
 
 def type_of(arrow_type: pa.DataType) -> str:
-    """Return what data packages call the values of a type, whatever engine wrote them."""
+    """Return the name that data packages have for the values of a type, whatever engine wrote them.
+
+    >>> type_of(pa.decimal128(9, 2)), type_of(pa.timestamp("us"))
+    ('number', 'datetime')
+    """
     types = pa.types
     if types.is_boolean(arrow_type):
         return "boolean"

@@ -1,7 +1,7 @@
-"""Texts that repeat, as numbers of the different ones, while records travel.
+"""Dictionaries of Arrow for columns of few different texts, while records travel.
 
-Of columns such as a city or a diagnosis the different texts are few. Kept once, with a number in
-place of each, they are packed, sent and reordered in a fraction of the time.
+A column such as a city or a diagnosis has few different texts. With each stored once, and its
+number in every record, it is packed, sent and reordered in a fraction of the time.
 """
 
 from __future__ import annotations
@@ -10,25 +10,22 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-# A dictionary is worth it where each of its texts stands for so many records.
+# A dictionary saves time if each of its texts stands for so many records on average.
 _RECORDS_A_TEXT = 8
 
-# The first values of a column tell whether to look at all of them.
+# If so many first values of a column differ too much, the others are not looked at.
 _FIRST = 4096
 
 
 def with_dictionaries(records: pa.Table) -> pa.Table:
-    """Return records whose columns of few different texts hold dictionaries.
+    """Encode columns of few different texts as dictionaries, and decode dictionaries of many.
 
-    Parameters
-    ----------
-    records : pyarrow.Table
-        Some of whose columns may hold dictionaries already.
+    Returns equal values, each column in one chunk.
 
-    Returns
-    -------
-    pyarrow.Table
-        With the same values, each column in one chunk.
+    >>> with_dictionaries(pa.table({"city": ["Oakport", "Ashford"] * 8})).schema.types
+    [DictionaryType(dictionary<values=string, indices=int32, ordered=0>)]
+    >>> with_dictionaries(pa.table({"city": ["Oakport", "Ashford"]})).schema.types
+    [DataType(string)]
     """
     records = records.unify_dictionaries().combine_chunks()
     for index, name in enumerate(records.schema.names):
@@ -50,19 +47,19 @@ def with_dictionaries(records: pa.Table) -> pa.Table:
 
 
 def without_dictionaries(records: pa.Table) -> pa.Table:
-    """Return records whose texts stand for themselves."""
+    """Decode all dictionaries: each record has its text again.
+
+    >>> coded = with_dictionaries(pa.table({"city": ["Oakport"] * 8}))
+    >>> without_dictionaries(coded).schema.types
+    [DataType(string)]
+    """
     return _decoded(records, range(records.num_columns))
 
 
 def worth_dividing(records: pa.Table, parts: int) -> pa.Table:
-    """Return records of which each part gets a dictionary, where that is worth it.
+    """Decode dictionaries that are too large for records that will be divided into parts.
 
-    Parameters
-    ----------
-    records : pyarrow.Table
-        Each column in one chunk.
-    parts : int
-        Into which the records will be divided, each with all of every dictionary.
+    Each part gets a copy of every dictionary. Takes columns of one chunk.
     """
     large = [
         index
@@ -75,26 +72,28 @@ def worth_dividing(records: pa.Table, parts: int) -> pa.Table:
 
 
 def put_together(tables: Sequence[pa.Table]) -> pa.Table:
-    """Return the records of several tables, each column in one chunk.
+    """Concatenate at least one table, all of the same columns, with each column in one chunk.
 
-    Parameters
-    ----------
-    tables : sequence of pyarrow.Table
-        At least one. Of the same columns. One may hold dictionaries in some of them.
+    A column that has a dictionary in some tables only is decoded.
+
+    >>> plain = pa.table({"city": ["Ashford"]})
+    >>> put_together([plain, with_dictionaries(pa.table({"city": ["Oakport"] * 8}))]).num_rows
+    9
     """
     first = tables[0].schema
-    alike = [
+    has_one_type = [
         all(table.schema.field(index).type == field.type for table in tables)
         for index, field in enumerate(first)
     ]
-    if not all(alike):
-        odd = [index for index, same in enumerate(alike) if not same]
-        tables = [_decoded(table, odd) for table in tables]
-    # Dictionaries of several tables differ.
+    if not all(has_one_type):
+        mixed = [index for index, is_same in enumerate(has_one_type) if not is_same]
+        tables = [_decoded(table, mixed) for table in tables]
+    # The tables have different dictionaries for a column, and a chunk has one.
     return pa.concat_tables(tables).unify_dictionaries().combine_chunks()
 
 
 def _decoded(records: pa.Table, indices: Sequence[int]) -> pa.Table:
+    """Decode those of some columns that have dictionaries."""
     for index in indices:
         column = records.column(index)
         if pa.types.is_dictionary(column.type):

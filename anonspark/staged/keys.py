@@ -1,4 +1,4 @@
-"""Staged records as numbers: what they are compared, counted and measured by."""
+"""Staged records as arrays of numbers, by which they are compared, counted and measured."""
 
 from __future__ import annotations
 
@@ -19,23 +19,11 @@ def key_matrix(
     criteria: Criteria,
     first: int = 0,
 ) -> Integers:
-    """Return what records are compared and counted by.
+    """Encode staged records as int64 rows of shape (n, d + 2 + s), or one column more with units.
 
-    Parameters
-    ----------
-    batch : pyarrow.RecordBatch or pyarrow.Table
-        Staged records.
-    quasi_identifiers : sequence of QuasiIdentifier
-    criteria : Criteria
-        Decides which sensitive attributes are looked at.
-    first : int
-        Number of the first record.
-
-    Returns
-    -------
-    int64 ndarray of shape (n, d + 2 + s), one column more where people are counted
-        Codes of the quasi-identifiers, record hash, number of the record, numbers of the sensitive
-        values, those of all attributes numbered through, and the hash of whom the record is about.
+    The columns are the codes of the d quasi-identifiers, the record hash, the record's number from
+    ``first`` on, the values of the s sensitive attributes of the criteria, whose numbers no two
+    attributes share, and the hash of the unit (person, household) if criteria count units.
     """
     d = len(quasi_identifiers)
     keys = np.zeros((batch.num_rows, key_width(d, criteria)), np.int64)
@@ -60,12 +48,16 @@ def key_matrix(
 
 
 def is_coded(schema: pa.Schema) -> bool:
-    """Return whether staged records hold codes in place of the raw values."""
+    """Return whether staged records hold codes in place of raw values.
+
+    >>> is_coded(pa.schema([(code_column(0), pa.int32())]))
+    True
+    """
     return code_column(0) in schema.names
 
 
 def coded_schema(schema: pa.Schema, quasi_identifiers: Sequence[QuasiIdentifier]) -> pa.Schema:
-    """Return the schema of records that hold codes in place of their raw values."""
+    """Replace the columns of raw values in a schema of staged records by columns of codes."""
     if is_coded(schema):
         return schema
     raw = set(map(quasi_identifier_column, range(len(quasi_identifiers))))
@@ -79,15 +71,9 @@ def coded_schema(schema: pa.Schema, quasi_identifiers: Sequence[QuasiIdentifier]
 def with_codes(
     records: pa.Table, keys: Integers, quasi_identifiers: Sequence[QuasiIdentifier]
 ) -> pa.Table:
-    """Return records that hold codes in place of their raw values.
+    """Replace the raw values of staged records by the codes in the first columns of their keys.
 
-    Parameters
-    ----------
-    records : pyarrow.Table
-        Staged records.
-    keys : int64 ndarray of shape (n, at least d)
-        Their :func:`key_matrix`.
-    quasi_identifiers : sequence of QuasiIdentifier
+    ``keys`` is the :func:`key_matrix` of the records, or its first d columns.
     """
     if is_coded(records.schema):
         return records
@@ -102,9 +88,9 @@ def with_codes(
 
 
 def key_columns(d: int, criteria: Criteria, *, coded: bool) -> list[str]:
-    """Return the columns of staged records that :func:`key_matrix` needs."""
-    name_of = code_column if coded else quasi_identifier_column
-    names = [*map(name_of, range(d)), RECORD_HASH]
+    """List the columns of staged records that :func:`key_matrix` reads."""
+    column_name = code_column if coded else quasi_identifier_column
+    names = [*map(column_name, range(d)), RECORD_HASH]
     units = [UNIT] if criteria.units is not None else []
     return names + [attribute.column for attribute in criteria.sensitive] + units
 
@@ -115,7 +101,7 @@ def key_width(d: int, criteria: Criteria) -> int:
 
 
 def positions_of(codes: Integers, quasi_identifiers: Sequence[QuasiIdentifier]) -> Figures:
-    """Return where records lie on the real line. See :func:`normalized_positions`."""
+    """Return where records lie on the real line, float64 (n, d), not normalized or weighted."""
     positions = np.empty((len(codes), len(quasi_identifiers)), np.float64)
     for index, quasi_identifier in enumerate(quasi_identifiers):
         positions[:, index] = quasi_identifier.positions(codes[:, index])
@@ -123,17 +109,9 @@ def positions_of(codes: Integers, quasi_identifiers: Sequence[QuasiIdentifier]) 
 
 
 def normalized_positions(codes: Integers, quasi_identifiers: Sequence[QuasiIdentifier]) -> Figures:
-    """Return where records lie for distances: min-max normalized and weighted.
+    """Return where records lie for distances, float64 (n, d): min-max normalized and weighted.
 
-    Parameters
-    ----------
-    codes : int64 ndarray of shape (n, at least d)
-        Codes of the quasi-identifiers in the first d columns.
-    quasi_identifiers : sequence of QuasiIdentifier
-
-    Returns
-    -------
-    float64 ndarray of shape (n, d)
+    The first d columns of ``codes`` are those of the quasi-identifiers.
     """
     normalized = np.empty((len(codes), len(quasi_identifiers)), np.float64)
     for index, quasi_identifier in enumerate(quasi_identifiers):

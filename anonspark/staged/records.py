@@ -1,9 +1,8 @@
-"""Staged records, packed: some thousands of them in one value.
+"""Staged records, packed: one value holds an Arrow stream of some thousands of them.
 
 Row by row, records cost more on their way between engine and tasks, through a shuffle and into
-files than all that is done with them. So they travel in packed batches, Arrow streams of many
-records, from the moment they are read until they are published. Neither the engine nor the files
-see a record.
+files than all that is done with them. So they travel in packed batches from the moment they are
+read until they are published. Neither the engine nor the files see a record.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ ROWS = "rows"
 """Number of records of a batch."""
 
 BYTES = "bytes"
-"""The size of its records, see :func:`bytes_of`. The same whatever batches they came in."""
+"""The size of its records, see :func:`bytes_of`."""
 
 FIRST_NUMBER = "first_number"
 """Number of its first record."""
@@ -43,31 +42,26 @@ PACKED = pa.schema(
         (RECORDS, pa.binary()),
     ]
 )
-"""Packed batches: the number of the first record, because records have numbers, all different, in
-no meaningful order, how many they are, their size, and the records."""
+"""The columns of packed batches. No two records of a table have the same number, and the order of
+the numbers has no meaning."""
 
 BATCH_BYTES = ROW_GROUP_BYTES
 """About the size of a packed batch before it is compressed."""
 
-# A task's records are numbered from a multiple of this.
+# Task t numbers its records from t times this.
 _MOST_IN_TASK = 2**40
 
-# Tasks run beside each other already; handing columns to other threads costs ten times what packing
-# a small table does. What stays in this process and on its disk is not compressed.
+# Tasks run in parallel already: handing columns to other threads takes ten times as long as packing
+# a small table. What stays in this process and on its disk is not compressed.
 _LOCAL = pa.ipc.IpcWriteOptions(use_threads=False)
 _REMOTE = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 
 
 @dataclass(frozen=True)
 class Records:
-    """A table of staged records.
+    """Staged records as a table with the columns of :data:`PACKED`.
 
-    Parameters
-    ----------
-    packed : Table
-        Of :data:`PACKED`.
-    schema : pyarrow.Schema
-        Return the schema of the records. See :mod:`anonspark.core.columns`.
+    ``schema`` lists the columns of the records that are read, see :mod:`anonspark.core.columns`.
     """
 
     packed: Table
@@ -81,65 +75,33 @@ class Records:
     def map_batches(
         self, function: OnBatches, schema: pa.Schema, names: Sequence[str] | None = None
     ) -> Table:
-        """Apply a function to the records of each task.
+        """Apply a function to the records of each task, of all columns if ``names`` is None.
 
-        Parameters
-        ----------
-        function : callable
-            Takes a task's records as Arrow batches. See :mod:`anonspark.engine.protocol`.
-        schema : pyarrow.Schema
-            Of the result.
-        names : sequence of str or None
-            The columns that it gets. None for all.
-
-        Returns
-        -------
-        Table
-            Lazy. No shuffle.
+        Lazy, no shuffle. The result has ``schema``.
         """
         columns = self.schema.names if names is None else list(names)
         return self.packed.map_batches(_OnRecords(function, columns), schema)
 
     def repartition(self, function: OnBatches, schema: pa.Schema, tasks: int) -> Table:
-        """Apply a function to the records of each task, and hand every row to the task it names.
+        """Apply a function to the records of each task, and send each row to the task it names.
 
-        Parameters
-        ----------
-        function : callable
-            Takes a task's records. Yields what
-            :meth:`anonspark.engine.protocol.Table.repartition` wants.
-        schema : pyarrow.Schema
-            Of the result.
-        tasks : int
-            At least 1.
-
-        Returns
-        -------
-        Table
-            Lazy. One shuffle of the rows that the function yields.
+        Lazy. One shuffle of what the function yields. See
+        :meth:`anonspark.engine.protocol.Table.repartition`.
         """
         return self.packed.repartition(_OnRecords(function, self.schema.names), schema, tasks)
 
     def only(self, names: Sequence[str]) -> Records:
-        """Return the same records, of which some columns alone are read. Lazy, no shuffle."""
+        """Restrict the records to some columns: others are not decompressed. Lazy, no shuffle."""
         return Records(self.packed, pa.schema([self.schema.field(name) for name in names]))
 
     def rows(self, *names: str) -> Table:
-        """Return some columns of the records, one row a record. Lazy, no shuffle."""
+        """Return some columns of the records, a row per record. Lazy, no shuffle."""
         return self.named({name: name for name in names or self.schema.names})
 
     def named(self, columns: Mapping[str, str]) -> Table:
-        """Return columns of the records under other names, one row a record.
+        """Return columns of the records under new names, a row per record. Lazy, no shuffle.
 
-        Parameters
-        ----------
-        columns : mapping of str to str
-            A column's name in the result, and that in the records.
-
-        Returns
-        -------
-        Table
-            Lazy. No shuffle. With its names already: an engine may copy every row to change them.
+        Maps new names to old ones. The tasks rename: an engine may copy every row to do so.
         """
         schema = pa.schema(
             self.schema.field(column).with_name(name).with_nullable(True)
@@ -148,12 +110,7 @@ class Records:
         return self.map_batches(_Named(list(columns)), schema, list(columns.values()))
 
     def fingerprint(self, *names: str) -> str:
-        """Return a fingerprint of some columns, equal for equal tables in any order.
-
-        Notes
-        -----
-        One job over these columns.
-        """
+        """Return a fingerprint of some columns, equal for equal tables in any order. One job."""
         hashed = self.rows(*names).with_hashes({"content": names})
         rows = hashed.select(["content"]).aggregate([], count=ROWS, hashes="content").collect()
         (sums,) = rows.to_pylist()
@@ -164,12 +121,7 @@ class Records:
 
 @dataclass(frozen=True)
 class Rows:
-    """A table of records, one row each, which is read as :class:`Records` are.
-
-    Parameters
-    ----------
-    table : Table
-    """
+    """A table with a row per record, with the methods of :class:`Records` to read it."""
 
     table: Table
 
@@ -179,16 +131,18 @@ class Rows:
         return self.table.schema
 
     def rows(self, *names: str) -> Table:
-        """Return some columns. As :meth:`Records.rows`."""
+        """Select columns, as :meth:`Records.rows` does."""
         return self.table.select(names)
 
     def map_batches(self, function: OnBatches, schema: pa.Schema, names: Sequence[str]) -> Table:
-        """Apply a function to some columns. As :meth:`Records.map_batches`."""
+        """Apply a function to some columns, as :meth:`Records.map_batches` does."""
         return self.table.select(names).map_batches(function, schema)
 
 
 @dataclass(frozen=True)
 class _Named:
+    """Renames the columns of batches."""
+
     names: Sequence[str]
 
     takes_dictionaries: ClassVar[bool] = True
@@ -200,6 +154,8 @@ class _Named:
 
 @dataclass(frozen=True)
 class _OnRecords:
+    """Unpacks some columns of a task's records for a function."""
+
     function: OnBatches
     names: Sequence[str]
 
@@ -214,10 +170,10 @@ class _OnRecords:
 
 @dataclass(frozen=True)
 class PackRecords:
-    """Packs the records of a task."""
+    """Packs the records of a task, some megabytes in a batch."""
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield packed batches of some megabytes."""
+        """Yield batches with the columns of :data:`PACKED`."""
         packer = Packer()
         for table in together(batches):
             records = with_dictionaries(table)
@@ -225,27 +181,20 @@ class PackRecords:
 
 
 class Packer:
-    """Packs batches in one task, which numbers their records."""
+    """Packs the batches of one task, and gives their records numbers that no other task gives."""
 
     def __init__(self) -> None:
         self._next = _MOST_IN_TASK * task_number()
 
     def pack(self, records: pa.Table) -> dict[str, pa.Array]:
-        """Return the columns of :data:`PACKED` for one batch."""
+        """Pack one batch, as :func:`packed_batch` does, with the next numbers."""
         first = self._next
         self._next += records.num_rows
         return packed_batch(first, records)
 
 
 def packed_batch(first: int, records: pa.Table) -> dict[str, pa.Array]:
-    """Return the columns of :data:`PACKED` for one batch.
-
-    Parameters
-    ----------
-    first : int
-        Number of the first record.
-    records : pyarrow.Table
-    """
+    """Return the columns of :data:`PACKED` with one row: records with numbers from ``first`` on."""
     return {
         FIRST_NUMBER: pa.array([first]),
         ROWS: pa.array([records.num_rows]),
@@ -255,9 +204,13 @@ def packed_batch(first: int, records: pa.Table) -> dict[str, pa.Array]:
 
 
 def together(batches: Batches, most_bytes: int = BATCH_BYTES) -> Iterator[pa.Table]:
-    """Put batches together until they have a number of bytes. Empty ones are left out.
+    """Concatenate batches until they have a number of bytes, as :func:`bytes_of` counts them.
 
-    Columns of texts may hold dictionaries, and count as if each text stood for itself.
+    Leaves out empty batches. Columns of texts may hold dictionaries.
+
+    >>> batch = pa.record_batch({"age": [39, 41]})
+    >>> [len(table) for table in together([batch] * 3, most_bytes=32)]
+    [4, 2]
     """
     waiting: list[pa.RecordBatch] = []
     size = 0
@@ -265,7 +218,7 @@ def together(batches: Batches, most_bytes: int = BATCH_BYTES) -> Iterator[pa.Tab
         if not batch.num_rows:
             continue
         if waiting and batch.schema != waiting[0].schema:
-            # A file may have dictionaries where another has not.
+            # Files of one table may differ in which columns have dictionaries.
             yield pa.Table.from_batches(waiting)
             waiting, size = [], 0
         waiting.append(batch)
@@ -279,9 +232,12 @@ def together(batches: Batches, most_bytes: int = BATCH_BYTES) -> Iterator[pa.Tab
 
 
 def bytes_of(records: pa.Table) -> int:
-    """Return what records take before they are compressed: a sum over the records.
+    """Return the uncompressed size of records: a sum over them, however they are cut into batches.
 
-    How they are cut into batches and tasks changes nothing, unlike for ``Table.nbytes``.
+    ``Table.nbytes`` counts paddings and dictionaries of each batch, too.
+
+    >>> bytes_of(pa.table({"age": pa.array([39, 41], pa.int32()), "sex": ["male", None]}))
+    20
     """
     return sum(_bytes_of(chunk) for column in records.columns for chunk in column.chunks)
 
@@ -295,62 +251,64 @@ _TEXTS = (
 
 
 def _bytes_of(values: pa.Array) -> int:
-    own_type = values.type
-    if pa.types.is_dictionary(own_type):
-        # As if each text stood for itself.
-        each = bytes_of_each(values.dictionary)
-        present = values.indices.drop_null().to_numpy()
+    """Add the sizes of values: a number has its width, a text or a list 4 bytes for its length."""
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        # Count every text in full, as if there were no dictionary.
+        text_bytes = bytes_of_each(values.dictionary)
+        indices = values.indices.drop_null().to_numpy()
         nulls: int = values.null_count
-        return 4 * nulls + int(np.bincount(present, minlength=len(each)) @ each)
-    if any(is_one(own_type) for is_one in _TEXTS):
+        return 4 * nulls + int(np.bincount(indices, minlength=len(text_bytes)) @ text_bytes)
+    if any(is_text(kind) for is_text in _TEXTS):
         return 4 * len(values) + int(pc.sum(pc.binary_length(values)).as_py() or 0)
-    if pa.types.is_struct(own_type):
+    if pa.types.is_struct(kind):
         return sum(map(_bytes_of, values.flatten()))
-    if pa.types.is_list(own_type):
+    if pa.types.is_list(kind):
         return 4 * len(values) + _bytes_of(values.flatten())
-    if pa.types.is_map(own_type):
-        entries = values.cast(pa.list_(pa.struct([own_type.key_field, own_type.item_field])))
+    if pa.types.is_map(kind):
+        entries = values.cast(pa.list_(pa.struct([kind.key_field, kind.item_field])))
         return 4 * len(values) + _bytes_of(entries.flatten())
-    if pa.types.is_boolean(own_type) or pa.types.is_null(own_type):
+    if pa.types.is_boolean(kind) or pa.types.is_null(kind):
         return len(values)
-    if pa.types.is_primitive(own_type) or pa.types.is_decimal(own_type):
-        return len(values) * int(own_type.bit_width) // 8
+    if pa.types.is_primitive(kind) or pa.types.is_decimal(kind):
+        return len(values) * int(kind.bit_width) // 8
     return int(values.nbytes)
 
 
 def bytes_of_each(values: pa.Array) -> Integers:
-    """Return what each value takes before it is compressed. :func:`bytes_of` is their sum.
+    """Return the uncompressed size of each value, int64 (n,). :func:`bytes_of` is their sum.
 
-    Parameters
-    ----------
-    values : pyarrow.Array
-        Texts, lists, truth values, or numbers, days and times.
+    Takes texts, lists, truth values, or what has a width: numbers, days and moments.
 
-    Returns
-    -------
-    int64 ndarray of shape (n,)
+    >>> bytes_of_each(pa.array(["male", "other", None])).tolist()
+    [8, 9, 4]
     """
-    own_type = values.type
-    if pa.types.is_string(own_type):
+    kind = values.type
+    if pa.types.is_string(kind):
         lengths: npt.NDArray[np.int32] = pc.fill_null(pc.binary_length(values), 0).to_numpy()
         return lengths.astype(np.int64) + 4
-    if pa.types.is_list(own_type):
+    if pa.types.is_list(kind):
         ends = np.cumsum(pc.fill_null(pc.list_value_length(values), 0).to_numpy(), dtype=np.int64)
-        up_to = np.concatenate([[0], np.cumsum(bytes_of_each(values.flatten()))])
-        return np.diff(up_to[ends], prepend=0) + 4
-    size = 1 if pa.types.is_boolean(own_type) else int(own_type.bit_width) // 8
+        bytes_before = np.concatenate([[0], np.cumsum(bytes_of_each(values.flatten()))])
+        return np.diff(bytes_before[ends], prepend=0) + 4
+    size = 1 if pa.types.is_boolean(kind) else int(kind.bit_width) // 8
     return np.full(len(values), size, np.int64)
 
 
 def pack_tables(tables: Iterable[pa.Table]) -> pa.Array:
-    """Return the records of each table as a value of bytes, an Arrow stream."""
+    """Write each table as a value of bytes, an Arrow stream, compressed if tasks run elsewhere.
+
+    >>> packed = pack_tables([pa.table({"age": [39]}), pa.table({"age": [41, 43]})])
+    >>> [unpack_table(stream)["age"].to_pylist() for stream in packed]
+    [[39], [41, 43]]
+    """
     whole = [records.combine_chunks() for records in tables]
     if is_remote():
         sink = pa.BufferOutputStream()
         ends = _write_streams(whole, sink, _REMOTE)
         content = sink.getvalue()
     else:
-        # First for nothing but the size: of memory that grows each part is copied.
+        # Write once to learn the size: a buffer that grows is copied each time.
         ends = _write_streams(whole, pa.MockOutputStream(), _LOCAL)
         content = pa.allocate_buffer(ends[-1])
         _write_streams(whole, pa.FixedSizeBufferWriter(content), _LOCAL)
@@ -361,7 +319,7 @@ def pack_tables(tables: Iterable[pa.Table]) -> pa.Array:
 def _write_streams(
     tables: Sequence[pa.Table], sink: pa.NativeFile, options: pa.ipc.IpcWriteOptions
 ) -> list[int]:
-    """Write streams one after another, and return where each begins, and the last one ends."""
+    """Write streams one after another. Return where each begins, and where the last one ends."""
     ends = [0]
     for records in tables:
         with pa.ipc.new_stream(sink, records.schema, options=options) as stream:
@@ -371,46 +329,29 @@ def _write_streams(
 
 
 def unpack_table(packed: pa.BinaryScalar, names: Sequence[str] | None = None) -> pa.Table:
-    """Return the records of a value that :func:`pack_tables` made.
+    """Read the records of a value of :func:`pack_tables`, of all columns if ``names`` is None.
 
-    Parameters
-    ----------
-    packed : pyarrow.BinaryScalar
-    names : sequence of str or None
-        The columns to return, the others are not decompressed. None for all.
+    Other columns are not decompressed. Columns of texts may hold dictionaries.
 
-    Returns
-    -------
-    pyarrow.Table
-        Columns of texts may hold dictionaries. See :mod:`anonspark.staged.dictionaries`.
+    >>> (packed,) = pack_tables([pa.table({"age": [39], "sex": ["male"]})])
+    >>> unpack_table(packed, ["sex"]).to_pylist()
+    [{'sex': 'male'}]
     """
     options = pa.ipc.IpcReadOptions(use_threads=False)
     stream = pa.ipc.open_stream(packed.as_buffer(), options=options)
     if names is None:
         return stream.read_all()
-    places = sorted(stream.schema.get_field_index(name) for name in names)
-    options = pa.ipc.IpcReadOptions(included_fields=places, use_threads=False)
+    indices = sorted(stream.schema.get_field_index(name) for name in names)
+    options = pa.ipc.IpcReadOptions(included_fields=indices, use_threads=False)
     return pa.ipc.open_stream(packed.as_buffer(), options=options).read_all().select(names)
 
 
 def unpack_batches(
     packed: Batches, names: Sequence[str] | None = None
 ) -> Iterator[tuple[int, pa.Table]]:
-    """Unpack a task's batches one after another.
+    """Unpack a task's batches: yield the number of the first record, and the records.
 
-    Parameters
-    ----------
-    packed : iterator of pyarrow.RecordBatch
-        Of :data:`PACKED`.
-    names : sequence of str or None
-        The columns to return. None for all.
-
-    Yields
-    ------
-    first : int
-        Number of the first record.
-    records : pyarrow.Table
-        Columns of texts may hold dictionaries. See :mod:`anonspark.staged.dictionaries`.
+    Columns of texts may hold dictionaries. Returns all columns if ``names`` is None.
     """
     for batch in packed:
         pairs = zip(batch.column(FIRST_NUMBER), batch.column(RECORDS), strict=True)

@@ -1,7 +1,7 @@
 """A sample of a table that depends on nothing but its records and a key.
 
-Whether a record is drawn is decided by the hash of its content, and, of records that are alike, by
-that of their number: so each is drawn as if by lot, whatever the order of the rows.
+A record is drawn by a hash of its content and, among equal records, of a running number. So each is
+as likely as any other, whatever the order of the rows and the number of tasks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from anonspark.engine.values.value_texts import plain
 Unsigned = npt.NDArray[np.uint64]
 
 HASH = "sampled by"
-"""Column with the hash of a record. No column of a table has a name like it by accident."""
+"""Column with the hash of a record. The blank keeps it apart from columns of a table."""
 
 _PRIORITY = "priority"
 _DRAWN = pa.schema([(HASH, pa.int64()), (_PRIORITY, pa.int64())])
@@ -37,23 +37,15 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def record_hashes(records: pa.Table | pa.RecordBatch, seed: int) -> Integers:
-    """Return the hash of each record's content, by which it is drawn."""
+    """Hash the content of each record, int64 (n,)."""
     return content_hash(records.columns, seed, rows=len(records))
 
 
 def drawn_by_hash(table: Table, columns: Sequence[str], rows: int, most: int) -> Table:
-    """Return a part of a staged table that is drawn by the hashes of its records. Lazy.
+    """Draw some columns of about ``most`` of the ``rows`` records of a staged table, lazily.
 
-    Parameters
-    ----------
-    table : Table
-        With :data:`anonspark.core.columns.RECORD_HASH`.
-    columns : sequence of str
-    rows : int
-        Of the table.
-    most : int
-        About so many records at most, and half as many at least, unless many records are equal: of
-        equal ones all are drawn or none.
+    The table has :data:`anonspark.core.columns.RECORD_HASH`. Draws at least half as many as
+    ``most``, unless many records are equal: these are all drawn or none.
     """
     schema = pa.schema([table.schema.field(name) for name in columns])
     drawing = DrawByHash((RECORD_HASH,), tuple(columns), np.int64(draw_divisor(rows, most) - 1))
@@ -61,18 +53,20 @@ def drawn_by_hash(table: Table, columns: Sequence[str], rows: int, most: int) ->
 
 
 def draw_divisor(rows: int, most: int) -> int:
-    """Return the power of two by which hashes are divided that draw so many rows at most."""
+    """Return the power of two of which hashes have to be multiples, so that about ``most`` are.
+
+    >>> draw_divisor(1000, most=100), draw_divisor(100, most=100)
+    (16, 1)
+    """
     return 1 << max(0, (rows - 1) // most).bit_length()
 
 
 def all_records(
     table: Table, columns: Sequence[str], seed: int, most: int | None = None
 ) -> pa.Table:
-    """Return all records of a small table, or so many at most, in the order of their hashes.
+    """Collect the records of a small table, or the first ``most``, in the order of their hashes.
 
-    Notes
-    -----
-    One pass over the columns, which are collected.
+    One pass over the columns.
     """
     records = table.select(columns).collect(most)
     order = np.argsort(record_hashes(records, seed), kind="stable")
@@ -82,12 +76,9 @@ def all_records(
 def sample_records(
     table: Table, columns: Sequence[str], rows: int, most: int, seed: int
 ) -> pa.Table:
-    """Return the columns of all records of a small table, or of a sample of a larger one.
+    """Collect the columns of all records of a small table, or of a sample of a larger one.
 
-    Notes
-    -----
-    :func:`all_records`, or a pass over the columns that counts the hashes of records, with a
-    shuffle of them, and :func:`draw_sample`.
+    A sample takes a pass that counts hashes, with a shuffle of them, before :func:`draw_sample`.
     """
     if rows <= most:
         return all_records(table, columns, seed)
@@ -102,34 +93,13 @@ def sample_records(
 def draw_sample(
     table: Table, columns: Sequence[str], counted: Table, rows: int, most: int, seed: int
 ) -> pa.Table:
-    """Draw records of a table.
+    """Draw ``most`` of the ``rows`` records of a table, in the order of their hashes.
 
-    Parameters
-    ----------
-    table : Table
-    columns : sequence of str
-        That are drawn.
-    counted : Table
-        Columns ``value``, the hash of a record by :func:`record_hashes`, and ``records``, how many
-        records have it.
-    rows : int
-        Of the table.
-    most : int
-        Records at most.
-    seed : int
-        Key of the hashes.
-
-    Returns
-    -------
-    pyarrow.Table
-        The columns of ``most`` records, or very few less, in the order of their hashes.
-
-    Notes
-    -----
-    One pass over ``counted`` and one over the columns. Hashes and records of the sample are
-    collected.
+    ``counted`` has the columns ``value``, the hashes of :func:`record_hashes` with the same seed,
+    and ``records``, how many records have each. May return very few records less. One pass over
+    ``counted`` and one over the columns. Collects hashes and records of the sample.
     """
-    # A few more than are wanted, so that there are enough; the last are left out.
+    # Four standard deviations more than needed, so that there are enough; the last are left out.
     share = min(1.0, (most + ceil(4 * sqrt(most))) / rows)
     lots = counted.map_batches(_Draw(share), _DRAWN).collect()
     hashes = lots[HASH].to_numpy()
@@ -137,9 +107,9 @@ def draw_sample(
     drawn, copies = np.unique(hashes[first], return_counts=True)
     schema = pa.schema([*(table.schema.field(name) for name in columns), (HASH, pa.int64())])
     records = table.select(columns).map_batches(_Take(seed, drawn), schema).collect()
-    # Equal records were found by several tasks.
-    _, places = np.unique(records[HASH].to_numpy(), return_index=True)
-    return records.select(columns).take(pa.array(np.repeat(places, copies)))
+    # Several tasks may have taken equal records.
+    _, first_rows = np.unique(records[HASH].to_numpy(), return_index=True)
+    return records.select(columns).take(pa.array(np.repeat(first_rows, copies)))
 
 
 def _priorities(hashes: Unsigned, numbers: Unsigned) -> Integers:
@@ -149,21 +119,16 @@ def _priorities(hashes: Unsigned, numbers: Unsigned) -> Integers:
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         mixed ^= mixed >> np.uint64(31)
-    # 63 bits, for engines have no numbers without sign.
+    # 63 bits: engines have no unsigned integers.
     priorities: Integers = (mixed >> np.uint64(1)).astype(np.int64)
     return priorities
 
 
 @dataclass(frozen=True)
 class DrawByHash:
-    """Takes the records of which a hash is a multiple of a power of two.
+    """Takes the ``columns`` of records of which a hash is a multiple of a power of two.
 
-    Parameters
-    ----------
-    hashes, columns : tuple of str
-        Columns with hashes, and those that are taken.
-    mask : int64
-        The power of two, less 1: see :func:`draw_divisor`.
+    ``mask`` is the power of two, see :func:`draw_divisor`, less 1.
     """
 
     hashes: tuple[str, ...]
@@ -181,14 +146,18 @@ class DrawByHash:
             yield batch.select(self.columns).filter(pa.array(drawn))
 
     def draws(self, hashes: Integers) -> Flags:
-        """Return which hashes are drawn."""
+        """Return which hashes are drawn.
+
+        >>> DrawByHash((), (), np.int64(3)).draws(np.array([4, 6, 8])).tolist()
+        [True, False, True]
+        """
         drawn: Flags = hashes & self.mask == 0
         return drawn
 
 
 @dataclass(frozen=True)
 class _CountRecords:
-    """Counts the records of each batch that are alike."""
+    """Counts the equal records of each batch by their hash."""
 
     seed: int
 
@@ -202,7 +171,7 @@ class _CountRecords:
 
 @dataclass(frozen=True)
 class _Draw:
-    """Draws a task's records, and returns hashes and how many records have each."""
+    """Draws a share of a task's records, and yields the hash and the priority of each."""
 
     share: float
 
@@ -211,18 +180,21 @@ class _Draw:
         for batch in batches:
             hashes = batch.column("value").to_numpy()
             copies = batch.column("records").cast(pa.int64()).to_numpy()
-            each = np.repeat(hashes, copies)
-            starts = np.repeat(np.cumsum(copies) - copies, copies)
-            numbers = (np.arange(len(each)) - starts).astype(np.uint64)
-            priorities = _priorities(each.view(np.uint64), numbers)
+            hash_of_record = np.repeat(hashes, copies)
+            first_of_hash = np.repeat(np.cumsum(copies) - copies, copies)
+            numbers = (np.arange(len(hash_of_record)) - first_of_hash).astype(np.uint64)
+            priorities = _priorities(hash_of_record.view(np.uint64), numbers)
             drawn = priorities <= limit
-            columns = [pa.array(each[drawn]), pa.array(priorities[drawn])]
+            columns = [pa.array(hash_of_record[drawn]), pa.array(priorities[drawn])]
             yield pa.record_batch(columns, schema=_DRAWN)
 
 
 @dataclass(frozen=True)
 class _Take:
-    """Takes the records of a task that are wanted, of equal ones in a batch but one."""
+    """Takes the drawn records of a task, and of equal ones in a batch one.
+
+    ``drawn`` are the hashes, sorted.
+    """
 
     seed: int
     drawn: Integers
@@ -230,17 +202,17 @@ class _Take:
     takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, batches: Batches) -> Batches:
-        # Most records are told by some bits of their hashes that they are not wanted.
-        some = np.zeros(_BITS + 1, bool)
-        some[self.drawn & _BITS] = True
+        # The lowest bits of a hash already rule out most records, without a search.
+        may_be_drawn = np.zeros(_BITS + 1, bool)
+        may_be_drawn[self.drawn & _BITS] = True
         for batch in batches:
             hashes = record_hashes(batch, self.seed)
-            places = np.flatnonzero(some[hashes & _BITS])
-            present, first = np.unique(hashes[places], return_index=True)
-            # The wanted ones are sorted; the last place is one behind them.
-            at = np.searchsorted(self.drawn, present).clip(max=len(self.drawn) - 1)
-            is_drawn = self.drawn[at] == present
-            rows = pa.array(places[first[is_drawn]])
+            candidates = np.flatnonzero(may_be_drawn[hashes & _BITS])
+            different, first = np.unique(hashes[candidates], return_index=True)
+            # A hash above all drawn ones would be searched behind the last.
+            at = np.searchsorted(self.drawn, different).clip(max=len(self.drawn) - 1)
+            is_drawn = self.drawn[at] == different
+            rows = pa.array(candidates[first[is_drawn]])
             columns = [plain(column.take(rows)) for column in batch.columns]
-            columns.append(pa.array(present[is_drawn]))
+            columns.append(pa.array(different[is_drawn]))
             yield pa.RecordBatch.from_arrays(columns, [*batch.schema.names, HASH])

@@ -1,6 +1,6 @@
 """Measure the association of each attribute with a target, in a release and its original.
 
-Values of the original are put into bins (:mod:`anonspark.utility.class_counts`). A release answers
+Values of the original are put into bins (:mod:`anonspark.utility.class_counts`). A release shows
 how many records of each class a bin has, with every published value spread evenly over what it
 covers (:mod:`anonspark.core.association`).
 """
@@ -34,12 +34,9 @@ _UNIT = 2.0**-30
 class AttributeAssociation:
     """The association of one attribute with a target.
 
-    Parameters
-    ----------
-    name : str
-    before, after : float or None
-        Share of the target's uncertainty that the original's values remove, and that is removed by
-        who believes the release. Below 0 where that misleads. None where the target is constant.
+    ``before`` is the share of the target's uncertainty that the values of the original remove, and
+    ``after`` the share that is removed for a reader who believes the release: below 0 if it
+    misleads. Both are None if the target is constant.
     """
 
     name: str
@@ -49,16 +46,10 @@ class AttributeAssociation:
 
 @dataclass(frozen=True)
 class Association:
-    """The association of a release's quasi-identifiers with a target.
+    """The association of a release's quasi-identifiers with a target, in the order of their names.
 
-    Parameters
-    ----------
-    target : str
-    attributes : list of AttributeAssociation
-        In the order of the names.
-    loss : float or None
-        0 of a release that is its original, about 1 of one without information. None where the
-        original holds no information.
+    ``loss`` is 0 for a release that is its original, about 1 without any information, and None if
+    the original holds none.
     """
 
     target: str
@@ -81,33 +72,16 @@ def measure_association(
     *,
     drops_missing: bool = False,
 ) -> Association:
-    """Measure the association of a release with a target.
+    """Measure the association of a release's quasi-identifiers with a target.
 
-    Parameters
-    ----------
-    release : Table
-        Published records.
-    original : Table
-    attributes : sequence of PublishedAttribute
-        The quasi-identifiers.
-    leaves : mapping of str to (mapping of str to collection of str)
-        Of attributes generalized by the hierarchy of a file.
-    target : Target
-        Published as it is. Records without it are left out.
-    missing_markers : sequence of str
-    drops_missing : bool
-        Whether records with a missing value were not to be published: they are left out.
+    The target is published as it is; records without it are left out, and so are those with a
+    missing value if ``drops_missing``: they were not to be published. ``leaves`` belong to
+    attributes that are generalized by the hierarchy of a file. Raises DataError if columns are
+    absent, or labels cannot be read.
 
-    Raises
-    ------
-    DataError
-        If columns are missing, or labels cannot be read.
-
-    Notes
-    -----
-    Over the original :func:`~anonspark.utility.class_counts.count_classes`, over the release one
-    pass without a shuffle of records. Python time for each different label of a part of a task,
-    but for plain values and intervals.
+    Costs :func:`~anonspark.utility.class_counts.count_classes` over the original, and one pass over
+    the release without a shuffle of records. Takes Python time for each different label of a part
+    of a task, except plain values and intervals.
     """
     counted = count_classes(
         original,
@@ -127,22 +101,23 @@ def measure_association(
     names = [part.axis.name for part in bins]
     flat = sum_cells(published, spread, int(starts[-1]) + classes, names)
     tables = [part.reshape(-1, classes) for part in np.split(flat, starts[1:])]
-    measured = []
+    results = []
     released = (tables[-1][0] * _UNIT).astype(np.int64)
     # Those of the target that no record has which is looked at here are none.
-    some = np.any([binned.records.sum(axis=0) > 0 for binned in counted], axis=0) | (released > 0)
+    occurs = np.any([binned.records.sum(axis=0) > 0 for binned in counted], axis=0) | (released > 0)
     for binned, sums in zip(counted, tables, strict=False):
-        records = binned.records[:, some]
+        records = binned.records[:, occurs]
         before = removed_uncertainty(records, records.astype(np.float64), records.sum(axis=0))
-        after = removed_uncertainty(records, sums[:, some] * _UNIT, released[some])
-        measured.append(AttributeAssociation(binned.bins.axis.name, before, after))
+        after = removed_uncertainty(records, sums[:, occurs] * _UNIT, released[occurs])
+        results.append(AttributeAssociation(binned.bins.axis.name, before, after))
     loss = association_loss(
-        [attribute.before for attribute in measured], [attribute.after for attribute in measured]
+        [attribute.before for attribute in results], [attribute.after for attribute in results]
     )
-    return Association(target.name, measured, loss)
+    return Association(target.name, results, loss)
 
 
 def _starts(bins: Sequence[Bins], classes: int) -> Integers:
+    """Return where the sums of each attribute begin, in a flat array of bins by classes."""
     return np.cumsum([0, *(part.number * classes for part in bins)])
 
 
@@ -174,6 +149,6 @@ class _SpreadClasses:
                     continue
                 counts = count_pairs(numbers, labels, len(spread.starts), classes + 1)[:, :classes]
                 bins.add_records(spread, np.ascontiguousarray(counts), _UNIT, block)
-            every = np.bincount(labels, minlength=classes + 1)[:classes]
-            sums[starts[-1] :] += every * round(1 / _UNIT)
+            of_class = np.bincount(labels, minlength=classes + 1)[:classes]
+            sums[starts[-1] :] += of_class * round(1 / _UNIT)
         yield cells_of(sums, unreadable)

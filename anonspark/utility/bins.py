@@ -1,7 +1,7 @@
-"""Bins of an attribute's values: where they begin and end, and what a published region has in each.
+"""Bins of an attribute's values: where they begin and end, and the share of a region in each.
 
-Numbers and times are divided at quantiles. Of texts the most frequent have a bin each, and all
-others one. The last bin is that of missing values.
+Numbers and times are divided at quantiles. The most frequent texts have a bin each, and all others
+share one. The last bin is that of missing values.
 """
 
 from __future__ import annotations
@@ -24,12 +24,8 @@ MOST_FREQUENT = 100
 class Bins:
     """The bins of one attribute.
 
-    Parameters
-    ----------
-    axis : Axis
-        Of texts, its `frequent` ones have a bin each.
-    edges : float64 ndarray of shape (e,)
-        Of numbers and times: last value of each bin but the last one, ascending.
+    Each of the `frequent` texts of ``axis`` has a bin. ``edges`` (float64, ascending) are the last
+    values of all bins of numbers and times except the last bin.
     """
 
     axis: Axis
@@ -37,24 +33,17 @@ class Bins:
 
     @property
     def number(self) -> int:
-        """Return the number of bins, with those for the rest and for missing."""
+        """Return the number of bins, with those for the rest and for missing values."""
         values = self.axis.frequent if self.axis.scale == "text" else self.edges
         return len(values) + 2
 
     def add_records(self, spread: Spread, counts: Integers, unit: float, sums: Integers) -> None:
-        """Spread published records over the bins.
+        """Spread published records over the bins, and add them to ``sums``.
 
-        Parameters
-        ----------
-        spread : Spread
-            Of the axis, n regions.
-        counts : int64 ndarray of shape (n, c)
-            Records that have them, by class.
-        unit : float
-            Shares are rounded to whole multiples of it. The sums are not, so that how records are
-            divided among tasks decides no digit.
-        sums : int64 ndarray of shape (number, c)
-            To which the records are added, in units.
+        ``spread`` has n regions, ``counts`` (int64, shape (n, c)) their records by class, and
+        ``sums`` (int64, shape (number, c)) counts in multiples of ``unit``. The shares are rounded
+        to whole multiples of it, the sums are not: how records are divided among tasks decides no
+        digit.
         """
         if self.axis.scale != "text" and len(spread.starts) == len(spread.low):
             ends = (spread.low, spread.high, spread.points, spread.total, spread.missing)
@@ -73,19 +62,19 @@ class Bins:
             rest = np.maximum(1 - shares.sum(axis=1, keepdims=True) - missing, 0.0)
             return np.concatenate([shares, rest, missing], axis=1)
         below = spread.shares(np.full(len(self.edges), -np.inf), self.edges)
-        nothing = np.zeros((len(missing), 1))
-        ends = np.concatenate([nothing, below, 1 - missing], axis=1)
+        zeros = np.zeros((len(missing), 1))
+        ends = np.concatenate([zeros, below, 1 - missing], axis=1)
         shares = np.maximum(np.diff(ends, axis=1), 0.0)
         return np.concatenate([shares, missing], axis=1)
 
 
-def quantile_places(counts: Integers) -> Integers:
-    """Return the places of the different quantiles among ascending values, given their records.
+def quantile_positions(counts: Integers) -> Integers:
+    """Return the positions of the different quantiles among ascending values.
 
-    Parameters
-    ----------
-    counts : int64 ndarray of shape (values, c)
-        Records by class.
+    ``counts`` (int64, shape (values, c)) holds the records of each value by class.
+
+    >>> quantile_positions(np.array([[10], [80], [10]])).tolist()
+    [0, 1, 2]
     """
     up_to = np.cumsum(counts.sum(axis=1))
     records = int(up_to[-1]) if len(up_to) else 0
@@ -96,5 +85,9 @@ def quantile_places(counts: Integers) -> Integers:
 
 
 def frequent_of(records: Integers) -> Figures:
-    """Return the places of the most frequent values, ascending. Of equal ones the first."""
+    """Return the positions of the most frequent values, ascending. On a tie the first values win.
+
+    >>> frequent_of(np.array([3, 9, 1])).tolist()
+    [0.0, 1.0, 2.0]
+    """
     return np.sort(np.argsort(-records, kind="stable")[:MOST_FREQUENT]).astype(np.float64)

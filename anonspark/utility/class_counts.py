@@ -18,7 +18,7 @@ from anonspark.engine.tasks import Batches
 from anonspark.labels.axes import Axis
 from anonspark.labels.regions import Leaves, PublishedAttribute
 from anonspark.staged.records import together
-from anonspark.utility.bins import Bins, frequent_of, quantile_places
+from anonspark.utility.bins import Bins, frequent_of, quantile_positions
 from anonspark.utility.learning import PART_BYTES, ReadRecords, Target, count_values
 from anonspark.utility.original import PlannedValues, order_of_texts, plan_values
 
@@ -51,21 +51,13 @@ its numbers, and 1 if some are not whole."""
 
 
 def count_part(index: int, values: pa.Array, labels: Integers, classes: int) -> pa.Table:
-    """Count the records of each value and class of an attribute in a part.
+    """Count the records of each value and class of an attribute in a part, as :data:`COUNTS`.
 
-    Parameters
-    ----------
-    index : int
-    values : pyarrow.Array
-        Texts, or float64. See :func:`~anonspark.utility.learning.read_column`.
-    labels : int64 ndarray
-        Class of each record. To have none is one more of these.
-    classes : int
+    ``values`` are texts or float64, see :func:`~anonspark.utility.learning.read_column`. ``labels``
+    (int64) are the classes of the records; a record without one has the number after the last.
 
-    Returns
-    -------
-    pyarrow.Table
-        Of :data:`COUNTS`.
+    >>> count_part(0, pa.array(["a", "b", "a"]), np.array([0, 1, 0]), 2)["records"].to_pylist()
+    [2, 1]
     """
     if not pa.types.is_floating(values.type):
         encoded = values
@@ -85,7 +77,7 @@ def count_part(index: int, values: pa.Array, labels: Integers, classes: int) -> 
 
 
 def counts_table(index: int, classes: Integers, records: Integers, **others: object) -> pa.Table:
-    """Return rows of :data:`COUNTS`. Other columns are arrays or one value for all rows."""
+    """Return rows of :data:`COUNTS`. Other columns are arrays, or one value for all rows."""
     columns: dict[str, object] = {"place": index, "class": classes, "records": records, **others}
     arrays = []
     for field in COUNTS:
@@ -97,7 +89,7 @@ def counts_table(index: int, classes: Integers, records: Integers, **others: obj
 
 
 def _numbers(values: pa.Array) -> tuple[Figures, npt.NDArray[np.bool_]]:
-    """Return values as numbers, and where there is none."""
+    """Return values as numbers, 0 for missing ones, and which are missing."""
     # -0.0 and 0.0 are one value.
     return pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False) + 0.0, np.asarray(
         values.is_null()
@@ -105,13 +97,21 @@ def _numbers(values: pa.Array) -> tuple[Figures, npt.NDArray[np.bool_]]:
 
 
 def _keys_of(numbers: Figures) -> Integers:
-    """Return whole numbers in the same order."""
+    """Map numbers to whole numbers in the same order.
+
+    >>> bool(np.all(np.diff(_keys_of(np.array([-2.5, -1.0, 0.0, 3.5]))) > 0))
+    True
+    """
     bits = numbers.view(np.int64)
     return bits ^ ((bits >> 63) & _ALL_BUT_SIGN)
 
 
 def _numbers_of(keys: Integers) -> Figures:
-    """Return the numbers of keys."""
+    """Return the numbers of keys.
+
+    >>> _numbers_of(_keys_of(np.array([-2.5, 3.5]))).tolist()
+    [-2.5, 3.5]
+    """
     return (keys ^ ((keys >> 63) & _ALL_BUT_SIGN)).view(np.float64)
 
 
@@ -127,7 +127,7 @@ def _bits_left_out(keys: Integers) -> int:
 
 
 def collect_counts(parts: Table) -> pa.Table:
-    """Return each value and class once, of :data:`COUNTS`. One shuffle of what parts counted."""
+    """Collect each value and class once, as :data:`COUNTS`. One shuffle of what parts counted."""
     counted = parts.aggregate(
         _PAIR, sums=["records"], least=["smallest"], most=["largest", "broken"]
     )
@@ -138,14 +138,8 @@ def collect_counts(parts: Table) -> pa.Table:
 class Numbers:
     """The numbers of an attribute, or ranges of them.
 
-    Parameters
-    ----------
-    keys : int64 ndarray of shape (n,)
-        Ascending, without the last bits.
-    shift : int
-        How many bits were left out.
-    counts : int64 ndarray of shape (n, c)
-        Records by class.
+    ``keys`` (int64, ascending) lack their last ``shift`` bits. ``counts`` (int64, shape (n, c))
+    holds the records by class.
     """
 
     keys: Integers
@@ -154,7 +148,7 @@ class Numbers:
 
     @classmethod
     def of(cls, counted: pa.Table, classes: int) -> Numbers:
-        """Return the numbers of one attribute, of :data:`COUNTS`."""
+        """Return the numbers of one attribute from rows of :data:`COUNTS`."""
         present = counted.filter(pc.is_valid(counted["key"]))
         shifts = present["shift"].to_numpy()
         shift = int(shifts.max(initial=0))
@@ -164,10 +158,10 @@ class Numbers:
     @property
     def with_quantiles(self) -> Integers:
         """Keys of the ranges that hold a quantile."""
-        return self.keys[quantile_places(self.counts)]
+        return self.keys[quantile_positions(self.counts)]
 
     def refined(self, near: Numbers) -> Numbers:
-        """Return the same with the numbers near quantiles in place of their ranges."""
+        """Replace the ranges with quantiles by the numbers near the quantiles."""
         rest = ~np.isin(self.keys, self.with_quantiles)
         keys = np.concatenate([self.keys[rest] << self.shift, near.keys])
         order = np.argsort(keys)
@@ -176,14 +170,14 @@ class Numbers:
 
     def bins(self) -> tuple[Figures, Integers]:
         """Return the different quantiles, and the records between them by class."""
-        positions = quantile_places(self.counts)
+        positions = quantile_positions(self.counts)
         up_to = np.cumsum(self.counts, axis=0)
         ends = np.concatenate([up_to[positions], self.counts.sum(axis=0, keepdims=True)])
         return _numbers_of(self.keys[positions]), np.diff(ends, axis=0, prepend=0)
 
 
 def counts_by_class(rows: Integers, number: int, counted: pa.Table, classes: int) -> Integers:
-    """Return the records by row and class, int64 ndarray. Those without a class are left out."""
+    """Return the records by row and class, int64. Records without a class are left out."""
     counts = np.zeros((number, classes + 1), np.int64)
     records = counted["records"].to_numpy().astype(np.int64)
     np.add.at(counts, (rows, counted["class"].to_numpy()), records)
@@ -193,16 +187,10 @@ def counts_by_class(rows: Integers, number: int, counted: pa.Table, classes: int
 def count_near_quantiles(
     original: Table, numbers: Mapping[int, Numbers], read: ReadRecords
 ) -> dict[int, Numbers]:
-    """Count the numbers of attributes of which only ranges are known, by their places.
+    """Count the numbers near quantiles of attributes of which only ranges are known. One pass.
 
-    Returns
-    -------
-    dict of int to Numbers
-        With each number near a quantile.
-
-    Notes
-    -----
-    One pass. The different numbers in the ranges with quantiles are collected.
+    Attributes are named by their indices. The different numbers in the ranges with quantiles are
+    collected.
     """
     ranges = {index: (number.shift, number.with_quantiles) for index, number in numbers.items()}
     if not ranges:
@@ -240,23 +228,23 @@ class _CountNear:
                 yield from counts_table(index, *counted[1:], key=counted[0], shift=0).to_batches()
 
 
-def _are_among(keys: Integers, some: Integers) -> npt.NDArray[np.bool_]:
-    """Return which keys are some that are ascending."""
-    if not len(some):
+def _are_among(keys: Integers, ascending: Integers) -> npt.NDArray[np.bool_]:
+    """Return which keys are among ascending ones.
+
+    >>> _are_among(np.array([5, 1, 9]), np.array([1, 5])).tolist()
+    [True, True, False]
+    """
+    if not len(ascending):
         return np.zeros(len(keys), bool)
-    positions = np.minimum(np.searchsorted(some, keys), len(some) - 1)
-    return np.asarray(some[positions] == keys)
+    positions = np.minimum(np.searchsorted(ascending, keys), len(ascending) - 1)
+    return np.asarray(ascending[positions] == keys)
 
 
 @dataclass(frozen=True)
 class BinnedClasses:
-    """The bins of an attribute, and the original's records in them.
+    """The bins of an attribute, and the original's records in them by class of the target.
 
-    Parameters
-    ----------
-    bins : Bins
-    records : int64 ndarray of shape (bins, c)
-        By class of the target. Records without one are left out.
+    Records without a class are left out of ``records`` (int64, shape (bins, c)).
     """
 
     bins: Bins
@@ -272,35 +260,16 @@ def count_classes(
     *,
     drops_missing: bool,
 ) -> list[BinnedClasses]:
-    """Find the bins of attributes, and count the original's records in them.
+    """Find the bins of attributes, in the order of names, and count the original's records in them.
 
-    Parameters
-    ----------
-    original : Table
-    attributes : sequence of PublishedAttribute
-    leaves : mapping of str to (mapping of str to collection of str)
-        Of attributes generalized by the hierarchy of a file.
-    target : Target
-    missing_markers : sequence of str
-    drops_missing : bool
-        Whether records with a missing value are left out.
+    ``leaves`` belong to attributes that are generalized by the hierarchy of a file. With
+    ``drops_missing``, records with a missing value are left out. Raises DataError if columns are
+    absent or cannot be read.
 
-    Returns
-    -------
-    list of BinnedClasses
-        In the order of the attributes' names.
-
-    Raises
-    ------
-    DataError
-        If columns are missing or cannot be read.
-
-    Notes
-    -----
-    One pass, with a shuffle of the different values of parts. Another
-    pass over the numbers with more than about 2,048 different ones in a part of more than 32,768
-    records, if there are any. Different values or ranges of parts are collected, and different
-    values in the ranges with quantiles.
+    One pass, with a shuffle of the different values of parts. Another pass over the numbers with
+    more than about 2,048 different ones in a part of more than 32,768 records, if there are any.
+    Different values or ranges of parts are collected, and different values in the ranges with
+    quantiles.
     """
     in_order = sorted(attributes, key=lambda column: column.name)
     plans = plan_values(original, {column.name: column for column in in_order}, missing_markers)
@@ -312,19 +281,17 @@ def count_classes(
     )
     parts = original.select(read.columns).map_batches(_CountValues(read), COUNTS)
     counted = collect_counts(parts)
-    of_places = [counted.filter(pc.equal(counted["place"], index)) for index in range(len(plans))]
+    by_index = [counted.filter(pc.equal(counted["place"], index)) for index in range(len(plans))]
     classes = len(target.classes)
     numbers = {
-        index: Numbers.of(of_places[index], classes)
+        index: Numbers.of(by_index[index], classes)
         for index, plan in enumerate(plans)
         if plan.scale != "text"
     }
     ranges = {index: number for index, number in numbers.items() if number.shift}
     numbers |= count_near_quantiles(original, ranges, read)
     return [
-        _binned(
-            plan, leaves.get(plan.reading.column), of_places[index], numbers.get(index), classes
-        )
+        _binned(plan, leaves.get(plan.reading.column), by_index[index], numbers.get(index), classes)
         for index, plan in enumerate(plans)
     ]
 
@@ -383,14 +350,14 @@ def _binned(
 def _texts(
     plan: PlannedValues, present: pa.Table, classes: int
 ) -> tuple[list[str], Figures, Integers]:
-    """Return the texts in order, the places of the frequent ones, and the records in their bins."""
+    """Return the texts in order, the indices of frequent ones, and the records in their bins."""
     encoded = present["text"].combine_chunks().dictionary_encode()
     order = order_of_texts(encoded.dictionary, plan.published).to_numpy()
     rank_of = np.argsort(order)
     codes = rank_of[encoded.indices.to_numpy(zero_copy_only=False)]
-    every = counts_by_class(codes, len(order), present, classes)
-    frequent = frequent_of(every.sum(axis=1))
-    selected = every[frequent.astype(np.int64)]
-    rest = every.sum(axis=0, keepdims=True) - selected.sum(axis=0, keepdims=True)
+    by_text = counts_by_class(codes, len(order), present, classes)
+    frequent = frequent_of(by_text.sum(axis=1))
+    selected = by_text[frequent.astype(np.int64)]
+    rest = by_text.sum(axis=0, keepdims=True) - selected.sum(axis=0, keepdims=True)
     texts = encoded.dictionary.take(pa.array(order)).to_pylist()
     return texts, frequent, np.concatenate([selected, rest])

@@ -1,4 +1,4 @@
-"""``anonspark evaluate``: how useful a release is, measured beside its original."""
+"""``anonspark evaluate``: how useful a release is, compared with its original."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError
 from anonspark.labels.axes import Axis
 from anonspark.labels.regions import leaves_by_label, published_attributes
-from anonspark.progress import tell
+from anonspark.progress import report_step
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.originals import open_original, original_records
 from anonspark.utility.association import Association, measure_association
@@ -48,16 +48,10 @@ class FeatureSpace:
     """The features of a record.
 
     A number, day or time is one feature: the value, or the middle of the values that a class
-    covers. A text is one feature for each of the 100 most frequent texts of the original: 1 for its
-    own, or, for a class that covers several values, the share of each, 1 / values. An attribute
-    with missing values in the original has one more feature, the share of missing. A missing number
-    is the middle of the original's range.
-
-    Parameters
-    ----------
-    quasi_identifiers : tuple of Axis
-    others : tuple of Axis
-        Published as they are.
+    covers. A text is one feature for each of the 100 most frequent texts of the original: 1 for the
+    text itself, or, for a class that covers several values, the share of each, 1 / values. An
+    attribute with missing values in the original has one more feature, the share of missing. A
+    missing number is the middle of the original's range. ``others`` are published as they are.
     """
 
     quasi_identifiers: tuple[Axis, ...]
@@ -86,46 +80,23 @@ class FeatureSpace:
         else:
             centers = spread.centers()
             features = np.where(np.isnan(centers), axis.middle, centers)[:, None]
-        each = np.column_stack([features, spread.missing]) if axis.missing else features
-        return each[numbers]
+        of_region = np.column_stack([features, spread.missing]) if axis.missing else features
+        return of_region[numbers]
 
 
 @dataclass(frozen=True)
 class Examples:
-    """The source of examples to learn from, or to test on.
-
-    Parameters
-    ----------
-    space : FeatureSpace
-    target : Target
-        What is learned. Records without a class of it are left out.
-    missing_markers : tuple of str
-        Texts that mean missing.
-    """
+    """The source of examples to learn from, or to test on. Records without a class are left out."""
 
     space: FeatureSpace
     target: Target
     missing_markers: tuple[str, ...]
 
     def of_records(self, table: Table, what: str) -> Table:
-        """Return raw records as examples for :meth:`anonspark.engine.protocol.Engine.learn`.
+        """Encode raw records as examples for :meth:`anonspark.engine.protocol.Engine.learn`. Lazy.
 
-        Parameters
-        ----------
-        table : Table
-            The original, or a table like it.
-        what : str
-            What the table is, for messages.
-
-        Returns
-        -------
-        Table
-            Lazy. No shuffle.
-
-        Raises
-        ------
-        DataError
-            If the table lacks columns, or their types have other values than the original's.
+        Messages call the table ``what``. Raises DataError if columns are absent, or have a type
+        with other values than the original's. No shuffle.
         """
         readings = [*self._readings(table, what), self.target.reading(table)]
         return self._encode(read_values(table, readings))
@@ -133,7 +104,7 @@ class Examples:
     def parts_of_original(self, original: Table, test_share: float) -> tuple[Table, Table]:
         """Divide the original into examples to learn from, and about a share of them to test on.
 
-        Equal records are in one part. Costs and errors: :meth:`of_records`.
+        Equal records are in one part. Costs and errors are those of :meth:`of_records`.
         """
         readings = sorted(self._readings(original, "--original"), key=lambda source: source.column)
         readings.append(self.target.reading(original))
@@ -143,7 +114,7 @@ class Examples:
         return learned, self._encode(hashed, test_share=test_share, test=True)
 
     def of_release(self, release: Table) -> Table:
-        """Return published records as examples. Costs and errors: :meth:`of_records`."""
+        """Encode published records as examples. Costs and errors: :meth:`of_records`."""
         axes, others = self.space.quasi_identifiers, self.space.others
         readings = readings_of(release, others, self.missing_markers, "release", len(axes))
         records = read_published(
@@ -162,16 +133,9 @@ class Examples:
 class _Encode:
     """Encodes a task's records.
 
-    Parameters
-    ----------
-    space : FeatureSpace
-    target : Target
-    published : int
-        How many of the space's attributes are described by published columns.
-    test_share : float or None
-        Share of the records that is for testing. None takes all records.
-    test : bool
-        Whether those are wanted, or the others.
+    The first ``published`` attributes of the space are described by published columns.
+    ``test_share`` is the share of the records that is for testing, or None to take all records;
+    ``test`` chooses the records of that share, or the others.
     """
 
     space: FeatureSpace
@@ -212,18 +176,18 @@ TRAINED_ON = ("original", "original_with_test", "release")
 
 @dataclass(frozen=True)
 class Utility:
-    """What a release is worth.
+    """The usefulness of a release.
 
     Parameters
     ----------
     records : int
-        Of the original.
+        Records of the original.
     workload : WorkloadError
-        Answers to counting queries.
+        Errors of counting queries.
     association : Association or None
-        Association of quasi-identifiers with the target. None where none was given.
+        Association of quasi-identifiers with the target, or None without a target.
     learning : Learning or None
-        None where no target was given.
+        Scores of models, or None without a target.
     """
 
     records: int
@@ -233,7 +197,7 @@ class Utility:
 
     @property
     def sentence(self) -> str:
-        """Return what the release is worth, in one sentence without a full stop."""
+        """Return how useful the release is, in one sentence without a full stop."""
         return describe_usefulness(self.workload, self.learning)
 
     @property
@@ -249,24 +213,11 @@ class Utility:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """A release and its original, opened and looked at.
+    """A release and its original, opened, with the axes of their attributes.
 
-    Parameters
-    ----------
-    release, original : Table
-    holdout : Table or None
-        Records like the original's that were not anonymized.
-    quasi_identifiers, others : tuple of Axis
-        Of the release. The others are published as they are.
-    sensitive : tuple of str
-        Names of the sensitive ones among the others.
-    records : int
-        Of the original.
-    target : Target or None
-        What to learn.
-    missing_markers : tuple of str
-    drops_missing : bool
-        Whether records with a missing value were not to be published.
+    ``holdout`` are records like the original's that were not anonymized. ``others`` are published
+    as they are, and ``sensitive`` names the sensitive ones among them. ``records`` counts those of
+    the original. With ``drops_missing``, records with a missing value were not to be published.
     """
 
     release: Table
@@ -282,7 +233,7 @@ class Evaluation:
 
     def workload(self) -> WorkloadError:
         """Compare counts. See :func:`~anonspark.utility.workload.measure_workload`."""
-        tell("answering counts")
+        report_step("answering counts")
         return measure_workload(
             self.release,
             self.original,
@@ -293,13 +244,13 @@ class Evaluation:
         )
 
     def association(self) -> Association | None:
-        """Compare the association of quasi-identifiers with the target, if there is one.
+        """Compare the association with the target, or return None without a target.
 
         See :func:`~anonspark.utility.association.measure_association`.
         """
         if self.target is None:
             return None
-        tell("comparing the information that attributes have about the target")
+        report_step("comparing the information that attributes have about the target")
         return measure_association(
             self.release,
             self.original,
@@ -311,22 +262,10 @@ class Evaluation:
         )
 
     def learning(self, trained_on: Sequence[str] = TRAINED_ON) -> Learning | None:
-        """Train models and test them on originals.
+        """Train models and test them on originals, or return None without a target.
 
-        Parameters
-        ----------
-        trained_on : sequence of str
-            Which models. See :class:`~anonspark.utility.models.Learning`.
-
-        Returns
-        -------
-        Learning or None
-            None where there is no target.
-
-        Raises
-        ------
-        DataError
-            If there are no records to train with or to test on.
+        ``trained_on`` chooses among the models of :class:`~anonspark.utility.models.Learning`.
+        Raises DataError if there are no records to train with or to test on.
         """
         if self.target is None:
             return None
@@ -337,9 +276,9 @@ class Evaluation:
             tested = self.tested(persisted, self.target)
             for name, training in trainings.items():
                 if name in trained_on:
-                    tell(f"training models on the {name.replace('_', ' ')}")
+                    report_step(f"training models on the {name.replace('_', ' ')}")
                     tested = tested.with_models(training, name, self.records)
-            tell("scoring models")
+            report_step("scoring models")
             return tested.figures()
         finally:
             persisted.unpersist()
@@ -350,12 +289,12 @@ class Evaluation:
         return Tested.of(test, target, held_out=self.holdout is not None, left_out=left_out)
 
     def examples(self, target: Target) -> Examples:
-        """Return how records become examples."""
+        """Return the encoder of records as examples."""
         others = tuple(axis for axis in self.others if axis.name != target.name)
         return Examples(FeatureSpace(self.quasi_identifiers, others), target, self.missing_markers)
 
     def _divided(self, examples: Examples) -> tuple[Table, dict[str, Table]]:
-        """Return what models are tested on and what they are trained on."""
+        """Return the test examples, and the training examples by their names."""
         everything = examples.of_records(self.original, "--original")
         trainings = {"original": everything}
         if self.holdout is not None:
@@ -405,10 +344,10 @@ def evaluate(
 
     Notes
     -----
-    See :func:`~anonspark.utility.original.describe_original`,
+    Jobs and costs are those of :func:`~anonspark.utility.original.describe_original`,
     :func:`~anonspark.utility.workload.measure_workload`,
     :func:`~anonspark.utility.association.measure_association` and
-    :class:`~anonspark.utility.models.Tested` for jobs and cost.
+    :class:`~anonspark.utility.models.Tested`.
     """
     paths = [path for path in (original, holdout) if isinstance(path, str)]
     sources = (f"{release.rstrip('/')}/data", *paths)
@@ -418,12 +357,9 @@ def evaluate(
 
 
 def require_holdout_used(target: str | None, holdout: object) -> None:
-    """Refuse records to test models on where none are trained.
+    """Raise ConfigurationError for a holdout without a target: no model would be tested on it.
 
-    Raises
-    ------
-    ConfigurationError
-        If there is a holdout without a target.
+    >>> require_holdout_used("income", "holdout.csv")
     """
     if target is None and holdout is not None:
         raise ConfigurationError("--holdout: models are tested on it. Name what to learn: --target")
@@ -438,11 +374,9 @@ def open_evaluation(
 ) -> Evaluation:
     """Open a release and its original. Parameters and errors: :func:`evaluate`.
 
-    Notes
-    -----
-    The jobs of :func:`~anonspark.utility.original.describe_original`, and one for the target.
+    Costs the jobs of :func:`~anonspark.utility.original.describe_original`, and one for the target.
     """
-    tell("describing the original")
+    report_step("describing the original")
     release = release.rstrip("/")
     manifest = read_manifest(engine.files, release)
     if target is not None:
@@ -454,20 +388,18 @@ def open_evaluation(
         if isinstance(holdout, str)
         else holdout
     )
-    opened = look_at(engine, release, manifest, table, held_out)
+    opened = open_tables(engine, release, manifest, table, held_out)
     if target is None:
         return opened
     return replace(opened, target=describe_target(table, target, manifest.missing_markers))
 
 
-def look_at(
+def open_tables(
     engine: Engine, release: str, manifest: Manifest, original: Table, holdout: Table | None
 ) -> Evaluation:
-    """Look at the original of a release, without a target. Errors: :func:`evaluate`.
+    """Open a release and its original without a target. Errors: :func:`evaluate`.
 
-    Notes
-    -----
-    The jobs of :func:`~anonspark.utility.original.describe_original`.
+    Costs the jobs of :func:`~anonspark.utility.original.describe_original`.
     """
     configured, markers = manifest.attributes, manifest.missing_markers
     generalized = published_attributes(manifest)
@@ -521,15 +453,9 @@ def _require_target(target: str, manifest: Manifest) -> None:
 
 @dataclass(frozen=True)
 class Measured:
-    """The worth of a release, as :class:`anonspark.utility.evaluation.Utility`.
+    """The usefulness of a release, see :class:`anonspark.utility.evaluation.Utility`.
 
-    Parameters
-    ----------
-    workload : WorkloadError or None
-        None where no queries were asked.
-    association : Association
-    learning : Learning
-        Tested on held-out records.
+    ``workload`` is None if no queries were asked. ``learning`` is tested on held-out records.
     """
 
     workload: WorkloadError | None
@@ -538,29 +464,12 @@ class Measured:
 
 
 class ReleaseEvaluator:
-    """Measures releases of one original, which is looked at once, as its models are trained once.
+    """Measures releases of one original, which is described once, as its models are trained once.
 
-    The releases have to be of the same attributes. :meth:`close` frees what is kept meanwhile:
-    the held-out records and what the original's models predict of them.
-
-    Parameters
-    ----------
-    engine : Engine
-    original, holdout : Table
-    target : str
-        A column that is published as it is.
-    missing_markers : sequence of str
-
-    Raises
-    ------
-    ConfigurationError
-        If the target is no category of 2 to 100 values.
-    DataError
-        If the original lacks it.
-
-    Notes
-    -----
-    One job.
+    The releases must be of the same attributes. ``target`` is a column that is published as it is.
+    :meth:`close` frees what stays in memory: the held-out records and what the original's models
+    predict of them. Raises ConfigurationError if the target is no category of 2 to 100 values, and
+    DataError if the original lacks it. One job.
     """
 
     def __init__(
@@ -578,19 +487,10 @@ class ReleaseEvaluator:
         self._tested: Tested | None = None
 
     def measure(self, release: str, *, queries: bool) -> Measured:
-        """Measure a release. Errors: :func:`anonspark.utility.evaluation.evaluate`.
+        """Measure a release, with counting queries if ``queries``. Errors: :func:`evaluate`.
 
-        Parameters
-        ----------
-        release : str
-            Its directory.
-        queries : bool
-            Whether counts are compared.
-
-        Notes
-        -----
-        Of the first release all that ``evaluate`` costs. Of the others the description of the
-        original and the training of its models are not done again.
+        The first release costs all that ``evaluate`` costs. Later ones do not describe the original
+        or train its models again.
         """
         opened = self._open(release)
         workload = opened.workload() if queries else None
@@ -603,7 +503,7 @@ class ReleaseEvaluator:
         return Measured(workload, association, learning)
 
     def close(self) -> None:
-        """Free what is kept."""
+        """Free the test records."""
         if self._tested is not None:
             self._tested.table.unpersist()
         self._tested = None
@@ -611,7 +511,7 @@ class ReleaseEvaluator:
     def _open(self, release: str) -> Evaluation:
         manifest = read_manifest(self._engine.files, release)
         if self._first is None:
-            first = look_at(self._engine, release, manifest, self._original, self._holdout)
+            first = open_tables(self._engine, release, manifest, self._original, self._holdout)
             self._first = replace(first, target=self._target)
             return self._first
         published = {attribute.name: attribute for attribute in published_attributes(manifest)}
@@ -625,7 +525,7 @@ class ReleaseEvaluator:
         )
 
     def _of_originals(self, opened: Evaluation) -> Tested:
-        """Return the test with what the original's models predict of it."""
+        """Return the test records with the predictions of the original's models."""
         if self._tested is None:
             examples = opened.examples(self._target)
             test = examples.of_records(self._holdout, "--holdout")

@@ -28,7 +28,7 @@ from anonspark.engine.values.column_plans import PlannedColumn, plan_columns
 from anonspark.engine.values.value_texts import coded_values, read_values
 from anonspark.engine.values.value_validation import validate
 from anonspark.errors import ConfigurationError, DataError, PublishingError
-from anonspark.progress import tell
+from anonspark.progress import report_step
 from anonspark.release.noisy_tables import read_noisy_tables
 from anonspark.staged.records import together
 from anonspark.utility.learning import LABEL, MOST_CLASSES, PART_BYTES, Target, count_values
@@ -62,15 +62,15 @@ class Arranged:
     ----------
     name : str
     values : tuple of str
-        In the learned order.
+        Values in the learned order.
     rare : int
-        How many of them are too rare.
+        Number of values with too few records.
     association : float
         Share of the target's uncertainty that the values remove.
     levels : list of list of list of int
-        Of a hierarchy: places of the values of each group of each level, from fine to coarse.
+        Levels of a hierarchy from fine to coarse: positions of the values of each group.
     kept : list of float
-        Of each level, the share of that association that is kept.
+        Share of that association that each level keeps.
     """
 
     name: str
@@ -85,13 +85,7 @@ class Arranged:
 class Arrangement:
     """The learned hierarchies and orders, and their files.
 
-    Parameters
-    ----------
-    target : str
-    min_records : int or None
-        None of noisy tables, whose values need no minimum.
-    attributes : list of Arranged
-    files : list of str
+    ``min_records`` is None for noisy tables, whose values need no minimum.
     """
 
     target: str
@@ -131,13 +125,13 @@ def arrange(
     min_records: int | None = None,
     selection: str | None = None,
 ) -> Arrangement:
-    """Learn how the values of categories go with a target, and write it down for a person.
+    """Learn how the values of categories go with a target, and write it for a person to read.
 
     Parameters
     ----------
     engine : Engine
     configuration : Configuration
-        Of the table. It is not changed.
+        Configuration of the table. It is not changed.
     target : str
         A column of 2 to 100 different values.
     out : str
@@ -148,22 +142,23 @@ def arrange(
     min_records : int or None
         Rarer values are ignored, and smaller groups are joined. None takes ``privacy.k``.
     selection : str or None
-        Directory of a selection: its noisy tables are taken, of which ``min_records`` asks nothing,
+        Directory of a selection: its noisy tables are taken, for which ``min_records`` is not used,
         and the table of the configuration is not opened.
 
     Raises
     ------
     ConfigurationError
-        If no attribute can be arranged, or something is at the paths already.
+        If no attribute can be arranged, or a file exists already.
     DataError
-        If columns are missing, the target is none, or no value is frequent enough.
+        If columns are absent, the target has too few or too many values, or no value is frequent
+        enough.
     PublishingError
         If the files cannot be written.
 
     Notes
     -----
     One pass over the table, with a shuffle of the different pairs of values and classes of each
-    task, which are collected. Of a selection its tables are collected.
+    task, which are collected. The tables of a selection are collected.
     """
     if configuration.agreed_coding is not None:
         _LOGGER.warning(
@@ -182,7 +177,7 @@ def arrange(
                 f"--out: found {path} already. Expected no such file. Remove it or choose another "
                 "directory"
             )
-    tell(f"arranging {len(counts):,} attributes")
+    report_step(f"arranging {len(counts):,} attributes")
     arranged = [_arranged(name, count, form, least) for name, count in counts.items()]
     if form == "order":
         texts = {paths[""]: _as_yaml(arranged, target, least)}
@@ -206,7 +201,7 @@ def _counts_of_table(
     engine: Engine, configuration: Configuration, attributes: Sequence[str], target: str
 ) -> dict[str, Counts]:
     """Return the records of each value and class, by attribute."""
-    tell("counting values")
+    report_step("counting values")
     with engine.reading(configuration.input.paths):
         table = engine.open_source(configuration, for_tasks=True)
         plans = _plans(table, configuration, attributes, target)
@@ -222,7 +217,7 @@ def _noisy_counts(
     target: str,
     selection: str,
 ) -> dict[str, Counts]:
-    """Return about the records of each declared value and class, by attribute."""
+    """Return the noisy counts of each declared value and class, by attribute."""
     tables = read_noisy_tables(engine, selection)
     if tables.target != target:
         raise ConfigurationError(
@@ -283,7 +278,7 @@ def _plans(
 def _chosen(
     configuration: Configuration, attributes: Sequence[str], texts: Sequence[str]
 ) -> list[str]:
-    """Return the attributes that are named, or all that have neither order nor hierarchy."""
+    """Return the named attributes, or all that have neither order nor hierarchy."""
     declared = {
         name
         for name, attribute in configuration.attributes.items()
@@ -352,11 +347,11 @@ class _CountPairs:
                 validated = validate(plan, values.dictionary, self.label.markers)
                 texts = validated.values.cast(pa.string())
                 present = pc.and_(texts.is_valid(), pa.array(~validated.missing))
-                read = texts.dictionary_encode()
-                codes = _codes(values, read.indices, present)
-                some = (codes >= 0) & (labels >= 0)
-                counted = pa.DictionaryArray.from_arrays(codes[some], read.dictionary)
-                distinct, of_class, counts = count_values(counted, labels[some], len(names))
+                encoded = texts.dictionary_encode()
+                codes = _codes(values, encoded.indices, present)
+                counts_both = (codes >= 0) & (labels >= 0)
+                counted = pa.DictionaryArray.from_arrays(codes[counts_both], encoded.dictionary)
+                distinct, of_class, counts = count_values(counted, labels[counts_both], len(names))
                 columns = [
                     pa.array(np.full(len(distinct), index, np.int32)),
                     distinct,
@@ -367,7 +362,7 @@ class _CountPairs:
 
 
 def _codes(coded: pa.DictionaryArray, numbers: pa.Array, present: pa.Array) -> Integers:
-    """Return the number of each record's value, -1 where it is missing."""
+    """Return the number of each record's value, -1 for a missing one."""
     of_values = pc.fill_null(pc.if_else(present, numbers, None), -1).to_numpy(zero_copy_only=False)
     codes = pc.fill_null(coded.indices, len(of_values)).to_numpy(zero_copy_only=False)
     result: Integers = np.append(of_values, -1).astype(np.int64)[codes]
@@ -375,6 +370,7 @@ def _codes(coded: pa.DictionaryArray, numbers: pa.Array, present: pa.Array) -> I
 
 
 def _arranged(name: str, counts: Counts, form: Form, least: int | None) -> Arranged:
+    """Learn the order of the values of an attribute and, for a hierarchy, its groups."""
     if form == "hierarchy":
         counts = _without_blanks(counts)
     values = sorted(counts)
@@ -383,8 +379,8 @@ def _arranged(name: str, counts: Counts, form: Form, least: int | None) -> Arran
         [[counts[value].get(label, 0) for label in classes] for value in values], np.int64
     ).reshape(len(values), len(classes))
     # Classes that no noisy count has left tell nothing.
-    some = matrix.sum(axis=0) > 0
-    matrix, classes = matrix[:, some], list(np.array(classes, object)[some])
+    occurs = matrix.sum(axis=0) > 0
+    matrix, classes = matrix[:, occurs], list(np.array(classes, object)[occurs])
     # A noisy count of none has no shares.
     enough = 1 if least is None else least
     rare = int((matrix.sum(axis=1) < enough).sum())
@@ -423,12 +419,16 @@ def _arranged(name: str, counts: Counts, form: Form, least: int | None) -> Arran
 
 
 def _without_blanks(counts: Counts) -> dict[str, dict[str, int]]:
-    """Return counts of values without blanks around them, as hierarchy files have them."""
+    """Strip blanks around values, as hierarchy files do, and add up their counts.
+
+    >>> _without_blanks({" a": {"yes": 2}, "a": {"yes": 1}})
+    {'a': {'yes': 3}}
+    """
     stripped: dict[str, dict[str, int]] = {}
     for value, count in counts.items():
-        together = stripped.setdefault(value.strip(" "), {})
+        joined = stripped.setdefault(value.strip(" "), {})
         for label, records in count.items():
-            together[label] = together.get(label, 0) + records
+            joined[label] = joined.get(label, 0) + records
     return stripped
 
 
@@ -440,17 +440,19 @@ def _bits(counts: Integers) -> float:
 
 
 def _association(counts: Integers) -> float:
+    """Return the share of the target's uncertainty that the rows remove, 0 if it is constant."""
     uncertainty = int(counts.sum()) * entropy(counts.sum(axis=0))
     return _bits(counts) / uncertainty if uncertainty > 0 else 0.0
 
 
 def _lost(counts: Integers, groups: Sequence[Sequence[int]]) -> float:
-    together = np.array([counts[list(group)].sum(axis=0) for group in groups])
-    return _bits(counts) - _bits(together)
+    """Return the bits of information that are lost if the rows of each group become one."""
+    joined = np.array([counts[list(group)].sum(axis=0) for group in groups])
+    return _bits(counts) - _bits(joined)
 
 
 def _paths(out: str, form: Form, names: Sequence[str]) -> dict[str, str]:
-    """Return what is written where. An order has the name of nothing."""
+    """Return the path of each attribute's file. The path of an order has the key ""."""
     directory = out.rstrip("/")
     if form == "order":
         return {"": f"{directory}/{_ORDERS}"}
@@ -480,7 +482,7 @@ def _as_yaml(arranged: Sequence[Arranged], target: str, least: int | None) -> st
 
 
 def _as_csv(arranged: Arranged) -> str:
-    """Return a hierarchy file: a line for each value, its groups from fine to coarse."""
+    """Write a hierarchy file: a line for each value, its groups from fine to coarse."""
     columns = [
         {
             index: group_label([arranged.values[member] for member in group])

@@ -1,4 +1,4 @@
-"""Define what is to be learned from a table, a target and its classes, and read it in tasks."""
+"""Define a target and its classes, and read it in tasks."""
 
 from __future__ import annotations
 
@@ -28,16 +28,9 @@ LABEL = "label"
 
 @dataclass(frozen=True)
 class Target:
-    """The target of learning.
+    """The target of learning: a column that is published as it is.
 
-    Parameters
-    ----------
-    name : str
-        A column that is published as it is.
-    classes : tuple of str
-        Its different values as texts, the most frequent in the original first.
-    missing_markers : tuple of str
-        Texts that mean missing.
+    ``classes`` are its different values as texts, the most frequent in the original first.
     """
 
     name: str
@@ -51,7 +44,12 @@ class Target:
     def numbers(self, texts: pa.Array) -> pa.Array:
         """Return the number of each record's class, from 0, as float64.
 
-        It is null for what is missing or none of the classes. Numbers are returned as they are.
+        It is null for a missing value and for one that is no class. Numbers are returned as they
+        are.
+
+        >>> income = Target("income", ("low", "high"), ())
+        >>> income.numbers(pa.array(["high", "low", "?"])).to_pylist()
+        [1.0, 0.0, None]
         """
         if not is_text(texts.type):
             return texts
@@ -59,7 +57,7 @@ class Target:
         return pc.index_in(texts, value_set=classes, skip_nulls=True).cast(pa.float64())
 
     def count_others(self, table: Table) -> int:
-        """Return how many records have a value that is none of the classes. One job."""
+        """Count the records whose value is no class. One job."""
         texts = table.read([self.reading(table)]).select([LABEL])
         counted = texts.map_batches(_CountOthers(self), _OTHERS).aggregate([], sums=["records"])
         return sum(value or 0 for value in counted.collect().column("records").to_pylist())
@@ -68,25 +66,10 @@ class Target:
 def describe_target(
     original: Table, name: str, missing_markers: Sequence[str], key: str = "--target"
 ) -> Target:
-    """Find the classes of a target in the original.
+    """Find the classes of a target, a column of the original. One job.
 
-    Parameters
-    ----------
-    original : Table
-    name : str
-        One of its columns.
-    missing_markers : sequence of str
-    key : str
-        What named it, for messages.
-
-    Raises
-    ------
-    ConfigurationError
-        If it is no category of 2 to 100 values.
-
-    Notes
-    -----
-    One job. The different values are collected.
+    The different values are collected. ``key`` names the option in messages. Raises
+    ConfigurationError if the column is no category of 2 to 100 values.
     """
     count = _CountLabels(_reading_of(original, name, missing_markers, key))
     counted = original.select([name]).map_batches(count, _LABELS)
@@ -107,7 +90,7 @@ _LABELS = pa.schema([(LABEL, pa.string()), ("records", pa.int64())])
 
 @dataclass(frozen=True)
 class _CountLabels:
-    """Counts a task's records of each class. In the task, so that no row is handed over."""
+    """Counts a task's records of each class. It does so in the task: no row is handed over."""
 
     reading: Reading
 
@@ -119,8 +102,8 @@ class _CountLabels:
             codes = coded.indices.drop_null().to_numpy()
             counts = pa.array(np.bincount(codes, minlength=len(coded.dictionary)))
             texts, _ = read_values(self.reading, coded.dictionary)
-            some = pc.and_(texts.is_valid(), pc.greater(counts, 0))
-            columns = [texts.cast(pa.string()).filter(some), counts.filter(some)]
+            counted = pc.and_(texts.is_valid(), pc.greater(counts, 0))
+            columns = [texts.cast(pa.string()).filter(counted), counts.filter(counted)]
             yield pa.RecordBatch.from_arrays(columns, schema=_LABELS)
 
 
@@ -145,7 +128,7 @@ _OTHERS = pa.schema([("records", pa.int64())])
 
 @dataclass(frozen=True)
 class _CountOthers:
-    """Counts a task's records whose value is none of the classes."""
+    """Counts a task's records whose value is no class."""
 
     target: Target
 
@@ -165,8 +148,8 @@ PART_BYTES = 2**25
 def read_column(reading: Reading, column: pa.ChunkedArray) -> tuple[pa.Array, Flags]:
     """Return the values of a column as numbers or texts that compare, and which are missing.
 
-    Texts of a dictionary stay numbers of its different ones, of which several may be equal, and one
-    null. No number is null.
+    Texts of a dictionary stay numbers of its different texts, of which several may be equal, and
+    one null. No number is null.
     """
     if not pa.types.is_dictionary(column.type):
         values, missing = read_values(reading, column)
@@ -180,7 +163,7 @@ def read_column(reading: Reading, column: pa.ChunkedArray) -> tuple[pa.Array, Fl
 def read_coded(
     reading: Reading, column: pa.ChunkedArray
 ) -> tuple[pa.Array, Flags, npt.NDArray[np.signedinteger]]:
-    """Return values of a column, which of these are missing, and the place of each record's."""
+    """Return different values, which of them are missing, and the index of each record's value."""
     coded = coded_values(column)
     values, missing = read_values(reading, coded.dictionary)
     codes = pc.fill_null(coded.indices, len(values)).to_numpy(zero_copy_only=False)
@@ -189,7 +172,7 @@ def read_coded(
 
 
 def class_numbers(target: Target, reading: Reading, records: pa.Table) -> Integers:
-    """Return the class of each record, int64 ndarray. To have none is one more of these."""
+    """Return the class of each record, int64. Records without one have the next number."""
     texts, _, codes = read_coded(reading, records.column(reading.column))
     numbers = pc.fill_null(target.numbers(texts), float(len(target.classes)))
     classes: Integers = numbers.to_numpy(zero_copy_only=False).astype(np.int64)[codes]
@@ -199,22 +182,32 @@ def class_numbers(target: Target, reading: Reading, records: pa.Table) -> Intege
 def count_values(
     encoded: pa.DictionaryArray, labels: Integers, classes: int
 ) -> tuple[pa.Array, Integers, Integers]:
-    """Return different values with each of their classes, and the records of each such pair."""
+    """Return different values, a class of each, and the records of each such pair.
+
+    >>> values = pa.array(["a", "b", "a"]).dictionary_encode()
+    >>> texts, classes, records = count_values(values, np.array([0, 1, 0]), 2)
+    >>> texts.to_pylist(), classes.tolist(), records.tolist()
+    (['a', 'b'], [0, 1], [2, 1])
+    """
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     values = len(encoded.dictionary)
     if values * classes <= _DENSE:
-        every = count_pairs(codes, labels, values, classes).reshape(-1)
-        some = np.flatnonzero(every)
-        records = every[some]
+        counts = count_pairs(codes, labels, values, classes).reshape(-1)
+        pairs = np.flatnonzero(counts)
+        records = counts[pairs]
     else:
-        some, records = np.unique(codes * np.int64(classes) + labels, return_counts=True)
-    return encoded.dictionary.take(pa.array(some // classes)), some % classes, records
+        pairs, records = np.unique(codes * np.int64(classes) + labels, return_counts=True)
+    return encoded.dictionary.take(pa.array(pairs // classes)), pairs % classes, records
 
 
 def count_pairs(
     first: npt.NDArray[np.signedinteger], second: Integers, firsts: int, seconds: int
 ) -> Integers:
-    """Return how many records have each pair of numbers, of shape (firsts, seconds)."""
+    """Count the records with each pair of numbers, int64 of shape (firsts, seconds).
+
+    >>> count_pairs(np.array([0, 1, 1]), np.array([2, 0, 0]), 2, 3).tolist()
+    [[0, 0, 1], [2, 0, 0]]
+    """
     cells = first * np.int64(seconds)
     cells += second
     return np.bincount(cells, minlength=firsts * seconds).reshape(firsts, seconds)
@@ -222,17 +215,10 @@ def count_pairs(
 
 @dataclass(frozen=True)
 class ReadRecords:
-    """Reads what is asked for of records. In tasks, so that no engine hands them over twice.
+    """Reads the values and classes of records in tasks: no engine hands them over twice.
 
-    Parameters
-    ----------
-    readings : mapping of int to Reading
-        Of each attribute, by its place.
-    target : Target
-    label : Reading
-        Of the target.
-    drops_missing : bool
-        Whether records with a missing value are left out.
+    ``readings`` are those of the attributes, by their index, and ``label`` that of the target. With
+    ``drops_missing``, records with a missing value are left out.
     """
 
     readings: Mapping[int, Reading]
@@ -250,17 +236,14 @@ class ReadRecords:
         )
 
     def of(self, indices: Collection[int]) -> ReadRecords:
-        """Return who reads some attributes alone, if none of the others matters."""
+        """Return a reader of some attributes, unless others may leave out records, too."""
         if self.drops_missing:
             return self
-        some = {index: reading for index, reading in self.readings.items() if index in indices}
-        return replace(self, readings=some)
+        chosen = {index: reading for index, reading in self.readings.items() if index in indices}
+        return replace(self, readings=chosen)
 
     def __call__(self, records: pa.Table) -> tuple[dict[int, pa.Array], Integers]:
-        """Return the values by attribute, and the classes. To have none is one more of these.
-
-        See :func:`read_column`.
-        """
+        """Return the values by attribute, see :func:`read_column`, and the classes."""
         classes = class_numbers(self.target, self.label, records)
         values: dict[int, pa.Array] = {}
         lacking = np.zeros(len(records), bool)

@@ -42,12 +42,9 @@ _COMPARED = pa.schema([(name, pa.int64()) for name in ("pair", LABEL, *_SUMS)])
 class Predictions:
     """The predictions of a model for the test, in counts.
 
-    Parameters
-    ----------
-    confusion : int64 ndarray of shape (c, c)
-        Records by class and by what is predicted.
-    steps : int64 ndarray of shape (2, STEPS + 1), or None
-        Of two classes: records by class and step of the probability of class 1.
+    ``confusion`` (int64, shape (c, c)) holds records by class and predicted class. ``steps``
+    (int64, shape (2, STEPS + 1)) holds those of two classes by class and step of the probability of
+    class 1, or is None for more classes.
     """
 
     confusion: Integers
@@ -57,20 +54,10 @@ class Predictions:
 def count_predictions(
     predicted: Table, models: Sequence[str], classes: int
 ) -> dict[str, Predictions]:
-    """Count what models predict.
+    """Count what models predict, in the table of :meth:`anonspark.engine.protocol.Engine.predict`.
 
-    Parameters
-    ----------
-    predicted : Table
-        Of :meth:`anonspark.engine.protocol.Engine.predict`.
-    models : sequence of str
-        Names of the models' columns there.
-    classes : int
-
-    Notes
-    -----
-    One job with a small shuffle. At most 4 times 10,001 counts of a model are collected, or the
-    square of the classes.
+    ``models`` names their columns. One job with a small shuffle. For each model at most 4 times
+    10,001 counts are collected, or the square of the classes.
     """
     shape = _shape(len(models), classes)
     count = _CountPredictions(tuple(models), classes)
@@ -86,25 +73,12 @@ def compare_predictions(
     pairs: Sequence[tuple[str, str]],
     counted: Mapping[str, Predictions],
 ) -> list[tuple[Difference, Difference | None]]:
-    """Return how far, of some pairs of models, the second scores better than the first.
+    """Return how much better, of pairs of models, the second scores than the first.
 
-    Parameters
-    ----------
-    predicted : Table
-        Of which the predictions were counted.
-    pairs : sequence of (str, str)
-    counted : mapping of str to Predictions
-
-    Returns
-    -------
-    list of (Difference, Difference or None)
-        Of the accuracy and of the area under the curve. The latter is None for more than two
-        classes, and where the test has records of one class only.
-
-    Notes
-    -----
-    One job with a small shuffle: both placement values of each record are looked up, and sums are
-    collected.
+    ``counted`` holds the predictions of the same table. The differences are of the accuracy and of
+    the area under the curve, which is None for more than two classes, and if the test has records
+    of one class only. One job with a small shuffle: both placement values of each record are looked
+    up, and sums are collected.
     """
     by_model = {
         name: placements(counts.steps)
@@ -131,7 +105,7 @@ def compare_predictions(
 
 
 def _shape(models: int, classes: int) -> tuple[int, int, int, int]:
-    """Return how cells are numbered: by model, class, class predicted and step."""
+    """Return the shape of the cells: by model, class, predicted class and step."""
     return models, classes, classes, STEPS + 1 if classes == 2 else 1
 
 
@@ -142,7 +116,7 @@ def _probability(batch: pa.RecordBatch, model: str) -> npt.NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class _CountPredictions:
-    """Counts a task's records by model, class, class predicted and step."""
+    """Counts a task's records by model, class, predicted class and step."""
 
     models: tuple[str, ...]
     classes: int
@@ -163,7 +137,7 @@ class _CountPredictions:
 
 @dataclass(frozen=True)
 class _ComparePredictions:
-    """Adds up, for pairs of models, who is right alone and the products of placements.
+    """Sums, for pairs of models, who is right alone and the products of placements.
 
     With more than two classes all records count as one class.
     """
@@ -175,8 +149,8 @@ class _ComparePredictions:
         for batch in batches:
             labels = batch.column(LABEL).to_numpy()
             for number, pair in enumerate(self.pairs):
-                right = [batch.column(name).to_numpy() == labels for name in pair]
-                alone = (right[0] & ~right[1], right[1] & ~right[0])
+                is_right = [batch.column(name).to_numpy() == labels for name in pair]
+                alone = (is_right[0] & ~is_right[1], is_right[1] & ~is_right[0])
                 for label in (0, 1) if self.by_model else (0,):
                     mask = labels == label if self.by_model else np.ones(len(labels), bool)
                     sums = [int(part[mask].sum()) for part in alone]
@@ -207,11 +181,11 @@ class Score:
     learner : str
     accuracy : float
     precision, recall, f1 : float
-        Of two classes those of the rarer one. Of more the means, weighted by their records.
+        Scores of the rarer of two classes, or, for more, means weighted by the classes' records.
     f1_macro : float
         Mean of all classes.
     roc_auc : float or None
-        Area under the curve. None for more than two classes, and where the test has one only.
+        Area under the curve, or None for more than two classes, and if the test has one only.
     """
 
     trained_on: str
@@ -228,12 +202,7 @@ class Score:
 class ModelDifference:
     """The difference between the scores of a release's model and the original's.
 
-    Parameters
-    ----------
-    learner : str
-    accuracy : Difference
-    roc_auc : Difference or None
-        None where there is no area.
+    ``roc_auc`` is None if there is no area under the curve.
     """
 
     learner: str
@@ -250,11 +219,11 @@ class ModelLoss:
     measure : str
         ``roc_auc`` for two classes, ``accuracy`` for more.
     original, release : str
-        The learners that are best by it. Of equal ones the first.
+        The learners that are best by the measure, the first on a tie.
     loss : float
-        Positive where the original's best model is better.
+        Positive if the original's best model is better.
     standard_error : float or None
-        None where a class of the test has one record only.
+        None if a class of the test has one record only.
     """
 
     measure: Measure
@@ -273,25 +242,25 @@ class Learning:
     target : str
         The column that was predicted.
     classes : int
-        Its different values.
+        Number of its different values.
     held_out : bool
-        Whether the test records were no part of the original. Else differences are not
+        Whether the test records were no part of the original. If they were, differences are not
         comparable: the release has seen the test.
     test_records : int
     test_left_out : int
-        Held-out records of a class that the original has not. They are no test records.
+        Held-out records of a class that the original lacks. They are no test records.
     majority : float
         Accuracy of always predicting the original's most frequent class.
     scores : list of Score
         ``release``: trained on all published records. ``original``: on the original's records,
-        without those of the test. ``original_with_test``, where nothing was held out: on all of
-        them. The release, too, has published forms of the test records.
+        without those of the test. ``original_with_test``, if nothing was held out: on all of them.
+        The release, too, has published forms of the test records.
     differences : list of ModelDifference
-        Of each learner, ``release`` beside ``original``. Empty where one of them was not trained.
+        ``release`` compared with ``original`` for each learner. Empty if one was not trained.
     loss : ModelLoss or None
-        None where there are no differences, or no area.
+        None if there are no differences, or no area.
     without_area : str or None
-        Why there is no area under the curve. None where there is one.
+        Why there is no area under the curve, or None if there is one.
     """
 
     target: str
@@ -310,18 +279,10 @@ class Learning:
 class Tested:
     """Test records, and what models predict of them.
 
-    Parameters
-    ----------
-    table : Table
-        ``features`` and ``label``, and what :meth:`anonspark.engine.protocol.Engine.predict` adds.
-    target : Target
-    held_out : bool
-    left_out : int
-        See :class:`Learning`.
-    of_class : mapping of int to int
-        Records of each class.
-    models : mapping of str to (str, str)
-        Of each column with predictions what the model was trained on, and its learner.
+    ``table`` holds ``features`` and ``label``, and the columns of
+    :meth:`anonspark.engine.protocol.Engine.predict`. ``of_class`` counts the records of each class.
+    ``models`` holds, for each column of predictions, what the model was trained on, and its
+    learner. ``held_out`` and ``left_out`` are those of :class:`Learning`.
     """
 
     table: Table
@@ -333,24 +294,9 @@ class Tested:
 
     @classmethod
     def of(cls, test: Table, target: Target, *, held_out: bool, left_out: int) -> Tested:
-        """Count test records.
+        """Count the records of a test, which the caller keeps and releases. One job.
 
-        Parameters
-        ----------
-        test : Table
-            Kept, and released by the caller.
-        target : Target
-        held_out : bool
-        left_out : int
-
-        Raises
-        ------
-        DataError
-            If there are none.
-
-        Notes
-        -----
-        One job.
+        Raises DataError if there are none.
         """
         counted = test.aggregate([LABEL], count="records").collect().to_pylist()
         records = {int(row[LABEL]): int(row["records"]) for row in counted}
@@ -363,20 +309,10 @@ class Tested:
         return cls(test, target, held_out, left_out, records, {})
 
     def with_models(self, examples: Table, trained_on: str, records: int) -> Tested:
-        """Train each learner, and add what it predicts. Lazy but for the training.
+        """Train each learner, and add what it predicts, which is lazy.
 
-        Parameters
-        ----------
-        examples : Table
-            As :meth:`anonspark.engine.protocol.Engine.learn` takes them.
-        trained_on : str
-        records : int
-            About how many examples there are.
-
-        Raises
-        ------
-        DataError
-            If there is nothing to train with.
+        ``examples`` are those of :meth:`anonspark.engine.protocol.Engine.learn`, about ``records``
+        of them. Raises DataError if there is nothing to train with.
         """
         engine = self.table.engine
         trained = engine.learn(examples, len(self.target.classes), records)
@@ -393,10 +329,7 @@ class Tested:
     def figures(self) -> Learning:
         """Score the models, and compare those of the release with those of the original.
 
-        Notes
-        -----
-        Two jobs over the predictions, which are kept meanwhile. Nothing but counts and sums is
-        collected.
+        Two jobs over the predictions, which are kept meanwhile. Only counts and sums are collected.
         """
         columns = [column for name in self.models for column in (name, f"{name} probability")]
         predicted = self.table.select([LABEL, *columns]).persist()
@@ -453,7 +386,7 @@ class Tested:
 
 
 def _best(scores: Sequence[Score], measure: Measure) -> str:
-    """Return the learner with the best score. The first where there is no such score."""
+    """Return the learner with the best score, or the first if there is no such score."""
     return max(scores, key=lambda score: getattr(score, measure) or 0.0).learner
 
 

@@ -43,15 +43,7 @@ _BITS = 30
 
 @dataclass(frozen=True)
 class PlannedValues:
-    """The reading of a column's values.
-
-    Parameters
-    ----------
-    scale : Scale
-    published : PublishedAttribute or None
-        How it is generalized. None where it is published as it is.
-    reading : Reading
-    """
+    """How a column's values are read. ``published`` is None if it is published as it is."""
 
     scale: Scale
     published: PublishedAttribute | None
@@ -65,40 +57,18 @@ def describe_original(
     hierarchies: Mapping[str, Leaves],
     missing_markers: Sequence[str],
 ) -> tuple[list[Axis], list[Axis], int]:
-    """Look at the original's columns.
+    """Describe the columns of the original as axes, and count its records.
 
-    Parameters
-    ----------
-    original : Table
-    quasi_identifiers : sequence of PublishedAttribute
-    others : sequence of str
-        Columns that are published as they are.
-    hierarchies : mapping of str to (mapping of str to collection of str)
-        Of attributes generalized by the hierarchy of a file.
-    missing_markers : sequence of str
-        Texts that mean missing.
+    ``others`` are columns that are published as they are, and ``hierarchies`` belong to attributes
+    that are generalized by the hierarchy of a file. The axes of the quasi-identifiers and of the
+    others are sorted by name. Others whose type has no order (arrays), and those of texts with more
+    than 1,000,000 different values, are left out. Raises DataError if the original lacks columns,
+    holds no records, or a quasi-identifier cannot be read as the release's, or has more than
+    1,000,000 different texts.
 
-    Returns
-    -------
-    quasi_identifiers : list of Axis
-        Sorted by name.
-    others : list of Axis
-        Sorted by name. Those whose type has no order (arrays) and texts with more than 1,000,000
-        different values are left out.
-    rows : int
-        Records of the original.
-
-    Raises
-    ------
-    DataError
-        If it lacks columns, holds no records, or a quasi-identifier has a type whose values cannot
-        be read as the release's, or more than 1,000,000 different texts.
-
-    Notes
-    -----
-    Two jobs, and one for each column of texts, whose different values are collected. Of each
+    Two jobs, and one for each column of texts, whose different values are collected. For each
     column of numbers 1,001 quantiles are: the extremes, and order statistics of about 100,000
-    records, drawn by a hash of their content, or of all records where there are fewer.
+    records, drawn by a hash of their content, or of all records if there are fewer.
     """
     columns: dict[str, PublishedAttribute | None] = {
         column.name: column for column in sorted(quasi_identifiers, key=lambda column: column.name)
@@ -118,17 +88,17 @@ def describe_original(
 def with_record_hash(table: Table, columns: Sequence[str]) -> Table:
     """Add a hash of some values of each record in column `HASH`, for :func:`drawn`.
 
-    Parameters
-    ----------
-    table : Table
-    columns : sequence of str
-        Of numbers as float64, or of texts, so that equal values of all types have one hash.
+    Numbers are float64, or texts, so that equal values of all types have one hash.
     """
     return table.with_hashes({HASH: columns}, nulls=False)
 
 
 def drawn(hashes: pa.Array, share: float) -> npt.NDArray[np.bool_]:
-    """Return which records belong to the share that is drawn by their hashes."""
+    """Return which records belong to the share that is drawn by their hashes.
+
+    >>> drawn(pa.array([0, 2**29, 2**30 - 1]), 0.25).tolist()
+    [True, False, False]
+    """
     numbers = hashes.to_numpy() & ((1 << _BITS) - 1)
     return np.asarray(numbers < math.ceil(share * (1 << _BITS)))
 
@@ -138,19 +108,10 @@ def plan_values(
     columns: Mapping[str, PublishedAttribute | None],
     missing_markers: Sequence[str],
 ) -> list[PlannedValues]:
-    """Return how columns are read, each into that of its place in the list.
+    """Plan how columns are read, each into :func:`value_column` of its index in the list.
 
-    Parameters
-    ----------
-    original : Table
-    columns : mapping of str to PublishedAttribute or None
-        None of those that are published as they are, which are left out if their type has no order.
-    missing_markers : sequence of str
-
-    Raises
-    ------
-    DataError
-        If columns are missing, or cannot be read as the release's.
+    ``columns`` are None if they are published as they are; these are left out if their type has no
+    order. Raises DataError if columns are absent, or cannot be read as the release's.
     """
     types = {field.name: field.type for field in original.schema}
     planned: list[PlannedValues] = []
@@ -208,6 +169,7 @@ class _FindFacts:
 def _axes(
     original: Table, planned: Sequence[PlannedValues], hierarchies: Mapping[str, Leaves]
 ) -> tuple[int, list[Axis]]:
+    """Return the number of records, and the axis of each column. Jobs: describe_original."""
     readings = [plan.reading for plan in planned]
     facts = _FindFacts(tuple(reading.name for reading in readings))
     summed = (
@@ -239,8 +201,8 @@ def _axes(
         frequent = np.empty(0)
         if plan.scale == "text":
             texts, counts = _texts(original, plan)
-            every = np.arange(len(texts), dtype=np.float64)
-            domains[position] = Domain(every, counts / max(1, counts.sum()), evenly=True)
+            positions = np.arange(len(texts), dtype=np.float64)
+            domains[position] = Domain(positions, counts / max(1, counts.sum()), evenly=True)
             frequent = frequent_of(counts)
         axes.append(
             Axis(
@@ -266,15 +228,15 @@ def _number_domains(
 ) -> dict[int, Domain]:
     """Return the quantiles of some columns, without collecting more than them.
 
-    Their smallest and largest values, which may not be among the records drawn, are given.
+    ``ends`` are their smallest and largest values, which may not be among the records drawn.
     """
     if not ends:
         return {}
     numbers = [readings[end].name for end in ends]
     table = read_values(original, readings)
     if rows > _DRAWN:
-        every = as_comparable(table, readings)
-        hashed = with_record_hash(every, every.schema.names).select([*numbers, HASH])
+        comparables = as_comparable(table, readings)
+        hashed = with_record_hash(comparables, comparables.schema.names).select([*numbers, HASH])
         of_numbers = pa.schema([(name, pa.float64()) for name in numbers])
         table = hashed.map_batches(_Draw(of_numbers, _DRAWN / rows), of_numbers)
     quantiles_of = (
@@ -315,9 +277,9 @@ class _FindQuantiles:
     indices: tuple[int, ...]
 
     def __call__(self, batches: Batches) -> Batches:
-        received = list(batches)
+        collected = list(batches)
         for index, number in enumerate(self.indices):
-            parts = [comparable(batch.column(index)).drop_null() for batch in received]
+            parts = [comparable(batch.column(index)).drop_null() for batch in collected]
             values = np.sort(np.concatenate([np.empty(0), *(part.to_numpy() for part in parts)]))
             if not len(values):
                 continue
@@ -342,7 +304,11 @@ def _texts(original: Table, plan: PlannedValues) -> tuple[list[str], npt.NDArray
 
 
 def order_of_texts(texts: pa.Array, published: PublishedAttribute | None) -> pa.Array:
-    """Return the places of different texts in the order of their positions on an axis."""
+    """Return the indices that sort different texts by their positions on an axis.
+
+    >>> order_of_texts(pa.array(["b", "a"]), None).to_pylist()
+    [1, 0]
+    """
     table = pa.table({"text": texts})
     keys = [("text", "ascending")]
     if published is not None and published.rule == "prefix":

@@ -1,4 +1,4 @@
-"""Raw and published records as columns of known names, whatever theirs are."""
+"""Raw and published records as columns with fixed names."""
 
 from __future__ import annotations
 
@@ -24,30 +24,23 @@ def value_column(index: int) -> str:
 
 
 def published_columns(index: int, columns: int) -> tuple[str, ...]:
-    """Name the columns with what is published of a quasi-identifier, as many as it has."""
+    """Name the published columns of a quasi-identifier, of which there are ``columns``.
+
+    >>> published_columns(0, 2)
+    ('published_0_0', 'published_0_1')
+    """
     return tuple(f"published_{index}_{part}" for part in range(columns))
 
 
 def readings_of(
     table: Table, axes: Sequence[Axis], missing_markers: Sequence[str], what: str, first: int = 0
 ) -> list[Reading]:
-    """Return how raw values of a table are read, one reading an axis.
+    """Return how raw values of a table are read: one reading for each axis.
 
-    Parameters
-    ----------
-    table : Table
-        The original, another table like it, or a release's columns that are published as they are.
-    axes : sequence of Axis
-    missing_markers : sequence of str
-    what : str
-        What the table is, for messages.
-    first : int
-        The place of the first axis, for :func:`value_column`.
-
-    Raises
-    ------
-    DataError
-        If it lacks columns, or their types have other values than the original's.
+    ``table`` is the original, a table like it, or a release with columns that are published as they
+    are; messages call it ``what``. ``first`` is the index of the first axis, for
+    :func:`value_column`. Raises DataError if columns are absent, or have a type with other values
+    than the original's.
     """
     readings, problems = [], []
     types = {field.name: field.type for field in table.schema}
@@ -69,7 +62,7 @@ def readings_of(
 
 
 def read_values(table: Table, readings: Sequence[Reading], carried: Sequence[str] = ()) -> Table:
-    """Return the values of some columns, by the names of the readings, and others. No shuffle."""
+    """Read some columns, named by their readings, and carry others along. No shuffle."""
     names = [*(reading.name for reading in readings), *carried]
     return table.read(readings, carried).select(names)
 
@@ -77,25 +70,10 @@ def read_values(table: Table, readings: Sequence[Reading], carried: Sequence[str
 def read_published(
     release: Table, published: Sequence[Sequence[str]], readings: Sequence[Reading]
 ) -> Table:
-    """Return what a release publishes.
+    """Read the columns of some readings and the published columns. No shuffle.
 
-    Parameters
-    ----------
-    release : Table
-    published : sequence of sequence of str
-        The columns of each quasi-identifier.
-    readings : sequence of Reading
-        Of columns that are published as they are.
-
-    Returns
-    -------
-    Table
-        The columns of the readings, then those that :func:`published_columns` names. No shuffle.
-
-    Raises
-    ------
-    DataError
-        If the release lacks columns.
+    The columns of the result are those of the readings, then those that :func:`published_columns`
+    names. Raises DataError if the release lacks columns.
     """
     require_published(release, published)
     # Numbered, so that no published name clashes with ours.
@@ -110,12 +88,7 @@ def read_published(
 
 
 def require_published(release: Table, published: Sequence[Sequence[str]]) -> None:
-    """Check that a release has the published columns of all quasi-identifiers.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise DataError if a release lacks published columns of quasi-identifiers."""
     names = release.schema.names
     lacking = [name for columns in published for name in columns if name not in names]
     if lacking:
@@ -125,15 +98,9 @@ def require_published(release: Table, published: Sequence[Sequence[str]]) -> Non
 def as_comparable(
     records: Table, readings: Sequence[Reading], target: Target | None = None
 ) -> Table:
-    """Return the values of some columns as float64 and texts. No shuffle.
+    """Convert the columns of some readings to float64 and texts. No shuffle.
 
-    Parameters
-    ----------
-    records : Table
-        Of which the readings were read.
-    readings : sequence of Reading
-    target : Target or None
-        Of what column `LABEL` holds, if that is among them: it becomes the number of the class.
+    With a target, the column `LABEL` becomes the number of the class.
     """
     schema = pa.schema(
         [
@@ -152,7 +119,7 @@ def as_comparable(
 
 @dataclass(frozen=True)
 class _MakeComparable:
-    """Turns the values of a task's records into numbers and texts."""
+    """Converts the values of a task's records to numbers and texts."""
 
     schema: pa.Schema
     target: Target | None
@@ -170,19 +137,18 @@ CELLS = pa.schema([("cell", pa.int64()), ("records", pa.decimal128(38, 0))])
 
 
 def cells_of(counts: Integers, unreadable: Iterable[int] = ()) -> pa.RecordBatch:
-    """Return what a task has counted, of :data:`CELLS`.
+    """Return the counts of a task as rows of :data:`CELLS`, without cells of 0 records.
 
-    Parameters
-    ----------
-    counts : int64 ndarray of shape (cells,)
-    unreadable : iterable of int
-        Places of attributes whose labels cannot be read, which :func:`sum_cells` reports: an
-        exception of a task would reach the user as a bug.
+    ``unreadable`` are indices of attributes whose labels cannot be read. They travel as negative
+    cells, and :func:`sum_cells` reports them: an exception of a task would reach the user as a bug.
+
+    >>> cells_of(np.array([0, 7, 0, 2])).to_pydict()["cell"]
+    [1, 3]
     """
-    some = np.flatnonzero(counts)
-    cells = np.concatenate([some, -1 - np.array(sorted(unreadable), np.int64)])
+    counted = np.flatnonzero(counts)
+    cells = np.concatenate([counted, -1 - np.array(sorted(unreadable), np.int64)])
     records = np.ones(len(cells), np.int64)
-    records[: len(some)] = counts[some]
+    records[: len(counted)] = counts[counted]
     columns = [pa.array(cells), pa.array(records).cast(CELLS.field(1).type)]
     return pa.record_batch(columns, schema=CELLS)
 
@@ -190,25 +156,10 @@ def cells_of(counts: Integers, unreadable: Iterable[int] = ()) -> pa.RecordBatch
 def sum_cells(
     table: Table, work: Callable[[Batches], Batches], cells: int, names: Sequence[str] = ()
 ) -> Figures:
-    """Return the sums of what tasks count, float64 ndarray of shape (cells,).
+    """Sum what tasks count (:func:`cells_of`) into float64 of shape (cells,).
 
-    Parameters
-    ----------
-    table : Table
-    work : callable
-        What a task does, see :func:`cells_of`.
-    cells : int
-    names : sequence of str
-        Of the attributes whose labels are read.
-
-    Raises
-    ------
-    DataError
-        If some cannot be read.
-
-    Notes
-    -----
-    One job with a small shuffle. At most a number a cell is collected.
+    ``names`` are the attributes whose labels are read: raises DataError if some cannot be read. One
+    job with a small shuffle; at most a number for each cell is collected.
     """
     counted = table.map_batches(work, CELLS).aggregate(["cell"], sums=["records"]).collect()
     numbers = counted["cell"].to_numpy()
@@ -221,7 +172,7 @@ def sum_cells(
 
 
 def lacking(what: str, name: str, table: Table) -> str:
-    """Return the error that a table lacks a column."""
+    """Write the error that a table lacks a column."""
     return (
         f"{what}: lacks the column {name!r}, which the release publishes. Found "
         f"{', '.join(map(repr, table.schema.names)) or 'no columns'}"
@@ -229,7 +180,7 @@ def lacking(what: str, name: str, table: Table) -> str:
 
 
 def unreadable(what: str, column: str, kind: str) -> str:
-    """Return the error that a column has values of another kind than the release's."""
+    """Write the error that a column has values of another kind than the release's."""
     return (
         f"{what}: the values of column {column!r} cannot be read as a {kind}, which "
         "they were when the release was made. Give the table with the types that it had"

@@ -60,9 +60,9 @@ class WorkloadError:
     selectivity : float
         Mean share of the original's records that a query selects.
     sanity_bound : float
-        Records: errors are related to no smaller count.
+        Number of records: errors are related to no smaller count.
     median, mean, first_quartile, third_quartile : float
-        Of ``|estimate - true| / max(true, sanity_bound)``.
+        Statistics of ``|estimate - true| / max(true, sanity_bound)``.
     """
 
     queries: int
@@ -84,33 +84,16 @@ def measure_workload(
     rows: int,
     missing_markers: Sequence[str],
 ) -> WorkloadError:
-    """Ask release and original the same queries.
+    """Ask release and original the same queries, and compare the counts.
 
-    Parameters
-    ----------
-    release : Table
-        Published records.
-    original : Table
-    quasi_identifiers : sequence of Axis
-    filters : sequence of Axis
-        Sensitive attributes, of which each query asks for one.
-    rows : int
-        Records of the original.
-    missing_markers : sequence of str
+    Each query asks for one of the ``filters``, which are sensitive attributes. ``rows`` counts the
+    records of the original. Errors are bounded from below as in Xiao, Wang and Gehrke (ICDE 2010),
+    by 0.1% of the records, which mitigates queries that select next to nothing. Raises DataError if
+    the original has no value of any quasi-identifier, or the release cannot be read.
 
-    Raises
-    ------
-    DataError
-        If the original has no value of any quasi-identifier, or the release cannot be read.
-
-    Notes
-    -----
-    Errors are bounded from below as in Xiao, Wang and Gehrke (ICDE 2010), by 0.1% of the records,
-    which mitigates queries that select next to nothing.
-
-    Two jobs: one pass over the original, and one over the release with a shuffle of a row a class,
-    sensitive value and task. One count a query and task is collected. Time in proportion to
-    queries times (records of the original + classes and their sensitive values), in NumPy.
+    Two jobs: one pass over the original, and one over the release with a shuffle of a row for each
+    class, sensitive value and task. One count for each query and task is collected. Takes time in
+    proportion to queries times (records of the original + classes and their sensitive values).
     """
     asked = [axis for axis in quasi_identifiers if len(axis.domain.values)]
     filtered = [axis for axis in filters if len(axis.domain.values)]
@@ -147,24 +130,9 @@ def count_queries(
     queries: Queries,
     missing_markers: Sequence[str],
 ) -> Integers:
-    """Count the records that each query selects.
+    """Count the records that each query selects, int64. One pass for all queries.
 
-    Parameters
-    ----------
-    original : Table
-    quasi_identifiers, filters : sequence of Axis
-        Those of the queries, in their order.
-    queries : Queries
-    missing_markers : sequence of str
-
-    Returns
-    -------
-    int64 ndarray of shape (queries,)
-        A missing value is in no range.
-
-    Notes
-    -----
-    One job. One pass, all queries at once.
+    The axes are those of the queries, in their order. No range holds a missing value.
     """
     axes = [*quasi_identifiers, *filters]
     values = read_values(original, readings_of(original, axes, missing_markers, "--original"))
@@ -178,19 +146,10 @@ def estimate_queries(
     queries: Queries,
     missing_markers: Sequence[str],
 ) -> Figures:
-    """Estimate, from the published records alone, how many records each query selects.
+    """Estimate, from the published records alone, how many records each query selects, float64.
 
-    Parameters, cost: :func:`count_queries`, of classes and their sensitive values. Those are found
-    by a shuffle.
-
-    Returns
-    -------
-    float64 ndarray of shape (queries,)
-
-    Raises
-    ------
-    DataError
-        If the release lacks columns, or its labels cannot be read.
+    Classes and their sensitive values are found by a shuffle; see :func:`count_queries` for the
+    rest. Raises DataError if the release lacks columns, or its labels cannot be read.
     """
     readings = readings_of(release, filters, missing_markers, "release", len(quasi_identifiers))
     table = read_published(release, [axis.columns for axis in quasi_identifiers], readings)
@@ -201,7 +160,7 @@ def estimate_queries(
 
 
 def _selected(position: Figures, queries: Queries, index: int) -> npt.NDArray[np.bool_]:
-    """Return whether raw values are in the ranges of an attribute. Shape (asking queries, rows)."""
+    """Return which raw values are in the ranges of an attribute: (asking queries, rows)."""
     asked = queries.asked[index]
     return (queries.low[index, asked, None] <= position) & (
         position <= queries.high[index, asked, None]
@@ -233,7 +192,7 @@ class _CountSelected:
 
 @dataclass(frozen=True)
 class _EstimateSelected:
-    """Estimates for every query what it selects of a task's classes, in units of 2**-30."""
+    """Estimates how many records of a task's classes each query selects, in units of 2**-30."""
 
     axes: tuple[Axis, ...]
     filters: tuple[Axis, ...]
@@ -258,8 +217,8 @@ class _EstimateSelected:
             except DataError:
                 unreadable.add(index)
                 continue
-            each = spread.shares(queries.low[index, asked], queries.high[index, asked])
-            shares[asked] *= np.ascontiguousarray(each.T)[:, numbers]
+            by_region = spread.shares(queries.low[index, asked], queries.high[index, asked])
+            shares[asked] *= np.ascontiguousarray(by_region.T)[:, numbers]
         for index, axis in enumerate(self.filters, start=d):
             position = axis.positions(batch.column(value_column(index)))
             shares[queries.asked[index]] *= _selected(position, queries, index)
@@ -289,22 +248,21 @@ class KeptScore:
     Parameters
     ----------
     target : str
-        What was predicted.
+        The column that was predicted.
     measure : str
         ``roc_auc`` for two classes, ``accuracy`` for more.
     original, release, guessing : float
         Scores of the best models, and of always guessing the most frequent class.
     share : float or None
         What the release's model gains over guessing, as a share of what the original's gains: 1 is
-        as good, 0 is worth nothing. None where the original's models gain nothing.
+        as good, 0 is worth nothing. None if the original's models gain nothing.
     low, high : float or None
-        1.96 standard errors of the difference of the scores around the share. None where there are
-        none.
+        1.96 standard errors of the difference of the scores around the share, or None without any.
     held_out : bool
-        Whether the test records were no part of the original. Else the share flatters.
+        Whether the test records were no part of the original. If they were, the share flatters.
     test_records : int
     margin : float or None
-        1.96 standard errors of the difference of the scores. None where there are none.
+        1.96 standard errors of the difference of the scores, or None without any.
     enough : bool
         Whether there are enough test records for a share: :data:`LEAST_TEST_RECORDS`, of each of
         two classes :data:`LEAST_OF_A_CLASS`, and so many that the interval reaches no farther than
@@ -362,7 +320,7 @@ def kept_of(learning: Learning | None) -> KeptScore | None:
 
 
 def _are_enough(learning: Learning, measure: Measure) -> bool:
-    """Return whether a standard error can be relied on, for few records may have none at all."""
+    """Return whether there are enough test records to rely on a standard error."""
     if learning.test_records < LEAST_TEST_RECORDS:
         return False
     rarer = min(learning.majority, 1.0 - learning.majority) * learning.test_records
@@ -370,29 +328,25 @@ def _are_enough(learning: Learning, measure: Measure) -> bool:
 
 
 def describe_usefulness(workload: WorkloadError | None, learning: Learning | None) -> str:
-    """Describe in one sentence what a release is worth.
+    """Say how good models are, which counts can be trusted, and how far others are off.
 
-    Parameters
-    ----------
-    workload : WorkloadError or None
-        Errors of counts. They are reported where no models were trained.
-    learning : Learning or None
+    Sentences without the last full stop.
 
-    Returns
-    -------
-    str
-        Without a full stop. With the interval of the test records, where there is one.
+    >>> describe_usefulness(None, None)
+    'nothing was measured'
     """
     score = kept_of(learning)
-    if score is not None:
-        return _of_models(score)
+    sentences = [] if score is None else [_of_models(score)]
     if workload is not None:
-        return (
-            "half of all counts that are taken from the release are off by "
-            f"{workload.median:.1%} at most, three quarters by "
-            f"{workload.third_quartile:.1%} at most"
+        if workload.filters:
+            names = " and ".join(workload.filters)
+            sentences.append(f"counts of published records by {names} alone are exact")
+        sentences.append(
+            f"counts by ranges of quasi-identifiers are off by {workload.mean:.1%} on average, "
+            f"half of them by {workload.median:.1%} at most"
         )
-    return "nothing was measured"
+    first, *others = sentences or ["nothing was measured"]
+    return ". ".join([first, *(sentence[0].upper() + sentence[1:] for sentence in others)])
 
 
 def _of_models(score: KeptScore) -> str:

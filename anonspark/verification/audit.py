@@ -13,7 +13,7 @@ from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import require_distinct, require_read
 from anonspark.errors import ConfigurationError
-from anonspark.progress import tell
+from anonspark.progress import report_step
 from anonspark.release.manifest import NOT_PROTECTED, Manifest
 from anonspark.release.originals import open_original
 from anonspark.verification.claims.claim import Claim
@@ -39,47 +39,25 @@ def audit_release(
 ) -> Verification:
     """Measure what the files of a release keep of its promise, and how attacks on it end.
 
-    Parameters
-    ----------
-    engine : Engine
-    release : str
-        The directory that ``output.path`` named, or a table of another tool.
-    configuration : Configuration or None
-        What to require. Without it, what the release's manifest promises.
-    roles : Roles or None
-        What to require of a table without a manifest, where there is no configuration.
-    original : str or None
-        Path of the table that the release was made of.
-    population : str or None
-        Path of a table of people, with the quasi-identifiers as columns, that an attacker has.
-    signers : str or None
-        Local file of those who may have signed it. None does not check a signature.
+    ``release`` is the directory that ``output.path`` named, or a table of another tool. Required is
+    what ``configuration`` says, else what the manifest promises, and of a table without a manifest
+    what ``roles`` say. ``original`` is the path of the table that the release was made of,
+    ``population`` that of a table of people, with the quasi-identifiers as columns, that an
+    attacker has. ``signers`` is a local file of the allowed signers: without it no signature is
+    checked. Raises ConfigurationError if a file that a criterion needs cannot be used, DataError if
+    there is no complete release, columns lack, or tables cannot be read, and GuaranteeError if the
+    manifest or another file is damaged.
 
-    Returns
-    -------
-    Verification
-
-    Raises
-    ------
-    ConfigurationError
-        If a file that a criterion needs (a hierarchy, a population) cannot be used.
-    DataError
-        If there is no complete release, it lacks columns, or tables cannot be read.
-    GuaranteeError
-        If the manifest is damaged, or records cannot be read because files are.
-
-    Notes
-    -----
     One job that reads every file of the release once as bytes
     (:func:`~anonspark.verification.proof.release_files.read_contents`). One pass over the published
-    files and one shuffle of class sizes. Two more jobs for each sensitive attribute, two
-    passes over the population for delta-presence, and the jobs of
+    files and one shuffle of class sizes. Two more jobs for each sensitive attribute, two passes
+    over the population for delta-presence, and the jobs of
     :func:`~anonspark.verification.attacks.truthfulness.measure_truthfulness` and
     :func:`~anonspark.verification.attacks.linkage.measure_linkage` for the tables given.
     """
     from anonspark.verification.opening import open_release
 
-    tell("reading the files")
+    report_step("reading the files")
     opened = open_release(
         engine,
         release,
@@ -117,7 +95,7 @@ def audit_opened(
         else:
             tables.append(table)
     with engine.reading(tuple(paths), key=""):
-        found = audit_table(
+        verification = audit_table(
             opened.data,
             opened.claim,
             original=tables[0],
@@ -125,10 +103,10 @@ def audit_opened(
             name=opened.path,
             where=opened.where,
         )
-    found = replace(found, signature=opened.signature)
+    verification = replace(verification, signature=opened.signature)
     if described.parts:
-        return replace(found, warnings=[*found.warnings, NOT_PROTECTED])
-    return found
+        return replace(verification, warnings=[*verification.warnings, NOT_PROTECTED])
+    return verification
 
 
 def audit_table(
@@ -145,21 +123,11 @@ def audit_table(
     """Measure what published records keep of a claim. See :func:`audit_release`.
 
     A run calls it on what it has staged, a stranger on what is published: the records are
-    recounted, attacked with other tables, and what is said of them is compared with both.
-
-    Parameters
-    ----------
-    data : Table
-        Published records.
-    claim : Claim
-    original, population : Table or None
-        See :func:`audit_release`.
-    name, where : str
-        What the result and messages call the release and its records.
-    trials : callable or None
-        See :func:`~anonspark.verification.proof.sensitive_figures.measure_sensitive`.
-    published : PublishedClasses or None
-        The classes, if they were counted already: a run counts more in the same pass.
+    recounted, attacked with other tables, and the statements about them are compared with both.
+    ``name`` and ``where`` are what the result and messages call the release and its records,
+    ``trials`` is that of :func:`~anonspark.verification.proof.sensitive_figures.measure_sensitive`,
+    and ``published`` are the classes if they were counted already: a run counts more in the same
+    pass.
     """
     for subject, table in (("original", original), ("population", population)):
         if table is not None:
@@ -177,6 +145,6 @@ def audit_table(
         return proof
     from anonspark.verification.claims.statements import compare
 
-    tell("comparing with what is said of the release")
+    report_step("comparing with what is said of the release")
     compared = (matched, original.schema) if matched and original is not None else None
     return compare(proof, claim.statements, data, claim, where, compared)

@@ -21,20 +21,8 @@ from anonspark.verification.result import Signature
 class OpenedRelease:
     """Published records, and what they are verified against.
 
-    Parameters
-    ----------
-    path : str
-        The release, or the table of another tool.
-    where : str
-        Where its records are.
-    data : Table
-        The records.
-    claim : Claim
-    manifest : Manifest or None
-        None for a table of another tool.
-    configuration : Configuration or None
-        What was to be required instead of the manifest's promise.
-    signature : Signature or None
+    ``path`` is the release or the table of another tool, ``where`` the path of its records. A table
+    of another tool has no manifest. ``configuration`` is what is required instead of its promise.
     """
 
     path: str
@@ -46,7 +34,7 @@ class OpenedRelease:
     signature: Signature | None = None
 
     def rows(self, engine: Engine) -> int:
-        """Return the number of records. One job."""
+        """Count the records. One job."""
         with engine.reading((self.where,), key=""):
             return self.data.count()
 
@@ -62,24 +50,9 @@ def open_release(
 ) -> OpenedRelease:
     """Open a release, and look at its files.
 
-    Parameters
-    ----------
-    engine : Engine
-    release : str
-        The directory that ``output.path`` named, or a table of another tool.
-    configuration : Configuration or None
-        What to require. Without it, what the release's manifest promises.
-    roles : Roles or None
-        What to require of a table without a manifest, where there is no configuration.
-    matched : bool
-        Whether labels will be compared with other tables' values, which takes all hierarchies.
-    signers : str or None
-        Local file of those who may have signed it. None does not check a signature.
-
-    Raises
-    ------
-    ConfigurationError, DataError, GuaranteeError
-        See :func:`anonspark.verification.audit.audit_release`.
+    Parameters and errors are those of :func:`anonspark.verification.audit.audit_release`.
+    ``matched`` says whether labels will be compared with values of other tables, which takes all
+    hierarchies.
     """
     files = engine.files
     release = release.rstrip("/")
@@ -127,6 +100,7 @@ def open_release(
 
 
 def _manifest(files: Files, release: str) -> Manifest:
+    """Read a manifest. Its absence names the options for a table of another tool."""
     try:
         return read_manifest(files, release)
     except DataError as error:
@@ -147,19 +121,8 @@ def audit_signature(
 ) -> Signature | None:
     """Return the signature of a release, or None if it is not signed and need not be.
 
-    Parameters
-    ----------
-    files : Files
-    release : str
-        Its directory.
-    manifest : Manifest
-    signers : str or None
-        Local file of the allowed signers. None checks the form of a signature only.
-
-    Raises
-    ------
-    GuaranteeError
-        If it is not that of the manifest's key, or of an allowed signer.
+    ``signers`` is a local file of the allowed signers: without it only the form is checked. Raises
+    GuaranteeError if the signature is not by the manifest's key, or not by an allowed signer.
     """
     path, key = f"{release}/{SIGNATURE}", manifest.signer
     if not files.exists(path):

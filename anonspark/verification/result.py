@@ -24,14 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Signature:
-    """The signature of a release.
+    """The signature of a release: the fingerprint of the public key, and the name of its owner.
 
-    Parameters
-    ----------
-    key : str
-        Fingerprint of the public key.
-    signer : str or None
-        The name that the allowed signers give it. None if it was not checked, or is none of them.
+    The name is that of the allowed signers, or None if it was not checked.
     """
 
     key: str
@@ -42,58 +37,18 @@ class Signature:
 class Verification(Redacted):
     """The result of a verification by the files of a release.
 
-    Parameters
-    ----------
-    release : str
-        Where it is.
-    k : int
-        Class size that was required.
-    quasi_identifier_columns : list of str
-        Published columns that classes were formed by.
-    published : PublishedClasses
-        Counted from the files.
-    criteria : list of MeasuredCriterion
-        The criteria beyond k that were required, measured in the files.
-    sensitive : list of SensitiveFigures
-        Of every sensitive attribute.
-    risk : list of dict
-        Rows as those of the table ``risk``: attackers, figures, and whether each is high.
-    units : MeasuredUnits or None
-        Those of the classes. None where records count.
-    presence : Presence or None
-        What an attacker learns of who is in the release. None where that was not required.
-    truthfulness : Truthfulness or None
-        How the originals lie in the published regions. None without them.
-    loss : Loss or None
-        What the labels lose of the original. None without it.
-    ends : Ends or None
-        Which ends of ranges isolate one record of the original. None without it.
-    linkage : dict of str to Linkage
-        The linkage attack with the ``original`` and with a ``population``.
-    linkage_with_values : dict of str to (Linkage or None)
-        The same with the original for an attacker who also knows values that are published as they
-        are: ``insensitive`` ones, and with the sensitive ones. None was not measured.
-    classes_not_covered : int or None
-        Classes with more records than the population has in their region. None without one.
-    failures : list of str
-        What does not hold, one sentence each.
-    warnings : list of str
-        What holds, but may mean less than it seems to.
-    tried : list of MeasuredCriterion
-        Criteria that were not required, and how many classes violate them.
-    suppressed : int or None
-        Records that are left out, as all of their quasi-identifiers are suppressed. None if these
-        are unknown.
-    columns_published, columns_in : int or None
-        Columns that are published, and those of the input, as the run counted them. None without
-        a manifest that says it.
-    claimed : list of str
-        What was not proven but claimed: keys of the manifest, columns of tables
-        (``metrics/rounds: loss``).
-    signature : Signature or None
-        Who signed the release. None without a signature.
-    weights : tuple of int64 and float64 ndarray, or None
-        Records and sampling weights of each class. None without weights.
+    ``risk`` has rows as those of the table ``risk``. ``units`` are the people of classes, or None
+    if records count, ``presence`` is None if it was not required, ``truthfulness``, ``loss`` and
+    ``ends`` without an original. ``linkage`` is the attack with the ``original`` and with a
+    ``population``, ``linkage_with_values`` that with the original for an attacker who also knows
+    ``insensitive`` values, and the sensitive ones, too.
+    ``classes_not_covered`` counts classes with more records than the population has in their
+    region. ``failures`` are what does not hold, one sentence each, ``warnings`` what holds, but may
+    mean less than it seems to. ``tried`` are criteria that were not required. ``suppressed`` counts
+    records whose quasi-identifiers are all suppressed. ``columns_published`` and ``columns_in`` are
+    as the run counted them. ``claimed`` lists what was not proven: keys of the manifest and columns
+    of tables (``metrics/rounds: loss``). ``weights`` are records and sampling weights of each
+    class. None means unknown or without.
     """
 
     release: str
@@ -109,7 +64,7 @@ class Verification(Redacted):
     loss: Loss | None = None
     ends: Ends | None = None
     linkage: dict[str, Linkage] = field(default_factory=dict)
-    linkage_with_values: dict[str, Linkage | None] = field(default_factory=dict)
+    linkage_with_values: dict[str, Linkage] = field(default_factory=dict)
     classes_not_covered: int | None = None
     failures: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -123,34 +78,26 @@ class Verification(Redacted):
 
     @property
     def holds(self) -> bool:
-        """Return whether nothing failed."""
+        """Whether nothing failed."""
         return not self.failures
 
     @property
     def only_untrue(self) -> bool:
-        """Return whether nothing failed but truthfulness: the original may be another table."""
+        """Whether nothing failed but truthfulness: the original may be another table."""
         truth = self.truthfulness
         return truth is not None and bool(self.failures) and self.failures == truth.describe()
 
     def require(self) -> Verification:
-        """Return this verification where everything holds.
-
-        Raises
-        ------
-        GuaranteeError
-            With everything that does not.
-        """
+        """Return this verification, or raise GuaranteeError with everything that does not hold."""
         if self.failures:
             raise GuaranteeError("\n".join(self.failures))
         return self
 
     def as_dict(self) -> dict[str, object]:
         """Return all figures as plain values, for JSON. Infinite ones are null."""
-        presence = None
-        if self.presence is not None:
-            presence = {
-                name: value for name, value in vars(self.presence).items() if name != "counts"
-            }
+        presence = None if self.presence is None else dict(vars(self.presence))
+        if presence is not None:
+            del presence["counts"]
         published = {
             name: getattr(self.published, name)
             for name in ("rows", "classes", "smallest", "largest", "fingerprint")
@@ -168,8 +115,8 @@ class Verification(Redacted):
             **published,
             "sizes": [list(pair) for pair in sorted(self.published.sizes.items())],
             "unique_records": self.published.sizes.get(1, 0),
-            "criteria": [one.as_dict() for one in self.criteria],
-            "sensitive": [one.as_dict() for one in self.sensitive],
+            "criteria": [measured.as_dict() for measured in self.criteria],
+            "sensitive": [measured.as_dict() for measured in self.sensitive],
             "units": None
             if self.units is None
             else {
@@ -188,10 +135,12 @@ class Verification(Redacted):
             "loss": _described(self.loss),
             "ends": _described(self.ends),
             "linkage": {
-                name: _described(one, "unmatched", "holds") for name, one in self.linkage.items()
+                name: _described(links, "unmatched", "holds")
+                for name, links in self.linkage.items()
             },
             "linkage_with_values": {
-                name: _described(one, "unmatched") for name, one in self.linkage_with_values.items()
+                name: _described(links, "unmatched")
+                for name, links in self.linkage_with_values.items()
             },
             "classes_not_covered": self.classes_not_covered,
             "claimed": self.claimed,
@@ -199,6 +148,12 @@ class Verification(Redacted):
         }
 
 
-def _described(one: Any, *more: str) -> dict[str, object] | None:
-    """Return the figures of a result and some that follow from them, None without one."""
-    return None if one is None else {**asdict(one), **{name: getattr(one, name) for name in more}}
+def _described(result: Any, *more: str) -> dict[str, object] | None:
+    """Return the figures of a result and some properties, or None without a result.
+
+    >>> _described(Signature("SHA256:a"))
+    {'key': 'SHA256:a', 'signer': None}
+    """
+    if result is None:
+        return None
+    return {**asdict(result), **{name: getattr(result, name) for name in more}}

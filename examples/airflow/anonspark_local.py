@@ -61,7 +61,7 @@ class AnonsparkOperator(BaseOperator):
         settings = {**self.settings, "output.path": self.release, "execution.engine": "local"}
         keys = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
         command = [self.program, "run", self.configuration, "--run-id", self.run_id, "--resume"]
-        code = self._hook.run_command([*command, "--quiet", *keys]).exit_code
+        code = self._hook.run_command([*command, "--no-progress", *keys]).exit_code
         if code in FINAL_EXIT_CODES:
             raise AirflowFailException(
                 f"anonspark ended with exit code {code}. Nothing was published, and another try "

@@ -60,7 +60,7 @@ with DAG(
             "--run-id",
             "people-{{ ds }}",
             "--resume",
-            "--quiet",
+            "--no-progress",
             "--set",
             "output.path=/srv/releases/people/{{ ds }}",
         ],

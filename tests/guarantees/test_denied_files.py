@@ -98,7 +98,7 @@ def answer(commands: subprocess.Popen[str], *arguments: str) -> tuple[int, str]:
     return code, err
 
 
-RUN = ["run", "c.yaml", "--quiet"]
+RUN = ["run", "c.yaml", "--no-progress"]
 
 
 @cases(__file__, "path", "mode", "arguments", "code", "expected")

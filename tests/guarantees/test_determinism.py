@@ -238,7 +238,7 @@ def test_any_number_of_cores_and_tasks_that_fail_and_are_run_again(
         "models.blockwise.FinishBlocks": True,
         "pipeline.rounds._Divide": True,
         "layers.prepare.sensitive._CountValues": False,
-        "layers.publish.writing._InOrder": True,
+        "layers.publish.writing._WriteInOrder": True,
         "verification.proof.classes._DescribeClasses": False,
         "verification.proof.criteria.MeasureClasses": False,
     }
@@ -258,7 +258,7 @@ def test_any_number_of_cores_and_tasks_that_fail_and_are_run_again(
         read_release(tmp_path / "with-criteria" / "release"), expected_with_criteria
     )
     # Classes with one value, which a warning counts, come with the classes without a criterion.
-    of_both = {"CountForest", "_SendRecords", "FinishBlocks", "_InOrder", "_DescribeClasses"}
+    of_both = {"CountForest", "_SendRecords", "FinishBlocks", "_WriteInOrder", "_DescribeClasses"}
     assert failing == of_both | {"_Divide"}
     assert with_criteria == of_both | {"_CountRecords", "_CountValues", "MeasureClasses"}
 

@@ -64,7 +64,7 @@ def test_message(
         model={"name": "su-mondrian", "rho": 2},
     )
     before = contents(tmp_path)
-    outcome = command(capsys, "run", path, "--quiet")
+    outcome = command(capsys, "run", path, "--no-progress")
     assert outcome.code == code, outcome.err
     assert f"error: {expected}" in outcome.err
     assert "Kryptonitis" not in outcome.err

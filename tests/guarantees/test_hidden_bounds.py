@@ -63,7 +63,9 @@ def written(
     sections["output"] = {"mode": "overwrite", "style": "mean", **sections.get("output", {})}
     sections = {"privacy": {"k": K}, "execution": {"seed": 2**40}, **sections}
     path = configuration_file(tmp_path, **sections)
-    outcome = command(capsys, "run", path, "--report", "--details", "--quiet", "--run-id", "same")
+    outcome = command(
+        capsys, "run", path, "--report", "--details", "--no-progress", "--run-id", "same"
+    )
     assert outcome.code == 0, outcome.err
     checked = command(capsys, "verify", tmp_path / "release", "--json")
     assert checked.code == 0, checked.out + checked.err

@@ -212,7 +212,7 @@ def test_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str], data_format: 
 
     def released(hidden: Row) -> dict[str, Any]:
         write(path, [plain(row, data_format) for row in [*PEOPLE[:40], hidden, *PEOPLE[40:]]])
-        outcome = command(capsys, "run", config, "--quiet", "--run-id", "same")
+        outcome = command(capsys, "run", config, "--no-progress", "--run-id", "same")
         assert outcome.code == 0, outcome.err
         return everything(tmp_path / "release", outcome)
 

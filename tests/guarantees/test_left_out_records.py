@@ -83,7 +83,7 @@ def written(
         evaluate={"information": True, "association": {"target": "disease"}},
     )
     options = ["--report"] if report else []
-    outcome = command(capsys, "run", path, *options, "--quiet", "--run-id", "same")
+    outcome = command(capsys, "run", path, *options, "--no-progress", "--run-id", "same")
     assert outcome.code == 0, outcome.err
     return tmp_path / "release", outcome
 
@@ -147,7 +147,7 @@ def test_nor_is_it_by_rounds_and_distances(
     )
     release = tmp_path / "release"
     outcome = command(
-        capsys, "verify", release, "--original", tmp_path / "input.parquet", "--quiet"
+        capsys, "verify", release, "--original", tmp_path / "input.parquet", "--no-progress"
     )
     assert outcome.code == 0, outcome.err
 

@@ -110,7 +110,7 @@ def watched(folder: Path, recipient: str) -> dict[str, Any]:
     document["seconds"] = dict.fromkeys(sorted(document["seconds"]), 1.0)
     manifest.write_text(manifest_text(document))
     with chdir(folder):
-        main(["report", f"n3/{recipient}", "--out", f"{recipient}.html", "--quiet"])
+        main(["report", f"n3/{recipient}", "--out", f"{recipient}.html", "--no-progress"])
     found["page"] = re.sub(
         r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*|[0-9a-f]{64}",
         "",

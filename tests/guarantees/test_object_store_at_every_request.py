@@ -170,7 +170,7 @@ def test_half_a_release_is_there_and_is_not_to_be_replaced(tmp_path: Path) -> No
     store = SimulatedStore(made.folder)
     with store.in_place():
         call(store, made.run, Fault(put, "after"))
-        again = call(store, ("run", made.configuration, "--run-id", "other", "--quiet"))
+        again = call(store, ("run", made.configuration, "--run-id", "other", "--no-progress"))
     assert again.code == 2
     assert "anonspark clean puts it right" in again.err
 

@@ -50,7 +50,7 @@ def run_until(when, name, configuration):
         os._exit(9)
 
     setattr(owner, name, killed)
-    main(["run", configuration, "--resume", "--run-id", "night", "--quiet"])
+    main(["run", configuration, "--resume", "--run-id", "night", "--no-progress"])
 
 for line in sys.stdin:
     process = os.fork()
@@ -75,7 +75,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("undisturbed")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LocalFiles, "rename_copies", lambda *_: False)
-        assert main(["run", str(configure(folder)), "--quiet"]) == 0
+        assert main(["run", str(configure(folder)), "--no-progress"]) == 0
     return folder / "release"
 
 
@@ -126,7 +126,9 @@ def test_killed_and_removed_or_continued(
         assert find_stagings(LocalFiles(), str(release), None) == []
         shutil.rmtree(folder)
         kept.rename(folder)
-    outcome = command(capsys, "run", configuration, "--resume", "--quiet", "--run-id", "night")
+    outcome = command(
+        capsys, "run", configuration, "--resume", "--no-progress", "--run-id", "night"
+    )
     assert outcome.code == 0, outcome.err
     assert of_any_run(release) == of_any_run(expected)
     assert {path.name for path in folder.iterdir() if path.is_dir()} == {"release"}
@@ -146,7 +148,7 @@ def test_a_refused_release_does_not_stay(
         raise GuaranteeError("on purpose")
 
     monkeypatch.setattr(run, "verify_staged", refuse)
-    outcome = command(capsys, "run", configuration, "--quiet", "--resume")
+    outcome = command(capsys, "run", configuration, "--no-progress", "--resume")
     assert outcome.code == 4, outcome.err
     assert contents(tmp_path) == before
 
@@ -166,7 +168,7 @@ def test_two_runs_write_to_one_place(
         return works(*arguments)
 
     monkeypatch.setattr(run, "stage_records", meet)
-    outcome = command(capsys, "run", configuration, "--quiet", "--run-id", "one")
+    outcome = command(capsys, "run", configuration, "--no-progress", "--run-id", "one")
     assert outcome.code == 0, outcome.err
     works = run.basis_of_figures
     (release / "manifest.json").unlink()
@@ -178,7 +180,7 @@ def test_two_runs_write_to_one_place(
         return works(*arguments, **named)
 
     monkeypatch.setattr(run, "basis_of_figures", come)
-    outcome = command(capsys, "run", configuration, "--quiet", "--run-id", "one")
+    outcome = command(capsys, "run", configuration, "--no-progress", "--run-id", "one")
     assert outcome.code == 5, outcome.err
     assert "appeared while the run was going on. Nothing was published" in outcome.err
     assert [path.name for path in release.iterdir()] == [".anonspark-two"]

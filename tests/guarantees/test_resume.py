@@ -99,7 +99,7 @@ def expected(
 ) -> Path:
     """Return the release of an undisturbed run."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    assert main(["run", str(configure(folder)), "--quiet"]) == 0
+    assert main(["run", str(configure(folder)), "--no-progress"]) == 0
     return folder / "release"
 
 
@@ -113,7 +113,7 @@ def test_finished_rounds_are_not_computed_again(
     rounds_computed: list[int],
     staged_elsewhere: bool,
 ) -> None:
-    options: list[str] = ["--quiet"]
+    options: list[str] = ["--no-progress"]
     where = tmp_path
     if staged_elsewhere:
         where = tmp_path / "private"
@@ -183,7 +183,7 @@ def test_rounds_are_undone_once_more(
         tmp_path, attributes=ATTRIBUTES, model=model, privacy={"k": 2 if refine else 5}
     )
     path = tmp_path / "undisturbed"
-    outcome = command(capsys, "run", configuration, "--set", f"output.path={path}", "--quiet")
+    outcome = command(capsys, "run", configuration, "--set", f"output.path={path}", "--no-progress")
     assert outcome.code == 0, outcome.err
     assert rounds_computed == computed
     assert len(metrics(path, "rounds")) == 2 + refine
@@ -197,11 +197,13 @@ def test_rounds_are_undone_once_more(
         works(self, finished)
 
     monkeypatch.setattr(RunState, "finish_round", fail)
-    outcome = command(capsys, "run", configuration, "--resume", "--run-id", "night", "--quiet")
+    outcome = command(
+        capsys, "run", configuration, "--resume", "--run-id", "night", "--no-progress"
+    )
     assert outcome.code == 1, outcome.err
     monkeypatch.setattr(RunState, "finish_round", works)
     rounds_computed.clear()
-    outcome = command(capsys, "run", configuration, "--resume", "--quiet")
+    outcome = command(capsys, "run", configuration, "--resume", "--no-progress")
     assert outcome.code == 0, outcome.err
     assert rounds_computed == ([] if killed_at == "after the state" else continued)
     assert of_any_run(tmp_path / "release") == of_any_run(path)
@@ -214,13 +216,13 @@ def test_a_last_round_that_is_undone_is_not_run_again(
     configuration = configuration_file(
         tmp_path, attributes=ATTRIBUTES, model={"name": "su-mondrian", "rho": 3, "refine": 0}
     )
-    assert command(capsys, "run", configuration, "--quiet").code == 0
+    assert command(capsys, "run", configuration, "--no-progress").code == 0
     rounds_computed.clear()
     # The third round gains too little for a fourth, and loses more than the second.
     path = tmp_path / "ended"
     more_rounds = ["model.rho=5", "model.minimum_gain=0.000001", f"output.path={path}"]
     options = [word for one in more_rounds for word in ("--set", one)]
-    outcome = command(capsys, "run", configuration, *options, "--quiet")
+    outcome = command(capsys, "run", configuration, *options, "--no-progress")
     assert outcome.code == 0, outcome.err
     assert rounds_computed == [1, 2, 3, 2]
     fingerprints = [
@@ -238,7 +240,7 @@ def test_nothing_is_kept_without_resume(
 ) -> None:
     before = set(contents(tmp_path))
     failing(monkeypatch, writing, "write_records")
-    assert command(capsys, "run", configuration, "--quiet").code == 1
+    assert command(capsys, "run", configuration, "--no-progress").code == 1
     assert set(contents(tmp_path)) == before
 
 
@@ -249,17 +251,19 @@ def test_a_changed_run_is_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     end = failing(monkeypatch, writing, "write_records")
-    command(capsys, "run", configuration, "--resume", "--run-id", "night", "--quiet")
+    command(capsys, "run", configuration, "--resume", "--run-id", "night", "--no-progress")
     end()
     (kept,) = staging_directories(tmp_path)
     rounds = {name for name in contents(kept) if name.startswith("rounds")}
-    outcome = command(capsys, "run", configuration, "--resume", "--quiet", "--set", "privacy.k=6")
+    outcome = command(
+        capsys, "run", configuration, "--resume", "--no-progress", "--set", "privacy.k=6"
+    )
     assert outcome.code == 2
     assert "--resume: found another configuration than the run" in outcome.err
     # That run would end in the same way again; the one that was killed may still be continued.
     assert rounds == {name for name in contents(kept) if name.startswith("rounds")}
     write_people(tmp_path / "input.parquet", seed=8)
-    outcome = command(capsys, "run", configuration, "--resume", "--quiet")
+    outcome = command(capsys, "run", configuration, "--resume", "--no-progress")
     assert outcome.code == 2
     assert "--resume: found another input than the run" in outcome.err
     assert "anonspark clean" in outcome.err
@@ -300,7 +304,7 @@ def test_a_published_run_is_not_run_again(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The same id and configuration: nothing to do; with overwrite: a clean replacement."""
-    assert command(capsys, "run", configuration, "--run-id", "night", "--quiet").code == 0
+    assert command(capsys, "run", configuration, "--run-id", "night", "--no-progress").code == 0
     before = contents(tmp_path)
     end = failing(monkeypatch, run, "prepare_run")
     outcome = command(capsys, "run", configuration, "--run-id", "night", "--resume")
@@ -313,7 +317,7 @@ def test_a_published_run_is_not_run_again(
         assert outcome.code == 2
         assert "exists already" in outcome.err
     end()
-    overwriting = ["--set", "output.mode=overwrite", "--run-id", "night", "--quiet"]
+    overwriting = ["--set", "output.mode=overwrite", "--run-id", "night", "--no-progress"]
     assert command(capsys, "run", configuration, *overwriting).code == 0
     assert contents(tmp_path) != before
     assert staging_directories(tmp_path) == []
@@ -426,7 +430,7 @@ def test_killed_while_its_files_get_their_names(
         # The state's own files are renamed, too.
         patch.setattr(FileSystem, "write_atomically", FileSystem.write_text)
         with pytest.raises(Killed):
-            command(capsys, "run", configuration, "--quiet", "--run-id", "night")
+            command(capsys, "run", configuration, "--no-progress", "--run-id", "night")
     (kept,) = staging_directories(tmp_path)
     assert list(kept.glob("written-1/data/kind=content/part-*"))
     (kept / "state" / "attempt-1.ended").touch()
@@ -460,7 +464,7 @@ def test_killed_while_it_published(
     def gone(*_: Any, **__: Any) -> None:
         raise Killed
 
-    overwriting = ["run", configuration, "--quiet", "--set", "output.mode=overwrite"]
+    overwriting = ["run", configuration, "--no-progress", "--set", "output.mode=overwrite"]
     with monkeypatch.context() as patch:
         patch.setattr(LocalFiles, "rename", rename_until_killed)
         patch.setattr("anonspark.layers.publish.committing.restore_output", gone)
@@ -504,10 +508,10 @@ def test_a_superseded_driver_leaves_its_successors_publication_alone(tmp_path: P
         with open_staging(files, str(release), "night", resume=True) as newer:
             # The successor is between its two last renames.
             release.mkdir()
-            (release / newer.place.mark_name).touch()
+            (release / newer.paths.mark_name).touch()
             with pytest.raises(PublishingError, match="another process has taken this run over"):
                 commit(files, older, overwrite=True)
-            assert (release / newer.place.mark_name).exists()
+            assert (release / newer.paths.mark_name).exists()
             (release / "manifest.json").touch()
     assert staging_directories(tmp_path) == []
     assert [path.name for path in release.iterdir()] == ["manifest.json"]
@@ -522,14 +526,14 @@ def test_smaller_tasks_and_other_staging_paths(
 ) -> None:
     """A resumed run may have smaller tasks, but its raw records stay where they were."""
     end = failing(monkeypatch, writing, "write_records")
-    assert command(capsys, "run", configuration, "--resume", "--quiet").code == 1
+    assert command(capsys, "run", configuration, "--resume", "--no-progress").code == 1
     end()
     elsewhere = ["--set", f"execution.staging_path={tmp_path / 'elsewhere'}"]
-    outcome = command(capsys, "run", configuration, "--resume", "--quiet", *elsewhere)
+    outcome = command(capsys, "run", configuration, "--resume", "--no-progress", *elsewhere)
     assert outcome.code == 2
     assert "execution.staging_path: the run was started with raw records at" in outcome.err
     smaller = ["--set", "execution.task_rows=200"]
-    outcome = command(capsys, "run", configuration, "--resume", "--quiet", *smaller)
+    outcome = command(capsys, "run", configuration, "--resume", "--no-progress", *smaller)
     assert outcome.code == 0, outcome.err
     assert of_any_run(tmp_path / "release") == of_any_run(expected)
 

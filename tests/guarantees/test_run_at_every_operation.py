@@ -136,7 +136,7 @@ def test_run_killed_at_its_end_and_replaced_by_another(replacing: Scene) -> None
     with disk.in_place():
         call(disk, replacing.run, Fault(last, "after"))
         assert replacing.staged()
-        other = ("run", replacing.configuration, "--run-id", "other", "--quiet")
+        other = ("run", replacing.configuration, "--run-id", "other", "--no-progress")
         assert call(disk, other).code == 0
         assert not replacing.staged()
         cleaned = call(disk, replacing.clean)
@@ -153,7 +153,7 @@ def test_report_killed_before_the_manifest_lists_it(tmp_path: Path) -> None:
     disk = SimulatedDisk(made.folder)
     with disk.in_place():
         call(disk, made.run, Fault(placed, "after"))
-        again = call(disk, ("run", made.configuration, "--run-id", "other", "--quiet"))
+        again = call(disk, ("run", made.configuration, "--run-id", "other", "--no-progress"))
     assert again.code == 0, again.err
 
 
@@ -241,7 +241,7 @@ TWO = {
 
 def go_two_at_once(made: Scene, name: str, pairs: Iterable[Pair]) -> None:
     """Let a second run come between operations of a first one."""
-    second = ("run", made.configuration, "--quiet", *TWO[name])
+    second = ("run", made.configuration, "--no-progress", *TWO[name])
     broken = []
     for pair in pairs:
         made.lay_out()

@@ -115,7 +115,7 @@ def test_plan_that_begins_anew_with_a_ledger_that_has_its_atoms(
     plan.lay_out()
     with SimulatedDisk(plan.folder).in_place() as disk:
         call(disk, plan.command, Fault(noted, "after"))
-        cleaned = call(disk, ("clean", plan.folder / "plan.yaml", "--quiet"))
+        cleaned = call(disk, ("clean", plan.folder / "plan.yaml", "--no-progress"))
         assert cleaned.code == 0, cleaned.err
         write_table(plan.folder / "people.parquet", people_table(records))
         again = call(disk, plan.command)

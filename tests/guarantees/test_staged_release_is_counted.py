@@ -140,7 +140,7 @@ def run_broken(
         monkeypatch.setattr(steps, "verify_staged", verify_broken)
     else:
         monkeypatch.setattr(steps, "stage_records", stage_broken)
-    outcome = command(capsys, "run", path, "--quiet")
+    outcome = command(capsys, "run", path, "--no-progress")
     if expected is None:
         assert outcome.code == 0, outcome.err
         assert published(tmp_path / "release").num_rows == 200

@@ -33,7 +33,7 @@ from anonspark.layers.publish.metrics_paths import require_usable_metrics
 from anonspark.layers.publish.paths import require_replaceable_release, require_usable_output
 from anonspark.layers.publish.run_state import RunState
 from anonspark.layers.publish.staging import open_staging
-from anonspark.reporting.build_report import place_report, report_place
+from anonspark.reporting.build_report import report_path, write_report
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -262,20 +262,20 @@ def test_a_report_replaces_reports_alone(spark: SparkSession, tmp_path: Path) ->
         f"{release}/manifest.json": "inside the release",
     }.items():
         with pytest.raises(ConfigurationError, match=rf"^--out: .*{told}"):
-            report_place(files, release, out)
+            report_path(files, release, out)
     earlier = write(tmp_path / "earlier.html", REPORT)
-    assert report_place(files, release, str(earlier)) == str(earlier)
-    assert report_place(files, release, None) == f"{release}/report.html"
+    assert report_path(files, release, str(earlier)) == str(earlier)
+    assert report_path(files, release, None) == f"{release}/report.html"
     write(tmp_path / "release" / "report.html", b"<html>my own")
     with pytest.raises(ConfigurationError, match="is not a report"):
-        report_place(files, release, None)
+        report_path(files, release, None)
 
 
 def test_a_report_of_an_earlier_version(spark: SparkSession, tmp_path: Path) -> None:
     files, release = FileSystem(spark), tmp_path / "release"
     write_earlier_release(release)
-    path = report_place(files, str(release), None)
-    place_report(files, str(release), path, REPORT.decode())
+    path = report_path(files, str(release), None)
+    write_report(files, str(release), path, REPORT.decode())
     listed = json.loads((release / "manifest.json").read_text())["files"]
     assert "report.html" in [file["path"] for file in listed]
     require_replaceable_release(files, str(release))

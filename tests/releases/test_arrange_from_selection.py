@@ -77,7 +77,7 @@ def selected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     """Return the configuration of a selection whose data are gone."""
     data = write_table(tmp_path / "people.parquet", people())
     path = document_file(tmp_path, document_at(tmp_path))
-    shown = command(capsys, "select", path, "--quiet")
+    shown = command(capsys, "select", path, "--no-progress")
     assert shown.code == 0, shown.err
     data.unlink()
     return path
@@ -154,7 +154,7 @@ def test_the_same_order_as_of_the_data_where_there_is_hardly_any_noise(tmp_path:
 def command_quietly(*words: object) -> int:
     from anonspark.cli.application import main
 
-    return main([*map(str, words), "--quiet", "--set", "ledger.limit=200"])
+    return main([*map(str, words), "--no-progress", "--set", "ledger.limit=200"])
 
 
 def test_what_is_refused(
@@ -182,7 +182,7 @@ def test_what_is_refused(
 def test_a_selection_without_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_table(tmp_path / "people.parquet", people())
     path = document_file(tmp_path, document_at(tmp_path, mechanism="top"))
-    assert command(capsys, "select", path, "--quiet").code == 0
+    assert command(capsys, "select", path, "--no-progress").code == 0
     words = ("arrange", path, "--target", "ill", "--from", tmp_path / "selection")
     shown = command(capsys, *words, "--out", tmp_path / "out")
     assert shown.code == 2

@@ -234,7 +234,7 @@ def test_cells_are_ranked_by_it(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def compared(tmp_path: Path, grid: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> Outcome:
     path = tmp_path / "grid.yaml"
     path.write_text(yaml.safe_dump(grid, sort_keys=False))
-    return command(capsys, "compare", path, "--quiet")
+    return command(capsys, "compare", path, "--no-progress")
 
 
 @cases(__file__, "target", "expected")
@@ -248,7 +248,7 @@ def test_targets_that_are_refused(
     document = document_at(
         tmp_path, table, attributes=attributes, evaluate={"association": {"target": target}}
     )
-    shown = command(capsys, "run", document_file(tmp_path, document), "--quiet")
+    shown = command(capsys, "run", document_file(tmp_path, document), "--no-progress")
     assert shown.code == 2
     assert expected in shown.err
     assert "Quetzal" not in shown.err + shown.out
@@ -268,7 +268,7 @@ def test_attributes_that_tell_nothing(tmp_path: Path, capsys: pytest.CaptureFixt
     assert own["age"] == pytest.approx((0.0, 0.0), abs=1e-9)
     document["gates"] = {"association_loss": {"max": 1}}
     document["output"]["mode"] = "overwrite"
-    assert command(capsys, "run", document_file(tmp_path, document), "--quiet").code == 4
+    assert command(capsys, "run", document_file(tmp_path, document), "--no-progress").code == 4
 
 
 def test_it_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -152,7 +152,9 @@ def test_a_model_that_loses_much_less_is_named(
     again = command(capsys, "run", path, "--run-id", "a", "--details")
     assert line in again.out
     lost = [
-        json.loads(command(capsys, "run", path, "--json", "--quiet", *arguments).out)["summary"]
+        json.loads(command(capsys, "run", path, "--json", "--no-progress", *arguments).out)[
+            "summary"
+        ]
         for arguments in ([], ["--set", "model.name=microaggregation"])
     ]
     assert lost[1]["gcp"] < 0.9 * lost[0]["gcp"]
@@ -167,14 +169,14 @@ def test_nothing_is_said_of_the_best(
     folder: Path, capsys: pytest.CaptureFixture[str], model: dict[str, Any]
 ) -> None:
     path = configured(folder, model=model, output={"mode": "overwrite"})
-    outcome = command(capsys, "run", path, "--quiet", "--details")
+    outcome = command(capsys, "run", path, "--no-progress", "--details")
     assert outcome.code == 0, outcome.err
     assert "better" not in outcome.out
 
 
 def test_nothing_is_tried_unless_asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = configured(folder, model={"name": "smondrian"}, output={"mode": "overwrite"})
-    outcome = command(capsys, "run", path, "--json", "--quiet")
+    outcome = command(capsys, "run", path, "--json", "--no-progress")
     assert "compare models" not in json.loads(outcome.out)["seconds"]
-    again = command(capsys, "run", path, "--json", "--quiet", "--details")
+    again = command(capsys, "run", path, "--json", "--no-progress", "--details")
     assert "compare models" in json.loads(again.out)["seconds"]

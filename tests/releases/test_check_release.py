@@ -456,7 +456,7 @@ def test_what_is_forged(case: str, release: Path, capsys: pytest.CaptureFixture[
     assert "Zebediah i" in text or "Zebediah" not in text
     assert text.isascii()
     assert "\x1b" not in text
-    outcome = command(capsys, "verify", release, "--quiet")
+    outcome = command(capsys, "verify", release, "--no-progress")
     if case not in OPEN:
         assert outcome.code == 4
 
@@ -556,6 +556,6 @@ def test_verify_refuses_another_file_in_its_place(
     """It would be run; of another version it is not known."""
     rewrite(release / VERIFIER, verifier_text().replace(b"return 1", b"return 0"))
     list_files(release, explained=False)
-    outcome = command(capsys, "verify", release, "--quiet")
+    outcome = command(capsys, "verify", release, "--no-progress")
     assert outcome.code == 4
     assert "check_release.py: not what this version writes" in outcome.err

@@ -74,7 +74,7 @@ def test_run_shows_figures_and_says_where_they_are(
 def test_run_quietly_with_json(
     configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    outcome = command(capsys, "run", configuration, "--quiet", "--json")
+    outcome = command(capsys, "run", configuration, "--no-progress", "--json")
     assert outcome.code == 0, outcome.err
     # What is not asked for are the stages.
     lines = outcome.err.splitlines()
@@ -173,7 +173,7 @@ def test_looking_ahead_writes_nothing(
 @pytest.fixture(scope="module")
 def published_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("published")
-    assert main(["run", str(write_input(folder)), "--quiet"]) == 0
+    assert main(["run", str(write_input(folder)), "--no-progress"]) == 0
     return folder / "release"
 
 
@@ -394,7 +394,7 @@ ROWS = 700
 def test_before_and_after_are_the_same_people(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    outcome = command(capsys, "demo", "--rows", str(ROWS), "--out", tmp_path, "--quiet")
+    outcome = command(capsys, "demo", "--rows", str(ROWS), "--out", tmp_path, "--no-progress")
     assert outcome.code == 0, outcome.err
     before, after = (
         pq.read_table(tmp_path / path) for path in (f"people-{ROWS}.parquet", "release/data")

@@ -43,7 +43,7 @@ def files_of(release: Path) -> dict[str, Any]:
 def test_a_release_by_kernels_that_are_compiled_when_they_are_called(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    if built() is None:
+    if not built():
         skip_or_fail("make kernels builds what it is compared with")
     age, sex = [20 + i % 37 for i in range(300)], ["f", "m", "m"] * 100
     write_table(tmp_path / "input.parquet", {"age": age, "sex": sex, "ill": ["a", "b"] * 150})

@@ -61,7 +61,7 @@ def test_files_of_other_programs(
         ("run", "c.yaml"),
         ("run", "c.yaml", "--set", "execution.engine=local"),
     ):
-        refused = command(capsys, *arguments, "--quiet")
+        refused = command(capsys, *arguments, "--no-progress")
         assert refused.code == 3, arguments
         assert kind in refused.err
         assert remedy in refused.err
@@ -75,7 +75,7 @@ def test_formats_of_other_programs_and_folders_of_their_files(
         (tmp_path / "in" / name).write_bytes(b"broken")
     path = configuration(tmp_path, str(tmp_path / "in"))
     for more in ((), ("--set", "input.format=stata"), ("--set", "execution.engine=spark")):
-        refused = command(capsys, "check", path, *more, "--quiet")
+        refused = command(capsys, "check", path, *more, "--no-progress")
         assert refused.code == 3, refused.err
         assert f"anonspark convert {tmp_path}/in {tmp_path}/in.parquet" in refused.err
     refused = command(capsys, "profile", "hdfs://x/p.sav")
@@ -93,7 +93,7 @@ def test_a_first_line_that_names_the_separator_is_read(
         ("profile", path, "--option", "header=true"),
         ("check", configuration(tmp_path, str(path))),
     ):
-        outcome = command(capsys, *arguments, "--quiet")
+        outcome = command(capsys, *arguments, "--no-progress")
         assert outcome.code == 0, outcome.err
         assert re.search(r"\b9 rows|records +9\b", outcome.out)
 
@@ -108,15 +108,15 @@ def test_an_index_without_a_name(
     monkeypatch.chdir(tmp_path)
     rows = [f"{n},{20 + n % 15},{'fm'[n % 2]}" for n in range(60)]
     (tmp_path / "r.csv").write_text("\n".join([header, *rows, ""]))
-    assert command(capsys, "init", "r.csv", "--quiet").code == 0
+    assert command(capsys, "init", "r.csv", "--no-progress").code == 0
     text = (tmp_path / "r.yaml").read_text()
     assert "  _c0: identifier  # an index of rows, as R and pandas write it" in text
     for name in ("check", "run"):
-        outcome = command(capsys, name, "r.yaml", "--quiet")
+        outcome = command(capsys, name, "r.yaml", "--no-progress")
         assert outcome.code == 0, outcome.err
     # Of two columns without a name nobody knows whether the first line names any.
     (tmp_path / "two.csv").write_text("\n".join([",,sex", *rows, ""]))
-    assert command(capsys, "profile", "two.csv", "--quiet").code == 2
+    assert command(capsys, "profile", "two.csv", "--no-progress").code == 2
 
 
 def test_names_in_another_unicode_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,7 +124,7 @@ def test_names_in_another_unicode_form(tmp_path: Path, capsys: pytest.CaptureFix
     header = unicodedata.normalize("NFD", f"age,{name}")
     (tmp_path / "n.csv").write_text(f"{header}\n20,1\n", encoding="utf-8")
     path = configuration(tmp_path, str(tmp_path / "n.csv"), f"age, {name}")
-    refused = command(capsys, "check", path, "--quiet")
+    refused = command(capsys, "check", path, "--no-progress")
     assert refused.code == 3
     assert (
         f"attributes.{name}: the input has a column of this name in another Unicode" in refused.err
@@ -138,7 +138,7 @@ def test_a_table_in_place_of_a_configuration(
         path = tmp_path / name
         path.write_text("age,name\n20,Ada Lovelace\n")
         for asked in ("run", "check"):
-            refused = command(capsys, asked, path, "--quiet")
+            refused = command(capsys, asked, path, "--no-progress")
             assert refused.code == 2
             assert "Ada" not in refused.err
             assert "age" not in refused.err

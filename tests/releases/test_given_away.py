@@ -100,7 +100,7 @@ def test_two_columns_give_away_together(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_run_report_and_card_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path, TOWN, "insensitive")
-    outcome = command(capsys, "run", path, "--quiet", "--report")
+    outcome = command(capsys, "run", path, "--no-progress", "--report")
     assert outcome.code == 0, outcome.err
     release = tmp_path / "release"
     (warning,) = given_away((release / "manifest.json").read_text())
@@ -173,10 +173,16 @@ def test_the_attack_with_values_is_counted_as_by_hand(
         },
         privacy={"k": K},
     )
-    assert command(capsys, "run", path, "--quiet").code == 0
+    assert command(capsys, "run", path, "--no-progress").code == 0
     release = tmp_path / "release"
     outcome = command(
-        capsys, "verify", release, "--original", tmp_path / "input.parquet", "--json", "--quiet"
+        capsys,
+        "verify",
+        release,
+        "--original",
+        tmp_path / "input.parquet",
+        "--json",
+        "--no-progress",
     )
     assert outcome.code == 0, outcome.err
     verified = json.loads(outcome.out)
@@ -205,7 +211,7 @@ def test_the_attack_with_values_is_counted_as_by_hand(
     assert verified["linkage"]["original"]["fewer_than_k"] == 0
     # Labels are read in every style.
     options = ("--set", "output.style=bounds", "--set", f"output.path={tmp_path / 'bounds'}")
-    assert command(capsys, "run", path, "--quiet", *options).code == 0
+    assert command(capsys, "run", path, "--no-progress", *options).code == 0
     again = command(
         capsys,
         *("verify", tmp_path / "bounds", "--original", tmp_path / "input.parquet", "--json"),

@@ -19,7 +19,7 @@ from anonspark.reporting.nights import Night, history_page
 
 
 def run(folder: Path, run_id: str, *options: str) -> int:
-    arguments = ["run", str(folder / "visits.yaml"), "--run-id", run_id, "--quiet"]
+    arguments = ["run", str(folder / "visits.yaml"), "--run-id", run_id, "--no-progress"]
     return main([*arguments, *(f"--set={one}" for one in options)])
 
 
@@ -47,7 +47,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def told(nights: Path, capsys: pytest.CaptureFixture[str], *where: str) -> list[dict[str, Any]]:
-    outcome = command(capsys, "history", nights.joinpath("all", *where), "--json", "--quiet")
+    outcome = command(capsys, "history", nights.joinpath("all", *where), "--json", "--no-progress")
     assert outcome.code == 0, outcome.err
     found: list[dict[str, Any]] = json.loads(outcome.out)
     return found

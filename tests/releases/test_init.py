@@ -66,9 +66,9 @@ def answered(answers: str) -> tuple[int, str]:
 
 
 def test_weights_by_uniqueness(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command(capsys, "init", "data/people.csv", "--quiet").code == 0
+    assert command(capsys, "init", "data/people.csv", "--no-progress").code == 0
     out = ("--out", "weighted.yaml")
-    assert command(capsys, "init", "data/people.csv", "--weights", "--quiet", *out).code == 0
+    assert command(capsys, "init", "data/people.csv", "--weights", "--no-progress", *out).code == 0
     plain, weighted = written(folder / "people.yaml"), written(folder / "weighted.yaml")
     weights = {}
     for name, attribute in weighted["attributes"].items():
@@ -76,18 +76,20 @@ def test_weights_by_uniqueness(folder: Path, capsys: pytest.CaptureFixture[str])
             weights[name] = attribute.pop("weight")
             weighted["attributes"][name] = attribute if len(attribute) > 1 else "quasi_identifier"
     assert weighted["attributes"] == plain["attributes"]
-    profile = json.loads(command(capsys, "profile", "data/people.csv", "--quiet", "--json").out)
+    profile = json.loads(
+        command(capsys, "profile", "data/people.csv", "--no-progress", "--json").out
+    )
     assert weights == profile["weights"]
     assert weights["birth_date"] < weights["body_mass_index"] < weights["sex"]
     assert sum(weights.values()) / len(weights) == pytest.approx(1, abs=0.05)
-    assert command(capsys, "run", "weighted.yaml", "--quiet").code == 0
+    assert command(capsys, "run", "weighted.yaml", "--no-progress").code == 0
     manifest = json.loads((folder / "out" / "weighted" / "manifest.json").read_text())
     attributes = manifest["configuration"]["attributes"]
     assert {name: attributes[name]["weight"] for name in weights} == weights
 
 
 def test_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(capsys, "init", "data/people.csv", "--quiet")
+    outcome = command(capsys, "init", "data/people.csv", "--no-progress")
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.splitlines() == [
         "Written: people.yaml",
@@ -126,11 +128,11 @@ def test_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     number = int(seed.read_text())
     assert abs(number) > 2**32
     assert load_configuration(str(folder / "people.yaml")).execution.seed == number
-    outcome = command(capsys, "run", "people.yaml", "--quiet")
+    outcome = command(capsys, "run", "people.yaml", "--no-progress")
     assert outcome.code == 0
     assert summary(folder / "out" / "people")["classes"] > 100
     # The template of a decision keeps the reasons.
-    again = ("init", "data/people.csv", "--out", "again.yaml", "--decision", "--quiet")
+    again = ("init", "data/people.csv", "--out", "again.yaml", "--decision", "--no-progress")
     outcome = command(capsys, *again)
     assert "Written: again.decision.yaml" in outcome.out.splitlines(), outcome.err
     stated = read_decision("again.decision.yaml")
@@ -149,7 +151,7 @@ def test_larger_tables_try_no_models(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(draft, "_TRIES_MODELS", 1_999)
-    assert command(capsys, "init", "data/people.csv", "--quiet").code == 0
+    assert command(capsys, "init", "data/people.csv", "--no-progress").code == 0
     own = load_configuration(str(folder / "people.yaml")).model
     assert own == MondrianOptions(name="su-mondrian")
 
@@ -181,7 +183,7 @@ def test_public_tables_are_right_without_an_edit(
         require_data(data_directory / file)
         tables[name] = _some(data_directory / file, folder / f"{name}.csv", 4_000)
     for name, path in tables.items():
-        made = command(capsys, "init", str(path), "--quiet")
+        made = command(capsys, "init", str(path), "--no-progress")
         assert made.code == 0, made.err
         checked = command(capsys, "check", f"{name}.yaml")
         assert checked.code == 0, checked.err
@@ -227,7 +229,7 @@ def test_awkward_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     ]
     with (tmp_path / "odd.csv").open("w", newline="") as opened:
         csv.writer(opened, delimiter=";").writerows([header, *rows])
-    assert command(capsys, "init", "odd.csv", "--quiet").code == 0
+    assert command(capsys, "init", "odd.csv", "--no-progress").code == 0
     document = written(tmp_path / "odd.yaml")
     # Codes with leading zeros stay texts.
     options = {"header": "true", "inferSchema": "true", "sep": ";", "decimal": ","}
@@ -250,7 +252,7 @@ def test_words_that_mean_missing(tmp_path: Path, capsys: pytest.CaptureFixture[s
         rows[place][1] = rows[place][2] = word
     with (tmp_path / "dash.csv").open("w", newline="") as opened:
         csv.writer(opened, delimiter=";").writerows([["Geschlecht", "PLZ", "Alter"], *rows])
-    assert command(capsys, "init", "dash.csv", "--quiet").code == 0
+    assert command(capsys, "init", "dash.csv", "--no-progress").code == 0
     document = written(tmp_path / "dash.yaml")
     assert document["input"]["missing_markers"] == ["", "?", "-", "k.A.", "unbekannt"]
     whole = {"role": "quasi_identifier", "type": "number", "grid": 1}
@@ -276,7 +278,7 @@ def test_a_word_among_days_of_a_form_that_was_said(
             "not match dateFormat. If that is one word for missing, set it as nullV",
         ),
     ):
-        assert command(capsys, "init", "days.csv", "--quiet", *given).code == 0
+        assert command(capsys, "init", "days.csv", "--no-progress", *given).code == 0
         text = (tmp_path / "days.yaml").read_text()
         assert told in text
         for name in ("days.yaml", "days.seed"):
@@ -289,7 +291,7 @@ def test_a_word_among_days_of_a_form_that_was_said(
     checked = command(capsys, "check", "text.yaml")
     assert (checked.code, "1 to be dropped" in checked.out) == (0, True)
     (tmp_path / "days.seed").unlink()
-    assert command(capsys, "init", "days.csv", "--quiet", *given).code == 0
+    assert command(capsys, "init", "days.csv", "--no-progress", *given).code == 0
     assert roles(tmp_path / "days.yaml")["born"] == "quasi_identifier"
     assert command(capsys, "check", "days.yaml").code == 0
 
@@ -304,7 +306,7 @@ def test_people_who_have_no_name(
     ]  # fmt: skip
     with (tmp_path / "bare.csv").open("w", newline="") as opened:
         csv.writer(opened, delimiter=";").writerows(rows)
-    told = command(capsys, "init", "bare.csv", "--quiet", "--option", "header=false")
+    told = command(capsys, "init", "bare.csv", "--no-progress", "--option", "header=false")
     assert told.code == 0, told.err
     bare = folder / "bare.yaml"
     # No name says who a person is, so you are asked.
@@ -313,7 +315,9 @@ def test_people_who_have_no_name(
     assert "# it may be _c0" in bare.read_text()
     for name in ("init", "check", "run"):
         options = ("--out", "other.yaml", "--option", "header=false") if name == "init" else ()
-        told = command(capsys, name, "bare.csv" if options else "bare.yaml", "--quiet", *options)
+        told = command(
+            capsys, name, "bare.csv" if options else "bare.yaml", "--no-progress", *options
+        )
         assert told.code == 0, told.err
         assert "_c0 repeats: 1,200 records of 400 different values, at most 3 of one" in told.err
         assert "--set attributes._c0=identifier --set privacy.unit=_c0" in told.err
@@ -323,7 +327,7 @@ def test_people_who_have_no_name(
 def test_a_program_is_told_what_was_written(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ("init", "data/people.csv", "--json", "--quiet")
+    asked = ("init", "data/people.csv", "--json", "--no-progress")
     outcome = command(capsys, *asked, "--interactive")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith("error: --json: found together with --interactive")
@@ -337,7 +341,7 @@ def test_a_program_is_told_what_was_written(
 def test_nothing_is_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("people.yaml", "people.seed"):
         (folder / name).write_text("mine")
-        outcome = command(capsys, "init", "data/people.csv", "--quiet")
+        outcome = command(capsys, "init", "data/people.csv", "--no-progress")
         assert outcome.code == 2
         assert f"--out: found {name} already, which is not overwritten" in outcome.err
         assert (folder / name).read_text() == "mine"
@@ -395,7 +399,7 @@ def test_names_of_files_and_columns_have_no_variables(
 ) -> None:
     rows = (f"{n},{'ab'[n % 2]}${{A}}\n" for n in range(60))
     (folder / "t ${HOME}.csv").write_text("${HOME},area ${HOME}\n" + "".join(rows))
-    outcome = command(capsys, "init", "t ${HOME}.csv", "--out", "c ${HOME}.yaml", "--quiet")
+    outcome = command(capsys, "init", "t ${HOME}.csv", "--out", "c ${HOME}.yaml", "--no-progress")
     assert outcome.code == 0, outcome.err
     configured = load_configuration("c ${HOME}.yaml")
     assert configured.input.path == "t ${HOME}.csv"
@@ -449,7 +453,7 @@ def test_who_ends_the_questions_gets_no_file(folder: Path) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_the_page_shows_what_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(capsys, "init", "data/people.csv", "--quiet")
+    outcome = command(capsys, "init", "data/people.csv", "--no-progress")
     page = (REPOSITORY / "docs" / "profile.md").read_text()
     assert f"```text\n{outcome.out}```" in page
     assert f"```yml\n{(tmp_path / 'people.yaml').read_text()}```" in page
@@ -461,12 +465,12 @@ def test_households(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         rows = [f"{n // 4},{n * 13 % 90},{'fm'[n % 2]},{20000 + n // 4 % 7},{'abcd'[n % 4]}"
                 for n in range(320)]  # fmt: skip
         table.write_text("\n".join([f"{name},age,sex,zip,dx", *rows, ""]))
-        assert command(capsys, "init", table, "--quiet").code == 0
+        assert command(capsys, "init", table, "--no-progress").code == 0
         path = folder / f"{name}.yaml"
         assert names_of(path, "identifier") == [name]
         assert written(path)["privacy"]["unit"] == name
         assert f"unit: {name}  # k counts households" in path.read_text()
-        assert command(capsys, "check", path, "--quiet").code == 0
+        assert command(capsys, "check", path, "--no-progress").code == 0
 
 
 @pytest.mark.usefixtures("folder")
@@ -478,7 +482,7 @@ def test_who_a_person_is_where_nothing_says_it(
         f"{random[n // 20] % 40},{20 + one % 50},{'fm'[one % 2]}" for n, one in enumerate(random)
     ]
     (tmp_path / "t.csv").write_text("\n".join(["nr,age,sex", *rows, ""]))
-    assert command(capsys, "init", "t.csv", "--quiet").code == 0
+    assert command(capsys, "init", "t.csv", "--no-progress").code == 0
     text = (tmp_path / "t.yaml").read_text()
     assert "unit" not in written(tmp_path / "t.yaml")["privacy"]
     assert "# Who is a person here?" in text
@@ -486,7 +490,7 @@ def test_who_a_person_is_where_nothing_says_it(
     assert names_of(tmp_path / "t.yaml", "identifier") == []
     assert "nr" not in names_of(tmp_path / "t.yaml", "quasi_identifier")
     # With its comment taken away the file is right.
-    assert command(capsys, "check", "t.yaml", "--quiet").code == 0
+    assert command(capsys, "check", "t.yaml", "--no-progress").code == 0
     (tmp_path / "t.yaml").unlink()
     (tmp_path / "t.seed").unlink()
     log = CommandLog(ERR)
@@ -512,11 +516,11 @@ def test_comments_are_right_as_they_stand(
              ("007", "012")[n % 2]] for n in range(400)]  # fmt: skip
     with (tmp_path / "p.csv").open("w", newline="") as opened:
         csv.writer(opened).writerows([names, *rows])
-    assert command(capsys, "init", "p.csv", "--quiet").code == 0
+    assert command(capsys, "init", "p.csv", "--no-progress").code == 0
     text = (tmp_path / "p.yaml").read_text()
     assert "\n  # pre: {role: quasi_identifier, type: text" in text
     (tmp_path / "p.yaml").write_text(text.replace("\n  # pre:", "\n  pre:"))
-    checked = command(capsys, "check", "p.yaml", "--quiet")
+    checked = command(capsys, "check", "p.yaml", "--no-progress")
     assert checked.code == 0, checked.err
 
 
@@ -527,16 +531,16 @@ def test_groups_are_in_the_order_of_their_numbers(
     groups = ["<5", "5-9", "10-14", "15-19", ">=85"]
     rows = [f"{groups[n * 7 % 5]},{150 + n * 31 % 60}" for n in range(200)]
     (tmp_path / "g.csv").write_text("\n".join(["agegroup,h", *rows, ""]))
-    assert command(capsys, "init", "g.csv", "--quiet").code == 0
+    assert command(capsys, "init", "g.csv", "--no-progress").code == 0
     assert written(tmp_path / "g.yaml")["attributes"]["agegroup"] == {
         "role": "quasi_identifier",
         "order": groups,
     }
-    checked = command(capsys, "check", "g.yaml", "--quiet")
+    checked = command(capsys, "check", "g.yaml", "--no-progress")
     assert checked.code == 0, checked.err
     # A rare group is a value of few people, which no file holds that others may read.
     (tmp_path / "rare.csv").write_text("\n".join(["agegroup,h", *rows, "90+,160", ""]))
-    assert command(capsys, "init", "rare.csv", "--quiet").code == 0
+    assert command(capsys, "init", "rare.csv", "--no-progress").code == 0
     assert roles(tmp_path / "rare.yaml")["agegroup"] == "quasi_identifier"
     assert "90+" not in (tmp_path / "rare.yaml").read_text()
 
@@ -546,11 +550,11 @@ def test_a_table_of_which_nothing_can_be_proposed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "p.csv").write_text("age,sex\n44,f\n30,m\n")
-    refused = command(capsys, "init", "p.csv", "--quiet")
+    refused = command(capsys, "init", "p.csv", "--no-progress")
     assert refused.code == 3
     assert "DATA: p.csv has 2 rows, and k = 5 needs that many at least" in refused.err
     (tmp_path / "p.csv").write_text("age,sex\n" + "44,f\n" * 9)
-    refused = command(capsys, "init", "p.csv", "--quiet")
+    refused = command(capsys, "init", "p.csv", "--no-progress")
     assert refused.code == 3
     assert "DATA: no column of p.csv can be proposed as a quasi-identifier" in refused.err
     assert not (tmp_path / "p.yaml").exists()
@@ -576,7 +580,7 @@ def test_numbers_that_stand_for_names_are_texts(
     header = ["race", "sex", "marital", "admission_type_id", "education_years", "age"]
     with (tmp_path / "codes.csv").open("w", newline="") as opened:
         csv.writer(opened).writerows([header, *rows])
-    assert command(capsys, "init", "codes.csv", "--quiet").code == 0
+    assert command(capsys, "init", "codes.csv", "--no-progress").code == 0
     text, attributes = (tmp_path / "codes.yaml").read_text(), written(tmp_path / "codes.yaml")
     for name in header[:4]:
         declared = {"role": "quasi_identifier", "type": "text"}
@@ -609,7 +613,7 @@ def test_codes_of_other_lengths_are_grouped_by_their_beginning(
     ]
     with (tmp_path / "icd.csv").open("w", newline="") as opened:
         csv.writer(opened).writerows([header, *rows])
-    assert command(capsys, "init", "icd.csv", "--quiet").code == 0
+    assert command(capsys, "init", "icd.csv", "--no-progress").code == 0
     text = (tmp_path / "icd.yaml").read_text()
     rule = "{role: quasi_identifier, hierarchy: {keep: [3, 1]}}"
     assert f"  # postcode: {rule}  # three characters, then one\n" in text
@@ -635,7 +639,7 @@ def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_the_page_shows_what_the_command_prints(
     people: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    outcome = command(capsys, "profile", people, "--quiet")
+    outcome = command(capsys, "profile", people, "--no-progress")
     assert (outcome.code, outcome.err) == (0, "")
     printed = "\n".join(line.rstrip() for line in outcome.out.splitlines())
     page = (REPOSITORY / "docs" / "profile.md").read_text()
@@ -656,7 +660,9 @@ def test_no_value_is_shown(people: str, tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_values_and_json(people: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plain = json.loads(command(capsys, "profile", people, "--quiet", "--json", "--k", "10").out)
+    plain = json.loads(
+        command(capsys, "profile", people, "--no-progress", "--json", "--k", "10").out
+    )
     assert (plain["rows"], plain["k"]) == (2000, 10)
     assert plain["sample"] == {"rows": 2000, "seed": 0}
     by_name = {one["name"]: one for one in plain["columns"]}
@@ -667,7 +673,7 @@ def test_values_and_json(people: str, tmp_path: Path, capsys: pytest.CaptureFixt
         ("city", "postal_code", 0.05),
     ]
     assert len(plain["sets"]["triples"]) == 165
-    arguments = ("profile", people, "--quiet", "--show-values", "--html", "page.html")
+    arguments = ("profile", people, "--no-progress", "--show-values", "--html", "page.html")
     shown = command(capsys, *arguments)
     assert "examples" in shown.out
     assert "married" in shown.out
@@ -690,7 +696,7 @@ def test_what_is_wrong(
     message: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    outcome = command(capsys, "profile", *arguments, "--quiet")
+    outcome = command(capsys, "profile", *arguments, "--no-progress")
     assert outcome.code == code
     assert message in outcome.err
 
@@ -755,12 +761,12 @@ ODD: dict[str, dict[str, Any]] = {
 
 def check_draft(capsys: pytest.CaptureFixture[str], folder: Path, name: str, *options: str) -> None:
     before = sorted(folder.iterdir())
-    drafted = command(capsys, "init", name, "--quiet", *options)
+    drafted = command(capsys, "init", name, "--no-progress", *options)
     if drafted.code:
         assert drafted.code == 3, drafted.err
         assert sorted(folder.iterdir()) == before
         return
-    checked = command(capsys, "check", "t.yaml", "--quiet", "--set", "execution.engine=local")
+    checked = command(capsys, "check", "t.yaml", "--no-progress", "--set", "execution.engine=local")
     assert checked.code == 0, checked.err
 
 

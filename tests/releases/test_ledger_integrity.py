@@ -86,7 +86,7 @@ class Scene:
         document = plan_at(self.folder) | {"output": str(self.folder / "releases" / "next")}
         path = self.folder / "plan.yaml"
         path.write_text(json.dumps(document))
-        return command(self.capsys, "distribute", path, "--run-id", "next", "--quiet")
+        return command(self.capsys, "distribute", path, "--run-id", "next", "--no-progress")
 
     def require_refused(self, *expected: str) -> None:
         """Check that both refuse, with a message that names what is wrong."""
@@ -275,7 +275,7 @@ def test_a_release_that_the_ledger_does_not_know(
     document["base"]["output"] = {"mode": "overwrite"}
     path = scene.folder / "plan.yaml"
     path.write_text(json.dumps(document))
-    done = command(scene.capsys, "distribute", path, "--run-id", "third", "--quiet")
+    done = command(scene.capsys, "distribute", path, "--run-id", "third", "--no-progress")
     assert done.code == 3
     assert "does not know the release of press at" in done.err
     (scene.folder / "releases" / "first" / "press").rename(scene.folder / "elsewhere")

@@ -49,7 +49,7 @@ def test_values_are_told_as_texts(tmp_path: Path, capsys: pytest.CaptureFixture[
         model={"name": "full-domain", "maximum_levels": {"age": 0}, "suppression_limit": 1.0},
         privacy={"k": 2, "t_closeness": close},
     )
-    outcome = command(capsys, "run", path, "--quiet")
+    outcome = command(capsys, "run", path, "--no-progress")
     assert outcome.code == 0, outcome.err
     (file,) = (tmp_path / "release" / "left_out").glob("*.parquet")
     assert file.name == "part-00000.parquet"
@@ -81,7 +81,7 @@ def test_columns_that_it_has_not_are_refused(
         model={"name": "full-domain", "maximum_levels": {"age": 0}, "suppression_limit": 1.0},
         privacy={"k": 2, "t_closeness": {"attribute": "x", "t": 1.0}},
     )
-    assert command(capsys, "run", path, "--quiet").code == 0
+    assert command(capsys, "run", path, "--no-progress").code == 0
     told = read_table(tmp_path / "release", "left_out")
     save_table(tmp_path / "release", "left_out", told.drop_columns([name]))
     list_files(tmp_path / "release")

@@ -31,7 +31,7 @@ def check(capsys: pytest.CaptureFixture[str], folder: Path, **section: object) -
     path = configuration_file(
         folder, input=section, attributes={"age": "quasi_identifier", "illness": "sensitive"}
     )
-    return command(capsys, "check", path, "--quiet")
+    return command(capsys, "check", path, "--no-progress")
 
 
 @pytest.mark.parametrize(
@@ -90,10 +90,10 @@ def test_the_run_the_original_and_the_profile_look_as_well(
     path = configuration_file(
         tmp_path, attributes={"age": "quasi_identifier", "illness": "sensitive"}
     )
-    refused = command(capsys, "run", path, "--quiet", "--set", f"input.path={table}")
+    refused = command(capsys, "run", path, "--no-progress", "--set", f"input.path={table}")
     assert refused.code == 2
     assert not (tmp_path / "release").exists()
-    assert command(capsys, "run", path, "--quiet").code == 0
+    assert command(capsys, "run", path, "--no-progress").code == 0
     for arguments in (
         ("verify", tmp_path / "release", "--original", table),
         ("verify", tmp_path / "release", "--original", table / "part-0.parquet"),
@@ -102,7 +102,7 @@ def test_the_run_the_original_and_the_profile_look_as_well(
         ("profile", table / "part-0.parquet"),
         ("init", table / "*.parquet"),
     ):
-        outcome = command(capsys, *arguments, "--quiet")
+        outcome = command(capsys, *arguments, "--no-progress")
         assert outcome.code == 2, arguments
         assert "Delta Lake table" in outcome.err
 

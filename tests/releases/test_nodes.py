@@ -249,10 +249,10 @@ def test_a_plan_shows_the_nodes_of_the_search(
     assert (finest["is_allowed"], finest["is_chosen"]) == (False, False)
     # Nothing stays that could be taken for a release, nor raw records.
     assert contents(tmp_path) == before
-    shown = command(capsys, "check", path, "--nodes", "--quiet")
+    shown = command(capsys, "check", path, "--nodes", "--no-progress")
     assert "suppresses too much" in shown.out
     assert "keep them internal" in shown.out
-    assert command(capsys, "run", path, "--quiet").code == 0
+    assert command(capsys, "run", path, "--no-progress").code == 0
     (of_run,) = metrics(tmp_path / "release", "rounds")
     (chosen,) = (one for one in found[1] if one["is_chosen"])
     assert levels_text(chosen["levels"]) == of_run["levels"]
@@ -285,7 +285,9 @@ def configuration(tmp_path: Path) -> Path:
 def planned(
     capsys: pytest.CaptureFixture[str], configuration: Path, *arguments: str
 ) -> dict[str, Any]:
-    outcome = command(capsys, "check", "--plan", configuration, "--quiet", "--json", *arguments)
+    outcome = command(
+        capsys, "check", "--plan", configuration, "--no-progress", "--json", *arguments
+    )
     assert outcome.code == 0, outcome.err
     told: dict[str, Any] = json.loads(outcome.out)
     return told
@@ -304,7 +306,7 @@ def test_an_earlier_run_tells_what_another_takes(
     assert before["seconds"] == pytest.approx(2 + 200 / 5 / 128_000)
     assert "Constants of docs/performance.md" in before["basis"]
 
-    assert command(capsys, "run", configuration, "--run-id", "first", "--quiet").code == 0
+    assert command(capsys, "run", configuration, "--run-id", "first", "--no-progress").code == 0
     write_table(tmp_path / "input.parquet", {"age": list(range(400))})
     after = planned(capsys, configuration)["estimate"]
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
@@ -312,7 +314,7 @@ def test_an_earlier_run_tells_what_another_takes(
     assert after["run_id"] == "first"
     assert after["bytes"] == 2 * data["bytes"]
     assert after["seconds"] == pytest.approx(2 * sum(manifest["seconds"].values()))
-    shown = command(capsys, "check", "--plan", configuration, "--quiet").out
+    shown = command(capsys, "check", "--plan", configuration, "--no-progress").out
     assert "of data: as run first, which published 200 records" in shown
     # Of other settings it tells nothing.
     assert planned(capsys, configuration, "--set", "privacy.k=9")["estimate"]["run_id"] is None
@@ -339,6 +341,6 @@ def test_every_command_tells_json() -> None:
 
 
 def test_clean_tells_json(configuration: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(capsys, "clean", configuration, "--quiet", "--json")
+    outcome = command(capsys, "clean", configuration, "--no-progress", "--json")
     assert outcome.code == 0, outcome.err
     assert json.loads(outcome.out)["found"] == []

@@ -55,10 +55,10 @@ def test_the_first_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     asked = (tmp_path / "out" / "people" / "README.md").read_text(encoding="utf-8")
     (question,) = re.findall("^anonspark query . '(.*)'$", asked, re.M)
     assert question == '"birth_date" between 1980-01-01 and 1989-12-31'
-    assert command(capsys, "query", "out/people", question, "--quiet").code == 0
+    assert command(capsys, "query", "out/people", question, "--no-progress").code == 0
     # The seed is drawn at random: it decides where records go that are equally near.
     text = page.read_text(encoding="utf-8")
-    again = command(capsys, "run", "people.yaml", "--quiet", "--set", "output.mode=overwrite")
+    again = command(capsys, "run", "people.yaml", "--no-progress", "--set", "output.mode=overwrite")
     assert again.code == 0
     for line in re.findall(r"^  (?:records|risk|criteria|prove it|see it) .*", text, re.M):
         assert re.sub(r"\d+\.\d% on average", "", line) in re.sub(

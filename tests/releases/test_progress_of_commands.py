@@ -66,7 +66,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def release(place: Path) -> Path:
     """Return a release of the table, made by its command."""
     for name in ("people", "recoded"):
-        assert main(["run", str(place / f"{name}.yaml"), "--quiet"]) == 0
+        assert main(["run", str(place / f"{name}.yaml"), "--no-progress"]) == 0
     return place / "release"
 
 
@@ -85,6 +85,12 @@ def arguments(name: str, place: Path, folder: Path) -> list[object]:
         "compare": ["compare", place / "grid.yaml"],
         "query": ["query", release, "age < 40 by ill"],
         "mapping": ["mapping", place / "recoded"],
+        "run": ["run", configuration, "--set", f"output.path={folder / 'other'}", "--report"],
+        "profile": ["profile", people],
+        "init": ["init", people, "--out", folder / "drafted.yaml"],
+        "show": ["show", release],
+        "history": ["history", place],
+        "union": ["union", release, "--out", folder / "union"],
     }[name]
 
 
@@ -103,14 +109,38 @@ def test_stages(
 
 
 @pytest.mark.parametrize("name", STAGES)
-def test_quiet(
+def test_without_progress(
+    name: str, place: Path, release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert release.is_dir()
+    outcome = command(capsys, *arguments(name, place, tmp_path), "--no-progress")
+    assert outcome.code == 0, outcome.err
+    assert " ..." not in outcome.err
+    assert "done in" not in outcome.err
+
+
+ANSWERS = {"plan", "evaluate", "compare", "query", "mapping", "profile", "show", "history"}
+
+
+@pytest.mark.parametrize("name", [*STAGES, "run", "profile", "init", "show", "history", "union"])
+def test_quiet_prints_nothing_but_an_answer(
     name: str, place: Path, release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert release.is_dir()
     outcome = command(capsys, *arguments(name, place, tmp_path), "--quiet")
-    assert outcome.code == 0, outcome.err
-    assert " ..." not in outcome.err
-    assert "done in" not in outcome.err
+    assert outcome.code == (2 if name == "union" else 0), outcome.err
+    # An error is shown, but no warning: the seed of the run is one that is guessed.
+    assert bool(outcome.err) == (name == "union")
+    assert bool(outcome.out) == (name in ANSWERS)
+
+
+def test_quiet_keeps_json(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = command(capsys, *arguments("run", place, tmp_path), "--quiet", "--json")
+    assert json.loads(outcome.out)["warnings"][0]["code"] == "guessable_seed"
+    assert outcome.err == ""
+    loud = command(capsys, *arguments("check", place, tmp_path), "--no-progress")
+    assert "guessable" not in loud.out
+    assert "execution.seed" in loud.err
 
 
 @pytest.mark.parametrize("name", ["query", "mapping"])

@@ -55,7 +55,7 @@ def test_pandas_polars_and_the_terminal_publish_the_same_records(
         "pandas",
         "polars",
     ]
-    assert command(capsys, "run", "k10.yaml", "--quiet").code == 0
+    assert command(capsys, "run", "k10.yaml", "--no-progress").code == 0
     in_files = json.loads((tmp_path / "out" / "k10" / "manifest.json").read_text())
     fingerprints = {
         manifest["fingerprints"]["output"]

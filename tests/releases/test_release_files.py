@@ -23,7 +23,7 @@ from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.layers.publish.paths import require_replaceable_release
 from anonspark.release.layout import foreign_entries
 from anonspark.release.manifest import read_manifest
-from anonspark.reporting.build_report import place_report, report_place
+from anonspark.reporting.build_report import report_path, write_report
 from anonspark.verification.audit import audit_release
 from anonspark.verification.proof import release_files as contents
 from anonspark.verification.proof.release_files import audit_release_files, audit_table_files
@@ -169,9 +169,9 @@ def test_a_sound_release(
     assert contents.read_contents(engine, f"file:{release}", entries, WHOLE) == in_tasks
     files = engine.files
     for text in ("night", "day"):
-        place = report_place(files, str(release), None)
+        place = report_path(files, str(release), None)
         page = f"<!doctype html><title>Anonymization report: {text}</title>"
-        place_report(files, str(release), place, page)
+        write_report(files, str(release), place, page)
         assert failures(release) == ""
     # Whoever changes it has to say so in the manifest.
     rewrite(release / "report.html", b"<table>Zebediah</table>")

@@ -47,7 +47,7 @@ def run(folder: Path, name: str, table: pa.Table, **sections: Any) -> Path:
     source = write_table(own / "input.parquet", table)
     defaults: dict[str, Any] = {"attributes": ROLES.get(name, ROLES["first"]), "privacy": {"k": 4}}
     config = configuration_file(own, input={"path": str(source)}, **(defaults | sections))
-    assert main(["run", str(config), "--quiet"]) == 0
+    assert main(["run", str(config), "--no-progress"]) == 0
     return own / "release"
 
 
@@ -127,7 +127,7 @@ def test_the_same_input_and_attributes_are_the_same_people(
         attributes=ROLES["first"],
         privacy={"k": 7},
     )
-    assert main(["run", str(config), "--quiet"]) == 0
+    assert main(["run", str(config), "--no-progress"]) == 0
     outcome = command(capsys, "verify", releases["first"], "--with", tmp_path / "release", "--json")
     (pair,) = json.loads(outcome.out)["pairs"]
     assert (pair["relation"], pair["k"]) == ("same people", 4)

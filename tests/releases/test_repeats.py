@@ -39,7 +39,7 @@ def checked(
     write_table(folder / "input.parquet", table)
     roles = {"age": "quasi_identifier", "ill": "sensitive", **sections.pop("attributes", {})}
     path = configuration_file(folder, attributes=roles, **sections)
-    printed = command(capsys, "check", path, "--quiet")
+    printed = command(capsys, "check", path, "--no-progress")
     assert printed.code == 0, printed.err
     assert "P000" not in printed.out + printed.err
     return printed.err
@@ -101,7 +101,7 @@ def test_a_number_of_people_under_any_name_and_role(
     roles = {"race": "quasi_identifier"} | ({"nr": role} if role else {})
     log = checked(tmp_path, panel(), capsys, attributes=roles)
     assert "--set attributes.nr=identifier --set privacy.unit=nr" in log
-    ran = command(capsys, "run", tmp_path / "configuration.yaml", "--quiet")
+    ran = command(capsys, "run", tmp_path / "configuration.yaml", "--no-progress")
     assert ran.code == 0, ran.err
     assert "nr repeats: 1,200 records of 150 different values" in ran.err
     assert "if each value is a person" in ran.err
@@ -110,7 +110,7 @@ def test_a_number_of_people_under_any_name_and_role(
     # A release names no column that it does not have.
     assert warning["attribute"] == (role and "nr")
     assert "150" not in warning["text"]
-    assert command(capsys, "verify", tmp_path / "release", "--quiet").code == 0
+    assert command(capsys, "verify", tmp_path / "release", "--no-progress").code == 0
 
 
 def test_a_release_says_nothing_that_a_dropped_record_decides(
@@ -121,7 +121,10 @@ def test_a_release_says_nothing_that_a_dropped_record_decides(
     roles = {"age": "quasi_identifier", "nr": "insensitive"}
     write_table(tmp_path / "input.parquet", table)
     ran = command(
-        capsys, "run", configuration_file(tmp_path, attributes=roles, missing="drop"), "--quiet"
+        capsys,
+        "run",
+        configuration_file(tmp_path, attributes=roles, missing="drop"),
+        "--no-progress",
     )
     assert ran.code == 0, ran.err
     assert "nr repeats" in ran.err
@@ -135,7 +138,7 @@ def test_a_large_input_is_not_read_again(
     write_table(tmp_path / "input.parquet", panel())
     roles = {"race": "quasi_identifier", "age": "quasi_identifier", "educ": "insensitive"}
     listed = configuration_file(tmp_path, attributes={**roles, "nr": "quasi_identifier"})
-    ran = command(capsys, "run", listed, "--quiet")
+    ran = command(capsys, "run", listed, "--no-progress")
     assert ran.code == 0, ran.err
     # All records count, not those of the sample.
     assert "nr repeats: 1,200 records of 150 different values" in ran.err
@@ -144,7 +147,7 @@ def test_a_large_input_is_not_read_again(
     # A column that is not listed would take another pass.
     place = {"path": str(tmp_path / "other")}
     ran = command(
-        capsys, "run", configuration_file(tmp_path, attributes=roles, output=place), "--quiet"
+        capsys, "run", configuration_file(tmp_path, attributes=roles, output=place), "--no-progress"
     )
     assert ran.code == 0, ran.err
     assert "nr repeats" not in ran.err
@@ -167,7 +170,7 @@ def test_a_large_input_is_not_read_for_amounts(
     table["bill"] = [number / 100 + 0.5 for number in range(len(table["nr"]))]
     write_table(tmp_path / "input.parquet", table)
     roles = {"race": "quasi_identifier", "nr": "insensitive", "bill": "sensitive"}
-    ran = command(capsys, "run", configuration_file(tmp_path, attributes=roles), "--quiet")
+    ran = command(capsys, "run", configuration_file(tmp_path, attributes=roles), "--no-progress")
     assert ran.code == 0, ran.err
     assert "nr repeats" in ran.err
     assert counted == ["nr"]
@@ -179,7 +182,7 @@ def test_a_wrong_identifier_hides_no_other(
     log = checked(tmp_path, table, capsys, attributes={"ward_id": "identifier"})
     assert "ward_id repeats" in log
     assert "patient_nbr repeats" in log
-    ran = command(capsys, "run", tmp_path / "configuration.yaml", "--quiet")
+    ran = command(capsys, "run", tmp_path / "configuration.yaml", "--no-progress")
     assert "patient_nbr repeats" in ran.err
 
 
@@ -258,7 +261,7 @@ def test_records_that_came_twice(
     log = checked(tmp_path, table, capsys)
     equal = sum(number * 600 for number in times if number > 1)
     assert (f"({equal:,} records have an equal one" in log) is is_warned
-    ran = command(capsys, "run", tmp_path / "configuration.yaml", "--quiet")
+    ran = command(capsys, "run", tmp_path / "configuration.yaml", "--no-progress")
     assert ("records have an equal one" in ran.err) is is_warned
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     codes = [warning["code"] for warning in manifest["warnings"]]

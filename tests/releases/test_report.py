@@ -30,7 +30,7 @@ from anonspark.engine.parquet_encoding import encode_table
 from anonspark.errors import DataError
 from anonspark.labels.regions import published_attributes
 from anonspark.release.manifest import Manifest, read_manifest
-from anonspark.reporting.build_report import _tells_regions, make_report
+from anonspark.reporting.build_report import _shows_regions, make_report
 from anonspark.reporting.figures import measure
 from anonspark.reporting.marginals import Marginal
 
@@ -71,7 +71,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     }
     path = folder / "configuration.yaml"
     path.write_text(yaml.safe_dump(document, sort_keys=False))
-    assert main(["run", str(path), "--report", "--quiet", "--run-id", "demo"]) == 0
+    assert main(["run", str(path), "--report", "--no-progress", "--run-id", "demo"]) == 0
     return Made(people, release, (release / "report.html").read_text())
 
 
@@ -520,7 +520,7 @@ def test_means_count_where_they_lie() -> None:
     assert sum(marginal.after) == 30
     assert set(marginal.after) <= {10.0, 20.0}
     # They hide the regions that attacks look in.
-    assert not _tells_regions(published_attributes(Manifest(manifest)))
+    assert not _shows_regions(published_attributes(Manifest(manifest)))
 
 
 # The decision
@@ -534,7 +534,7 @@ def decided(
     page = folder / "page.html"
     outcome = command(
         capsys, "report", made.release, "--decision", folder / "decision.yaml", "--out", page,
-        "--quiet", *words,
+        "--no-progress", *words,
     )  # fmt: skip
     return outcome.code, page.read_text() if outcome.code == 0 else outcome.err
 

@@ -71,7 +71,7 @@ def adult(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build_report, "report_run", keep)
-        assert main(["run", str(folder / "adult.yaml"), "--report", "--quiet"]) == 0
+        assert main(["run", str(folder / "adult.yaml"), "--report", "--no-progress"]) == 0
     return folder
 
 
@@ -177,7 +177,7 @@ def test_a_run_with_all_lines_keeps_all_that_they_say(
         "output": {"path": str(tmp_path / "release")},
     }
     (tmp_path / "people.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
-    assert main(["run", str(tmp_path / "people.yaml"), "--report", "--quiet"]) == 0
+    assert main(["run", str(tmp_path / "people.yaml"), "--report", "--no-progress"]) == 0
     page = unescape((tmp_path / "release" / "report.html").read_text())
     lines = re.findall(r"<pre [^>]*>(--set [^<]*)</pre>", page)
     settings = [shlex.split(line)[1] for line in lines]
@@ -229,7 +229,7 @@ def test_the_section_changes_no_fingerprint(adult: Path) -> None:
     assert "report" not in untold.public_dict()
     manifest = json.loads((adult / "release" / "manifest.json").read_text())
     assert manifest["configuration"]["report"]["contact"] == "privacy@university.example"
-    assert main(["verify", str(adult / "release"), "--quiet"]) == 0
+    assert main(["verify", str(adult / "release"), "--no-progress"]) == 0
 
 
 def test_what_the_run_has_verified_is_not_verified_again(

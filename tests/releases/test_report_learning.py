@@ -36,7 +36,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         "ill": "sensitive",
     }
     path = configuration_file(folder, attributes=attributes, missing="category")
-    assert main(["run", str(path), "--quiet"]) == 0
+    assert main(["run", str(path), "--no-progress"]) == 0
     return Made(folder / "release", original, holdout)
 
 
@@ -44,7 +44,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 def test_the_sentence_is_that_of_evaluate(
     made: Made, capsys: pytest.CaptureFixture[str], tmp_path: Path, held_out: bool
 ) -> None:
-    given = ["--original", made.original, "--target", "ill", "--quiet"]
+    given = ["--original", made.original, "--target", "ill", "--no-progress"]
     given += ["--holdout", made.holdout] * held_out
     told = json.loads(command(capsys, "evaluate", made.release, *given, "--json").out)
     out = tmp_path / "report.html"
@@ -70,11 +70,11 @@ def test_too_few_test_records_are_refused(
     made: Made, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     few = write_table(tmp_path / "few.parquet", pq.read_table(made.holdout).slice(0, 4))
-    given = ["--original", made.original, "--target", "ill", "--quiet"]
+    given = ["--original", made.original, "--target", "ill", "--no-progress"]
     outcome = command(capsys, "report", made.release, *given, "--holdout", few)
     assert outcome.code == 3
     assert "fewer than 5 test records. Expected k = 5 or none of each kind" in outcome.err
     assert not (made.release / "report.html").exists()
-    outcome = command(capsys, "report", made.release, "--target", "ill", "--quiet")
+    outcome = command(capsys, "report", made.release, "--target", "ill", "--no-progress")
     assert outcome.code == 2
     assert "--target: found no --original. " in outcome.err

@@ -53,7 +53,7 @@ def release_of(
         output={"style": style},
         execution={"seed": 8_152_637_485_960_714},
     )
-    outcome = command(capsys, "run", path, "--quiet")
+    outcome = command(capsys, "run", path, "--no-progress")
     assert outcome.code == 0, outcome.err
     return path
 

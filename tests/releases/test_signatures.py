@@ -18,7 +18,7 @@ from test_distribute import plan_of
 
 from anonspark.engine.local.files import LocalFiles
 from anonspark.release.layout import REPORT_KIND
-from anonspark.reporting.build_report import place_report
+from anonspark.reporting.build_report import write_report
 
 SIGNATURE = "manifest.json.sig"
 
@@ -198,7 +198,7 @@ def test_a_report_is_signed_again_by_the_same_key(
         with monkeypatch.context() as patch:
             patch.setattr(LocalFiles, "replace", _killed_at(stopped))
             with pytest.raises(KeyboardInterrupt):
-                place_report(*target, str(office[1]))
+                write_report(*target, str(office[1]))
         assert verify()[0] == 4
         assert report(*office)[0] == verify()[0] == 0
     edit(folder, '"attempt": 1', '"attempt": 2')

@@ -88,7 +88,7 @@ def test_check_and_run_warn_with_the_remedy(
     ]
     checked = command(capsys, "check", path, "--json")
     assert codes(checked.out) == expected
-    ran = command(capsys, "run", path, "--json", "--quiet")
+    ran = command(capsys, "run", path, "--json", "--no-progress")
     assert codes(ran.out) == expected
     assert codes((tmp_path / "release" / "manifest.json").read_text()) == expected
     for said in (

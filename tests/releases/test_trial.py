@@ -33,7 +33,7 @@ def configuration(tmp_path: Path) -> Path:
 def test_models_at_three_k(
     configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    outcome = command(capsys, "compare", configuration, "--quiet", "--json")
+    outcome = command(capsys, "compare", configuration, "--no-progress", "--json")
     assert outcome.code == 0, outcome.err
     told = json.loads(outcome.out)
     cells = {(row["model"], row["k"]): row for row in told["cells"]}
@@ -57,7 +57,7 @@ def test_models_at_three_k(
     assert told["path"] == f"{tmp_path}/release-comparison"
 
     # A second call runs nothing, and the last two lines are for people.
-    shown = command(capsys, "compare", configuration, "--quiet")
+    shown = command(capsys, "compare", configuration, "--no-progress")
     assert shown.code == 0, shown.err
     *_, there, sentence, remedy = shown.out.splitlines()
     assert there.startswith("0 runs, 12 reused. ")
@@ -67,7 +67,7 @@ def test_models_at_three_k(
 
     # And the winner is made by what it says.
     arguments = [word for one in advice["set"] for word in ("--set", one)]
-    outcome = command(capsys, "run", configuration, *arguments, "--quiet", "--json")
+    outcome = command(capsys, "run", configuration, *arguments, "--no-progress", "--json")
     summary = json.loads(outcome.out)["summary"]
     assert (summary["model"], summary["loss"]) == (best, pytest.approx(losses[best]))
 
@@ -84,7 +84,7 @@ def test_variables_and_short_forms_are_taken(
         f"privacy: {{k: 45}}\nexecution: {{seed: 1}}\noutput: {{path: {tmp_path}/short}}\n"
     )
     (tmp_path / "short.yaml").write_text(text)
-    outcome = command(capsys, "compare", tmp_path / "short.yaml", "--quiet", "--json")
+    outcome = command(capsys, "compare", tmp_path / "short.yaml", "--no-progress", "--json")
     assert outcome.code == 0, outcome.err
     told = json.loads(outcome.out)
     assert {row["status"] for row in told["cells"] if row["k"] == 45} == {"done"}

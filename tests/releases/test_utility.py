@@ -169,7 +169,7 @@ def test_a_real_release_answers_as_its_labels_say(
         },
         missing="category",
     )
-    assert command(capsys, "run", configuration, "--quiet").code == 0
+    assert command(capsys, "run", configuration, "--no-progress").code == 0
     opened = open_evaluation(LocalEngine(), str(tmp_path / "release"), str(original))
     (ill,) = opened.others
     axes = opened.quasi_identifiers

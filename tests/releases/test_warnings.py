@@ -103,7 +103,7 @@ def test_everything_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str
     logged = outcome.err
     assert "are fine" not in command(capsys, "check", path).out
 
-    outcome = command(capsys, "run", path, "--json", "--quiet", "--report")
+    outcome = command(capsys, "run", path, "--json", "--no-progress", "--report")
     assert outcome.code == 0, outcome.err
     release = tmp_path / "release"
     manifest = manifest_of(release)
@@ -144,7 +144,7 @@ def test_everything_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert all(name in report for name in ("full_name", "patient", "ward"))
 
     logged += outcome.err
-    outcome = command(capsys, "verify", release, "--json", "--quiet")
+    outcome = command(capsys, "verify", release, "--json", "--no-progress")
     assert outcome.code == 0, outcome.err
     verified = json.loads(outcome.out)
     assert [warning.partition(":")[0] for warning in verified["warnings"]] == [
@@ -183,10 +183,10 @@ def test_nothing_to_warn_of(
         privacy={"l_diversity": {"attribute": "disease", "l": 2}},
     )
     monkeypatch.setenv(SEED_VARIABLE, str(SEED))
-    outcome = command(capsys, "check", path, "--quiet")
+    outcome = command(capsys, "check", path, "--no-progress")
     assert (outcome.code, outcome.err) == (0, "")
     assert "configuration and data are fine" in outcome.out
-    outcome = command(capsys, "run", path, "--quiet", "--report")
+    outcome = command(capsys, "run", path, "--no-progress", "--report")
     assert (outcome.code, outcome.err) == (0, "")
     release = tmp_path / "release"
     manifest = manifest_of(release)
@@ -200,7 +200,7 @@ def test_nothing_to_warn_of(
     seed.write_text(f"{SEED}\n")
     seed.chmod(0o644)
     again = [f"--set=execution.seed_file={seed}", f"--set=output.path={tmp_path / 'again'}"]
-    outcome = command(capsys, "run", path, "--quiet", *again)
+    outcome = command(capsys, "run", path, "--no-progress", *again)
     assert outcome.code == 0, outcome.err
     assert str(SEED) not in outcome.err
     other = manifest_of(tmp_path / "again")
@@ -232,7 +232,7 @@ def test_nothing_is_told_of_records_that_were_left_out(
             execution={"seed": SEED},
             output={"mode": "overwrite"},
         )
-        outcome = command(capsys, "run", path, "--quiet")
+        outcome = command(capsys, "run", path, "--no-progress")
         assert outcome.code == 0, outcome.err
         # Whoever has the data is told, roundly.
         assert "is that of another record, too" in outcome.err
@@ -270,10 +270,10 @@ def test_records_that_are_dropped(
         privacy={"k": 5},
     )
     monkeypatch.setenv(SEED_VARIABLE, str(SEED))
-    outcome = command(capsys, "check", path, "--quiet")
+    outcome = command(capsys, "check", path, "--no-progress")
     assert outcome.code == 0, outcome.err
     assert words in outcome.err if words else outcome.err == ""
-    outcome = command(capsys, "run", path, "--quiet")
+    outcome = command(capsys, "run", path, "--no-progress")
     assert outcome.code == 0, outcome.err
     assert words in outcome.err if words else outcome.err == ""
     codes = [one["code"] for one in manifest_of(tmp_path / "release")["warnings"]]

@@ -216,7 +216,7 @@ def test_a_weight_that_is_none(
     path = document_file(tmp_path, document_at(tmp_path, pa.array(weights, pa.float64())))
     for name, role in (("run", "sensitive"), ("check", "identifier"), ("run", "identifier")):
         role_of_weights = ("--set", f"attributes.w.role={role}")
-        found = command(capsys, name, path, "--quiet", *role_of_weights)
+        found = command(capsys, name, path, "--no-progress", *role_of_weights)
         assert found.code == 3, found.err
         assert shown in found.err, found.err[-400:]
     assert not (tmp_path / "release").exists()
@@ -293,7 +293,7 @@ def test_broken_promises_come_before_weights_that_are_none(
 ) -> None:
     """The publisher's advice was all that was shown of a release that was changed."""
     path = document_file(tmp_path, document_at(tmp_path))
-    assert command(capsys, "run", path, "--quiet").code == 0
+    assert command(capsys, "run", path, "--no-progress").code == 0
     release, table = tmp_path / "release", tmp_path / "other.parquet"
     (part,) = (release / "data").glob("part-*")
     rows = pq.read_table(part)
@@ -320,7 +320,7 @@ def test_broken_promises_come_before_weights_that_are_none(
 
 
 def verified(capsys: pytest.CaptureFixture[str], *arguments: object) -> Outcome:
-    return command(capsys, "verify", *arguments, "--details", "--quiet")
+    return command(capsys, "verify", *arguments, "--details", "--no-progress")
 
 
 def test_it_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -329,7 +329,7 @@ def test_it_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     row = outsider(metrics(tmp_path / "release", "risk"))
     found = verified(capsys, tmp_path / "release")
     assert f"{row['expected']:.4f}" in found.out
-    assert command(capsys, "report", tmp_path / "release", "--quiet").code == 0
+    assert command(capsys, "report", tmp_path / "release", "--no-progress").code == 0
     report = (tmp_path / "release" / "report.html").read_text()
     assert f"{row['expected']:.2f} re-identifications" in report
 

@@ -64,8 +64,32 @@ def test_a_tag_is_published_without_a_token() -> None:
     # Only the job that builds nothing may ask for an identity.
     assert jobs["publish"]["permissions"] == {"id-token": "write"}
     assert jobs["publish"]["needs"] == ["build", "wheels"]
-    assert "permissions" not in jobs["build"] | jobs["wheels"]
+    assert "permissions" not in jobs["build"] | jobs["wheels"] | jobs["cluster"]
     assert "secrets." not in text
+
+
+def test_what_a_tag_builds_is_signed() -> None:
+    text = (REPOSITORY / ".github" / "workflows" / "release.yml").read_text()
+    jobs = yaml.safe_load(text)["jobs"]
+    attest = jobs["attest"]
+    assert attest["needs"] == ["build", "wheels", "cluster"]
+    assert attest["permissions"]["attestations"] == "write"
+    runs = " ".join(str(step.get("run")) for step in attest["steps"])
+    assert "sha256sum --check --strict SHA256SUMS" in runs
+    assert "make" not in runs
+    signed = [step["with"] for step in attest["steps"] if "actions/attest@" in str(step)]
+    assert signed[0] == {"subject-path": "built/*/*"}
+    assert signed[1]["sbom-path"] == "bill.cdx.json"
+    # The index gets its own files only.
+    (download, _) = jobs["publish"]["steps"]
+    names = [
+        step["with"]["name"]
+        for job in jobs.values()
+        for step in job["steps"]
+        if "upload" in str(step)
+    ]
+    taken = [name for name in names if name.startswith(download["with"]["pattern"].rstrip("*"))]
+    assert taken == ["index-source", "index-wheels-${{ matrix.runner }}"]
 
 
 def test_the_container_sets_itself_up() -> None:

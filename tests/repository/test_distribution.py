@@ -6,6 +6,7 @@ import email
 import importlib.metadata
 import importlib.util
 import io
+import json
 import os
 import re
 import shutil
@@ -24,9 +25,10 @@ from numba.core import caching
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from places import REPOSITORY
+from service_jars import cannot_run
 
 from anonspark.kernels import numba_patches
-from anonspark.kernels.built import file_name
+from anonspark.kernels.built import file_names
 
 PACKAGE = REPOSITORY / "anonspark"
 
@@ -163,7 +165,8 @@ def test_page_of_the_index(wheel: Path) -> None:
 def test_wheel_holds_what_the_zip_holds(package: Path, wheel: Path) -> None:
     with ZipFile(wheel) as built, ZipFile(package) as written:
         in_wheel = {name for name in built.namelist() if ".dist-info/" not in name}
-        assert in_wheel - set(written.namelist()) == {f"anonspark/kernels/_built/{file_name()}"}
+        machine_code = {f"anonspark/kernels/_built/{name}" for name in file_names()}
+        assert in_wheel - set(written.namelist()) == machine_code
         assert set(written.namelist()) <= in_wheel
         python = f"cp{sys.version_info[0]}{sys.version_info[1]}"
         assert f"-{python}-{python}-" in wheel.name, "it serves no other Python"
@@ -209,10 +212,11 @@ import numpy
 from anonspark.kernels.built import built
 from anonspark.kernels.selection import select
 assert select(numpy.array([30, 10, 20]), 0, 3, 1) == 20
-print(built().__file__)
+print(*sorted(module.__file__ for module in built()))
 """
-    (file,) = (environment / "share" / "anonspark").iterdir()
-    assert in_zip(package, code, tmp_path) == str(file)
+    files = sorted((environment / "share" / "anonspark").iterdir())
+    assert len(files) == 2
+    assert in_zip(package, code, tmp_path).split() == [str(file) for file in files]
 
 
 def test_without_machine_code_and_numba_it_says_what_to_install(
@@ -251,6 +255,54 @@ def test_archive_and_image_have_the_same_packages() -> None:
     dependencies = script("environment").dependencies
     archive = {name for extra in ("spark", "files") for name in dependencies("anonspark", extra)}
     assert image == archive | {"pyspark", "py4j", "numba", "llvmlite"}
+
+
+@pytest.mark.system
+def test_bill_of_materials(tmp_path: Path) -> None:
+    """It names what running needs, in the locked versions and with the hashes of their files."""
+    tool = REPOSITORY / "build" / "publishing" / "bin" / "cyclonedx-py"
+    if not tool.exists():
+        cannot_run(f"{tool} is missing: make systems installs it")
+    bills = [tmp_path / "first.cdx.json", tmp_path / "again.cdx.json"]
+    for bill in bills:
+        script("describe").write_bill(str(tool), bill)
+    assert bills[0].read_bytes() == bills[1].read_bytes()
+    document = json.loads(bills[0].read_text())
+    assert document["bomFormat"] == "CycloneDX"
+    assert document["metadata"]["component"]["name"] == "anonspark"
+    assert "timestamp" not in document["metadata"]
+    components = {one["name"]: one for one in document["components"]}
+    assert len(components) == len(document["components"])
+    dependencies = script("environment").dependencies
+    archive = {name for extra in ("spark", "files") for name in dependencies("anonspark", extra)}
+    assert archive <= {canonicalize_name(name) for name in components}
+    lock = (REPOSITORY / "requirements.lock").read_text()
+    for name, component in components.items():
+        assert f"{name}=={component['version']}" in lock
+        hashes = [one for two in component["externalReferences"] for one in two["hashes"]]
+        assert hashes
+        assert all(f"--hash=sha256:{one['content']}" in lock for one in hashes)
+
+
+def test_packages_of_the_bill_are_those_of_this_python() -> None:
+    lines = re.findall(r"^(\S+)==(\S+)", script("describe").needed(), re.M)
+    versions = dict(lines)
+    assert len(versions) == len(lines)
+    assert versions["numpy"] == importlib.metadata.version("numpy")
+    assert "pytest" not in versions
+
+
+def test_sums_are_checked_by_the_usual_tool(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("b.zip", "a.whl")]
+    for file in files:
+        file.write_text(file.name)
+    script("describe").write_sums(tmp_path / "SHA256SUMS", files)
+    lines = (tmp_path / "SHA256SUMS").read_text().splitlines()
+    assert [line.split("  ")[1] for line in lines] == ["a.whl", "b.zip"]
+    check = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
+    assert subprocess.run(check, cwd=tmp_path, capture_output=True).returncode == 0
+    files[0].write_text("changed")
+    assert subprocess.run(check, cwd=tmp_path, capture_output=True).returncode == 1
 
 
 def test_file_that_was_changed_is_not_packed(tmp_path: Path) -> None:

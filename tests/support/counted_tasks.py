@@ -123,7 +123,7 @@ def run_scene(folder: Path, model: Mapping[str, Any]) -> Scene:
     document = base(work, model) | {"output": {"path": str(work / "release")}}
     configuration = work / "configuration.yaml"
     configuration.write_text(yaml.safe_dump(document))
-    command = ("run", configuration, "--run-id", RUN_ID, "--quiet")
+    command = ("run", configuration, "--run-id", RUN_ID, "--no-progress")
     return Scene(work, command, lambda work: {"release": release_of(work / "release")})
 
 
@@ -156,7 +156,7 @@ def plan_scene(folder: Path) -> Scene:
         releases = {name: release_of(work / "releases" / name) for name in recipients}
         return releases | {"events": events}
 
-    return Scene(work, ("distribute", plan, "--run-id", RUN_ID, "--quiet"), published)
+    return Scene(work, ("distribute", plan, "--run-id", RUN_ID, "--no-progress"), published)
 
 
 SCENES: dict[str, Callable[[Path], Scene]] = {

@@ -223,11 +223,11 @@ class Scene:
     @property
     def run(self) -> tuple[object, ...]:
         """The arguments of the command."""
-        return ("run", self.configuration, "--run-id", RUN_ID, "--quiet", *self.options)
+        return ("run", self.configuration, "--run-id", RUN_ID, "--no-progress", *self.options)
 
     @property
     def clean(self) -> tuple[object, ...]:
-        return ("clean", self.configuration, "--quiet")
+        return ("clean", self.configuration, "--no-progress")
 
     def lay_out(self) -> None:
         """Make the folder what it was before."""
@@ -277,7 +277,7 @@ def scene(
     if overwrite:
         configured = configuration_file(work, **sections | {"privacy": {"k": 7}})
         with SimulatedDisk(work).in_place() as there:
-            earlier = call(there, ("run", configured, "--run-id", "before", "--quiet"))
+            earlier = call(there, ("run", configured, "--run-id", "before", "--no-progress"))
         assert earlier.code == 0, earlier.err
     configuration_file(work, **sections)
     shutil.copytree(work, template)

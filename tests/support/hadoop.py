@@ -42,9 +42,12 @@ class Hdfs:
     ----------
     folder : Path
         Configuration, logs and blocks.
+    java_options : sequence of str
+        Of its processes, beside those that keep them small.
     """
 
     folder: Path
+    java_options: Sequence[str] = ()
     datanodes: list[Process] = field(default_factory=list)
     _started: list[Process] = field(default_factory=list)
     _classes: list[Path] = field(default_factory=list)
@@ -60,7 +63,11 @@ class Hdfs:
         (self.configuration / "log4j2.properties").write_text(_LOG4J)
         write_site(
             self.configuration / "core-site.xml",
-            {"fs.defaultFS": self.address, "hadoop.tmp.dir": self.folder / "temporary"},
+            {
+                "fs.defaultFS": self.address,
+                "hadoop.tmp.dir": self.folder / "temporary",
+                **self.security(),
+            },
         )
         write_site(
             self.configuration / "hdfs-site.xml",
@@ -76,6 +83,8 @@ class Hdfs:
                 "dfs.permissions.superusergroup": "supergroup",
                 "dfs.client.block.write.replace-datanode-on-failure.best-effort": "true",
                 **{f"dfs.datanode.{kind}address": "127.0.0.1:0" for kind in ("", "http.", "ipc.")},
+                # Here, too: HDFS reads its defaults after core-site.xml.
+                **self.security(),
             },
         )
 
@@ -121,10 +130,9 @@ class Hdfs:
         self, main: str, *arguments: str, user: str | None = None, classes: Sequence[Path] = ()
     ) -> subprocess.CompletedProcess[str]:
         """Run one of Hadoop's tools, as another user if one is named."""
-        named = {"HADOOP_USER_NAME": user} if user else {}
         return subprocess.run(
             [*self._java("256m", classes), main, *arguments],
-            env=self.environment | named,
+            env=self.environment | self.identity(user),
             capture_output=True,
             text=True,
             check=False,
@@ -137,6 +145,14 @@ class Hdfs:
     def admin(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run ``hdfs dfsadmin``."""
         return self.run("org.apache.hadoop.hdfs.tools.DFSAdmin", *arguments)
+
+    def security(self) -> dict[str, object]:
+        """Return the settings by which its users are authenticated: none."""
+        return {}
+
+    def identity(self, user: str | None) -> dict[str, str]:
+        """Return the variables by which a tool is another user, or the one of this process."""
+        return {"HADOOP_USER_NAME": user} if user else {}
 
     @property
     def environment(self) -> dict[str, str]:
@@ -152,6 +168,7 @@ class Hdfs:
     def _java(self, memory: str, more: Sequence[Path] = ()) -> list[str]:
         classes = ":".join(map(str, [self.configuration, *self._classes, *more]))
         options = [f"-Xmx{memory}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        options += self.java_options
         # HADOOP-19310: without it Java 17 forbids what NameNode and NodeManager look into.
         options += ["--add-opens=java.base/java.lang=ALL-UNNAMED"]
         return [str(find_java().executable), *options, "-cp", classes]

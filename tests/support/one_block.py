@@ -48,7 +48,7 @@ def options_of(model: Mapping[str, Any]) -> ModelOptions:
 
 def release(records: Records, criteria: Criteria, options: ModelOptions, seed: int = 1) -> Release:
     """Anonymize all records and check that each has a class and every class may be one."""
-    generalizer = Generalizer(records.quasi_identifiers, "interval", tell_missing=True)
+    generalizer = Generalizer(records.quasi_identifiers, "interval", shows_missing=True)
     model = create_model(options, Task(generalizer, criteria, seed=seed, task_rows=10**9))
     assert isinstance(model, BlockwiseModel)
     contents = Contents(

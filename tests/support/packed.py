@@ -12,7 +12,7 @@ from pathlib import Path
 
 from places import REPOSITORY
 
-from anonspark.kernels.built import file_name
+from anonspark.kernels.built import digest_of_sources
 
 DISTRIBUTION = REPOSITORY / "distribution"
 FOLDER = REPOSITORY / "build" / "packed"
@@ -38,7 +38,7 @@ def packed_environment() -> Packed:
     One process builds at a time, the others wait for it and find what it built.
     """
     FOLDER.mkdir(parents=True, exist_ok=True)
-    digest = hashlib.sha256(f"{sys.prefix} {file_name()}".encode())
+    digest = hashlib.sha256(f"{sys.prefix} {digest_of_sources()}".encode())
     for source in (REPOSITORY / "requirements.lock", DISTRIBUTION / "environment.py"):
         digest.update(source.read_bytes())
     packed = Packed(

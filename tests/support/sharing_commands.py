@@ -207,8 +207,8 @@ def plan_scene(folder: Path, disk: Disk = SimulatedDisk) -> Command:
             ),
         )
     assert made.code == 0, made.err
-    command = ("distribute", plan, "--run-id", "night", "--quiet")
-    resume, clean = (*command, "--resume"), ("clean", plan, "--quiet")
+    command = ("distribute", plan, "--run-id", "night", "--no-progress")
+    resume, clean = (*command, "--resume"), ("clean", plan, "--no-progress")
     check = ("ledger", "check", work / "ledger", "--files")
 
     def state(work: Path) -> State:

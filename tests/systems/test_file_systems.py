@@ -51,7 +51,7 @@ def test_everything_on_viewfs(mounted: Path, capsys: pytest.CaptureFixture[str])
     configuration = "viewfs://anon/data/configuration.yaml"
     # The second one writes over the first.
     for words in ((), ("--report",)):
-        outcome = command(capsys, "run", configuration, "--quiet", "--resume", *words)
+        outcome = command(capsys, "run", configuration, "--no-progress", "--resume", *words)
         assert outcome.code == 0, outcome.err
     assert {path.name for path in (mounted / "release").iterdir()} >= {
         "data",
@@ -78,10 +78,10 @@ def test_another_format(mounted: Path, capsys: pytest.CaptureFixture[str]) -> No
         mounted, attributes={"age": "quasi_identifier", "disease": "sensitive"}
     )
     local = ("--set", "execution.engine=local")
-    assert command(capsys, "run", configuration, "--quiet", *local).code == 0
+    assert command(capsys, "run", configuration, "--no-progress", *local).code == 0
     as_parquet = summary(mounted / "release")
     other = ["--set", "output.path=" + str(mounted / "orc"), "--set", "output.format=orc"]
-    assert command(capsys, "run", configuration, "--quiet", *other).code == 0
+    assert command(capsys, "run", configuration, "--no-progress", *other).code == 0
     assert summary(mounted / "orc")["output_fingerprint"] == as_parquet["output_fingerprint"]
     files = (mounted / "orc" / "data").glob("*.orc")
     assert sum(pyarrow.orc.read_table(path).num_rows for path in files) == 300

@@ -69,7 +69,7 @@ def test_a_release_or_what_to_change(
     before = set(contents(tmp_path))
     limit = MEBIBYTES << 20
     ended = subprocess.run(
-        [sys.executable, "-m", "anonspark", "run", path, "--quiet"],
+        [sys.executable, "-m", "anonspark", "run", path, "--no-progress"],
         capture_output=True,
         text=True,
         check=False,

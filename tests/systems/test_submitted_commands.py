@@ -50,7 +50,7 @@ def test_spark_submit(quick_start: dict[str, str], tmp_path: Path) -> None:
 
     # Ranges without a grid and a sensitive attribute without a criterion are warned of.
     settings = ["--set", "privacy.k=7", "--set", "privacy.l_diversity=2"]
-    done = submit(configuration, *settings, "--json", "--quiet")
+    done = submit(configuration, *settings, "--json", "--no-progress")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["summary"]["k"] == 7
     assert summary(tmp_path / "release")["published_min_class_size"] >= 7

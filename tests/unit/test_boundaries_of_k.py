@@ -27,7 +27,7 @@ from anonspark.errors import AnonsparkError
 from anonspark.labels.class_bounds import Bounds, BoundsReader
 from anonspark.labels.regions import read_regions
 from anonspark.layers.evaluate.gates import Drift, GateResult
-from anonspark.layers.evaluate.small_counts import is_few, told_counts, told_missing
+from anonspark.layers.evaluate.small_counts import is_few, published_counts, published_missing
 from anonspark.layers.generalize.classes import _level
 from anonspark.layers.partition import cutting, median_cut
 from anonspark.layers.prepare.inspection import require_enough_rows
@@ -75,12 +75,12 @@ from anonspark.verification.proof.criteria import satisfies
 from anonspark.verification.proof.homogeneity import homogeneity_of
 from anonspark.verification.proof.measures import (
     PeopleOfClasses,
+    SensitiveValues,
     ValueCounts,
     _ranks_and_mass,
     matched_values,
 )
 from anonspark.verification.proof.recount import broken_promises
-from anonspark.verification.proof.sensitive_values import SensitiveValues
 from anonspark.verification.proof.unit_criteria import MeasuredUnits
 from anonspark.verifier import check_release
 
@@ -301,7 +301,7 @@ def values_with_people(people: int) -> int:
 def labels_of_several_values() -> list[bool]:
     published = published_attribute("a", "category")
     reader = BoundsReader(
-        published, "category", pa.string(), has_hierarchy=False, tells_missing=True
+        published, "category", pa.string(), has_hierarchy=False, has_missing_label=True
     )
     wider: list[bool] = reader.read([pa.array(["a", "{a, b}", "missing"])]).wider.tolist()
     return wider
@@ -389,7 +389,7 @@ def card_of(dropped: int) -> str:
     """Return what the card of a run counts."""
     counts = {"rows_in": 100 + dropped, "rows_suppressed": 0, "rows_left_out": 0}
     counts["rows_dropped_missing"] = dropped
-    return _records({"rows_published": 100, "k": K, **told_counts(counts, K)})
+    return _records({"rows_published": 100, "k": K, **published_counts(counts, K)})
 
 
 def words_of_linkage(fewer: int) -> str:
@@ -401,7 +401,7 @@ AT_K: dict[str, tuple[Callable[[int], Any], list[Any]]] = {
     # What is shown.
     "a count is withheld": (lambda n: is_few(n, K), [True, False, False]),
     "the counts of a summary": (
-        lambda n: told_counts(
+        lambda n: published_counts(
             {
                 "rows_in": 100,
                 "rows_dropped_missing": n,
@@ -412,13 +412,16 @@ AT_K: dict[str, tuple[Callable[[int], Any], list[Any]]] = {
         )["rows_in"],
         [None, 100, 100],
     ),
-    "missing values of dropped records": (lambda n: told_missing([n], n, K), [[None], [5], [6]]),
+    "missing values of dropped records": (
+        lambda n: published_missing([n], n, K),
+        [[None], [5], [6]],
+    ),
     "what one attribute leaves of them": (
-        lambda n: told_missing([40 - n, 20], 40, K),
+        lambda n: published_missing([40 - n, 20], 40, K),
         [[None] * 2, [35, 20], [34, 20]],
     ),
     "values that are missing twice": (
-        lambda n: told_missing([20, 20 + n], 40, K),
+        lambda n: published_missing([20, 20 + n], 40, K),
         [[None] * 2, [20, 25], [20, 26]],
     ),
     "a rounded share": (lambda n: rounded_share(n, 100, K), [None, 0.05, 0.05]),
@@ -526,7 +529,7 @@ AT_K: dict[str, tuple[Callable[[int], Any], list[Any]]] = {
         [False, True, True],
     ),
     "records left out, as a class": (
-        lambda n: Residual(None, n, [], True, None).may_be_told(Criteria(K)),  # type: ignore[arg-type]
+        lambda n: Residual(None, n, [], True, None).may_show_values(Criteria(K)),  # type: ignore[arg-type]
         [False, True, True],
     ),
     "the privacy of a part": (

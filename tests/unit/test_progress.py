@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from anonspark import progress as module
-from anonspark.progress import Heartbeat, InnerProgress, Progress, tell
+from anonspark.progress import Heartbeat, InnerProgress, Progress, report_step
 
 PATIENCE = 120
 """Seconds after which another thread is given up, on a machine that is busy."""
@@ -42,7 +42,7 @@ def test_a_long_stage_has_a_line_after_2_seconds_and_every_30(
     caplog.set_level(logging.INFO, "anonspark")
     clock = Clock(beats=4)
     beats = Heartbeat("verify: 10 rows", clock.wait)
-    beats.tell("counting classes")
+    beats.report_step("counting classes")
     beats.start()
     assert clock.over.wait(PATIENCE)
     beats.stop()
@@ -77,15 +77,15 @@ def test_nobody_beats_for_a_log_that_is_not_kept(caplog: pytest.LogCaptureFixtur
 def test_who_is_handed_no_progress_tells_the_stage_at_hand() -> None:
     progress = Progress()
     heard: list[str] = []
-    tell("nobody listens")
+    report_step("nobody listens")
     with progress.followed_by(heard.append):
         with progress.stage("verify"):
-            tell("counting classes")
+            report_step("counting classes")
             inner = InnerProgress(outer=progress)
             with inner.stage("round 1 of 2"):
-                tell("forming classes")
-            tell("comparing")
-        tell("nobody listens")
+                report_step("forming classes")
+            report_step("comparing")
+        report_step("nobody listens")
     assert heard == [
         "verify",
         "verify, counting classes",
@@ -124,7 +124,7 @@ def test_a_terminal_shows_what_is_going_on() -> None:
     progress = Progress(console)
     progress.begin("start")
     with progress.stage("read the input", rows=1234):
-        tell("checking values")
+        report_step("checking values")
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     for words in ("start", "read the input: 1,234 rows: checking values", "done in"):
         assert words in shown

@@ -80,4 +80,4 @@ def arrange(  # noqa: PLR0913 - each parameter is an option of the command
         return of_configuration(configuration)
 
     arrangement = call.load(config, loads(config, overrides), learn, describe, stage="arrange")
-    call.show(arrangement, arrangement_blocks)
+    call.show(arrangement, arrangement_blocks, is_answer=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -65,7 +65,7 @@ def check(
         "coding": coding and {"name": coding.name, "fingerprint": coding.fingerprint},
         "warnings": [warning.as_dict() for warning in checked.warnings],
     }
-    call.show(document, lambda _: checked_blocks(config, checked))
+    call.show(document, lambda _: checked_blocks(config, checked), is_answer=False)
 
 
 def _show_plan(call: Call, config: ConfigurationPath, overrides: Overrides, *, nodes: bool) -> None:
@@ -91,8 +91,11 @@ def _show_plan(call: Call, config: ConfigurationPath, overrides: Overrides, *, n
     chosen: list[Choice] = []
     planned, looked_at = call.load(config, loads(config, overrides), look_ahead, describe)
     engines = [{"name": choice.name, "reason": choice.reason} for choice in chosen]
-    more: dict[str, object] = {"engine": engines[0] if engines else None}
-    if looked_at is not None:
-        more["best_nodes"] = [asdict(node) for node in looked_at]
+    more: Any = {} if looked_at is None else {"best_nodes": [asdict(node) for node in looked_at]}
     engine = "".join(f"{choice.name}, because {choice.reason}" for choice in chosen)
-    call.show(planned, lambda _: plan_blocks(planned, looked_at, engine), **more)
+    call.show(
+        planned,
+        lambda _: plan_blocks(planned, looked_at, engine),
+        engine=engines[0] if engines else None,
+        **more,
+    )

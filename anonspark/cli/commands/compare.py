@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _of_grid(grid: Grid) -> tuple[EngineName, Work]:
-    """Return the engine that a grid asks for, and what running its cells does."""
+    """Return the engine of a grid, and the work of its cells."""
     name, work = of_configuration(grid.cells[0].configuration)
     if grid.evaluation is None:
         return name, work
@@ -65,7 +65,7 @@ def compare(
 
 
 def _blocks(grid: Grid, comparison: Comparison) -> Iterator[Block]:
-    """Return every cell, where the figures are, and how to use the best one."""
+    """Show every cell, where the figures are, and how to use the best one."""
     from anonspark.comparison.card import comparison_card
     from anonspark.presentation.blocks import Text
 

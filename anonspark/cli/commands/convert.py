@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from anonspark.cli.command import Call, command
+from anonspark.cli.command import IN_PROCESS, Call, command
 from anonspark.cli.commands.init import parsed_options
 
 
-@command("as_json", "quiet")
+@command(*IN_PROCESS)
 def convert(  # noqa: PLR0913 - each parameter is an option of the command
     call: Call,
     files: Annotated[
@@ -42,12 +42,11 @@ def convert(  # noqa: PLR0913 - each parameter is an option of the command
 
     Several files become one table. It shows what each column became.
     """
-    from anonspark.conversion.convert import Options
     from anonspark.conversion.convert import convert as convert_files
+    from anonspark.conversion.reading import Options
 
     named = parsed_options(types, "--type")
     options = Options(sheet, header_row, hidden, encoding, catalog, named)
     with call.progress.stage("convert"):
         conversion = convert_files(files[:-1], files[-1], options, overwrite=overwrite)
-    if call.as_json or not call.quiet:
-        call.show(conversion, lambda conversion: [conversion.card])
+    call.show(conversion, lambda conversion: [conversion.card], is_answer=False)

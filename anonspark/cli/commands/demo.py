@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.command import Call, command
+from anonspark.cli.command import IN_PROCESS, Call, command
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Shown = tuple[pa.Table, pa.Table]
 
 
-@command("as_json", "quiet")
+@command(*IN_PROCESS)
 def demo(
     call: Call,
     out: Annotated[Path, typer.Option(help="Directory for everything that it makes.")] = Path(
@@ -76,4 +76,4 @@ def demo(
         )
 
     document = {"configuration": str(path), "path": release.path, "summary": release.summary}
-    call.show(document, blocks)
+    call.show(document, blocks, is_answer=False)

@@ -43,7 +43,7 @@ def doctor(call: Call) -> None:
 
 
 def _java() -> tuple[str, str, list[str]]:
-    """Return the Java and the Spark that would run, and what is wrong with them."""
+    """Return the Java and the Spark that would run, and their problems."""
     from anonspark.engine.spark.java import find_java, installed_spark_version
 
     try:

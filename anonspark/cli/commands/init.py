@@ -6,7 +6,7 @@ import logging
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -47,16 +47,16 @@ SampleRows = Annotated[
     int,
     typer.Option("--sample", min=1000, metavar="ROWS", help="Rows to compare columns by."),
 ]
+Settings = dict[str, Any]
+"""Keywords of :func:`anonspark.profiling.profile.profile_table`."""
 SampleSeed = Annotated[int, typer.Option("--seed", help="Draw another sample.")]
 
 
 def parsed_options(words: Sequence[str] | None, option: str = "--option") -> dict[str, str]:
-    """Return options by their names.
+    """Return options by their names. Raises ConfigurationError if one has no value.
 
-    Raises
-    ------
-    ConfigurationError
-        If one has no value.
+    >>> parsed_options(["header=true", "sep=;"])
+    {'header': 'true', 'sep': ';'}
     """
     options = {}
     for word in words or ():
@@ -85,23 +85,8 @@ def profile(  # noqa: PLR0913 - each parameter is an option of the command
 
     Needs no configuration.
     """
-    with call.progress.stage("look at the data"):
-        from anonspark.profiling.source import find_source
-
-        source = find_source(data, data_format, parsed_options(options))
-
-    def look(engine: Engine) -> Profile:
-        from anonspark.profiling.page import write_page
-        from anonspark.profiling.profile import profile_table
-
-        result = profile_table(
-            engine, source, call.progress, k=k, sample=sample, seed=seed, show_values=show_values
-        )
-        if html is not None:
-            write_page(engine.files, html, result)
-        return result
-
-    found = call.work(look, work=source.work)
+    settings: Settings = {"k": k, "sample": sample, "seed": seed, "show_values": show_values}
+    result = _profile_data(call, data, data_format, options, settings, html)
 
     def blocks(seen: Profile) -> Iterator[Block]:
         from anonspark.presentation.blocks import Text
@@ -112,7 +97,34 @@ def profile(  # noqa: PLR0913 - each parameter is an option of the command
         if html is not None:
             yield Text(f"Page: {html}")
 
-    call.show(found, blocks)
+    call.show(result, blocks)
+
+
+def _profile_data(
+    call: Call,
+    data: str,
+    data_format: str | None,
+    options: list[str] | None,
+    settings: Settings,
+    page: str | None = None,
+) -> Profile:
+    """Recognize the data and profile it, and write the page if a path is given for it."""
+    with call.progress.stage("look at the data"):
+        from anonspark.profiling.source import find_source
+
+        source = find_source(data, data_format, parsed_options(options))
+
+    def look(engine: Engine) -> Profile:
+        from anonspark.profiling.profile import profile_table
+
+        profile = profile_table(engine, source, call.progress, **settings)
+        if page is not None:
+            from anonspark.profiling.page import write_page
+
+            write_page(engine.files, page, profile)
+        return profile
+
+    return call.work(look, work=source.work)
 
 
 @command(*WITH_ENGINE)
@@ -147,35 +159,19 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
         raise ConfigurationError(
             "--json: found together with --interactive, which asks. Expected one of them"
         )
-    with call.progress.stage("look at the data"):
-        from anonspark.pipeline.repeats import key_texts
-        from anonspark.profiling.draft import (
-            Answers,
-            default_output,
-            default_path,
-            draft_configuration,
-            require_new,
-            write_draft,
-        )
-        from anonspark.profiling.source import find_source
+    from anonspark.cli.prompts import ask
+    from anonspark.pipeline.repeats import key_texts
+    from anonspark.profiling import draft as drafts
 
-        path = out or default_path(data)
-        require_new(path)
-        source = find_source(data, data_format, parsed_options(options))
-
-    def look(engine: Engine) -> Profile:
-        from anonspark.profiling.profile import profile_table
-
-        return profile_table(engine, source, call.progress, k=k, sample=sample, seed=seed)
-
-    profile = call.work(look, work=source.work)
-    answers = Answers(None, k, default_output(path))
+    path = out or drafts.default_path(data)
+    drafts.require_new(path)
+    settings: Settings = {"k": k, "sample": sample, "seed": seed}
+    profile = _profile_data(call, data, data_format, options, settings)
+    answers = drafts.Answers(None, k, drafts.default_output(path))
     if interactive:
-        from anonspark.cli.prompts import ask
-
         answers = ask(profile, k, answers.output)
-    draft = draft_configuration(profile, replace(answers, weighted=weights))
-    written = write_draft(draft, path, decision=decision)
+    draft = drafts.draft_configuration(profile, replace(answers, weighted=weights))
+    written = drafts.write_draft(draft, path, decision=decision)
     for text in key_texts(profile.keys if draft.possible_units else {}, k).values():
         logging.getLogger("anonspark").warning("%s", text)
     call.say({"written": written}, *(f"Written: {name}" for name in written))
@@ -187,7 +183,7 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
 
 
 def _offer_orders(call: Call, path: str, target: str) -> None:
-    """Ask whether orders of categories are to be learned now."""
+    """Offer to learn orders of categories now, and learn them if the user agrees."""
     question = f"Learn orders of categories that go with {target} now, for you to correct"
     if not typer.confirm(visible(question), default=False):
         return

@@ -11,7 +11,7 @@ from anonspark.cli.command import WITH_ENGINE, Call, command, hierarchy_files, p
 
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
-    from anonspark.reading.mapping import Mapped
+    from anonspark.reading.mapping import MappedValue
     from anonspark.reading.published import Answer
 
 
@@ -67,7 +67,7 @@ def mapping(
 
     files = parse_assignments(hierarchies or ())
 
-    def read(engine: Engine) -> list[Mapped]:
+    def read(engine: Engine) -> list[MappedValue]:
         return read_mapping(engine, release, files)
 
     rows = as_rows(call.work(read, release, stage="mapping"))

@@ -94,7 +94,7 @@ def run(  # noqa: PLR0913 - each parameter is an option of the command
 def _without_report(
     release: Release, error: AnonsparkError | EndedError
 ) -> AnonsparkError | EndedError:
-    """Return the error of a run whose release is complete, but has no report."""
+    """Return an error which says that the release is complete and only its report failed."""
     complete = f"the release at {release.path} is complete, only its report failed"
     if isinstance(error, EndedError):
         return EndedError(error.number, complete)
@@ -125,4 +125,4 @@ def _show_run(call: Call, release: Release, *, details: bool, has_report: bool =
         "unpublished": release.unpublished,
         "warnings": [warning.as_dict() for warning in release.warnings],
     }
-    call.show(document, blocks)
+    call.show(document, blocks, is_answer=False)

@@ -52,9 +52,13 @@ def show(
             f"anonspark show {quote(path)} --yaml > again.yaml",
             f"anonspark run again.yaml --set {quote(f'output.path={path}-again')}",
         ]
-    more = {"configuration": manifest.configuration, "again": again}
     lines = [*text.splitlines(), "", *again]
-    call.show(proof, lambda shown: _blocks(shown, manifest, lines, details=details), **more)
+    call.show(
+        proof,
+        lambda shown: _blocks(shown, manifest, lines, details=details),
+        configuration=manifest.configuration,
+        again=again,
+    )
     proof.require()
 
 

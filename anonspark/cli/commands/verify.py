@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from anonspark.config import Configuration
     from anonspark.engine.protocol import Engine
     from anonspark.presentation.terminal import Block
-    from anonspark.sharing.pairs.releases import Attack, JointVerification
+    from anonspark.sharing.pairs.releases import JointVerification
     from anonspark.verification.result import Verification
 
 
@@ -26,8 +26,6 @@ Original = Annotated[
         help="Table that the release was made of. Also checks truth, and attacks by linkage.",
     ),
 ]
-
-
 Population = Annotated[
     str | None,
     typer.Option(
@@ -36,9 +34,37 @@ Population = Annotated[
         "by linkage with it, and measures the journalist's risk.",
     ),
 ]
-
-
-BesideReleases = Annotated[
+Signers = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Refuse a release that none of them signed: a line for each, with name and public "
+        "key (ALLOWED SIGNERS in ssh-keygen(1)).",
+    ),
+]
+RequiredK = Annotated[
+    int | None, typer.Option(help="k that a table without manifest must have. Default: 2.")
+]
+RequiredL = Annotated[
+    int | None,
+    typer.Option(help="Different values that each --sensitive must have in every class."),
+]
+RequiredT = Annotated[
+    float | None,
+    typer.Option(
+        help="Largest distance of the values of each --sensitive in a class from those of all "
+        "records. Ordered distance, for texts the equal one."
+    ),
+]
+SuppressedText = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT",
+        help="Text of suppressed values, such as '*'. Records with all quasi-identifiers "
+        "suppressed are left out and counted.",
+    ),
+]
+OtherReleases = Annotated[
     list[str] | None,
     typer.Option(
         "--with",
@@ -46,40 +72,25 @@ BesideReleases = Annotated[
         help="Another release about the same people. Attacks both together. Can be repeated.",
     ),
 ]
-
-
+JointK = Annotated[
+    int | None,
+    typer.Option(help="With --with: people who should stay alike in both releases together."),
+]
+SamePeople = Annotated[
+    bool,
+    typer.Option("--same-people", help="With --with: all releases are about the same people."),
+]
+Inside = Annotated[
+    bool,
+    typer.Option(
+        "--inside",
+        help="With --with: the smaller release has a part of the larger one's people.",
+    ),
+]
 NamesWithoutManifest = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help="Column of a table without manifest. Can be repeated."),
 ]
-
-
-def _attack(
-    beside: Sequence[str] | None,
-    joint_k: int | None,
-    same_people: bool,
-    inside: bool,
-    original: str | None,
-    population: str | None,
-    signers: str | None,
-) -> Attack:
-    """Return how releases are attacked together.
-
-    Raises
-    ------
-    ConfigurationError
-        If the options contradict one another, or there is one release.
-    """
-    from anonspark.sharing.pairs.relation import statement_of
-    from anonspark.sharing.pairs.releases import Attack
-
-    said = statement_of(same_people=same_people, inside=inside)
-    if not beside and (same_people or inside or joint_k is not None):
-        raise ConfigurationError(
-            "--joint-k, --same-people, --inside: found without --with, which names the release to "
-            "attack with. Add it, or leave them out"
-        )
-    return Attack(said, joint_k, original, population, signers)
 
 
 @command(*WITH_ENGINE)
@@ -97,70 +108,38 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
     ] = None,
     original: Original = None,
     population: Population = None,
-    signers: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Refuse a release that none of them signed: a line for each, with name and public "
-            "key (ALLOWED SIGNERS in ssh-keygen(1)).",
-        ),
-    ] = None,
+    signers: Signers = None,
     quasi_identifier: NamesWithoutManifest = None,
     sensitive: NamesWithoutManifest = None,
-    k: Annotated[
-        int | None, typer.Option(help="k that a table without manifest must have. Default: 2.")
-    ] = None,
-    l: Annotated[  # noqa: E741
-        int | None,
-        typer.Option(help="Different values that each --sensitive must have in every class."),
-    ] = None,
-    t: Annotated[
-        float | None,
-        typer.Option(
-            help="Largest distance of the values of each --sensitive in a class from those of all "
-            "records. Ordered distance, for texts the equal one."
-        ),
-    ] = None,
+    k: RequiredK = None,
+    l: RequiredL = None,  # noqa: E741
+    t: RequiredT = None,
     unit: NamesWithoutManifest = None,
-    suppressed: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="Text of suppressed values, such as '*'. Records with all quasi-identifiers "
-            "suppressed are left out and counted.",
-        ),
-    ] = None,
-    beside: BesideReleases = None,
-    joint_k: Annotated[
-        int | None,
-        typer.Option(help="With --with: people who should stay alike in both releases together."),
-    ] = None,
-    same_people: Annotated[
-        bool,
-        typer.Option("--same-people", help="With --with: all releases are about the same people."),
-    ] = False,
-    inside: Annotated[
-        bool,
-        typer.Option(
-            "--inside",
-            help="With --with: the smaller release has a part of the larger one's people.",
-        ),
-    ] = False,
+    suppressed: SuppressedText = None,
+    others: OtherReleases = None,
+    joint_k: JointK = None,
+    same_people: SamePeople = False,
+    inside: Inside = False,
     details: Details = False,
 ) -> None:
     """Verify a release from its own files.
 
     Relies on nothing that the run reported. The exit code is 4 if a promise does not hold.
     """
+    from anonspark.sharing.pairs.relation import statement_of
+    from anonspark.sharing.pairs.releases import Attack
     from anonspark.verification.claims.roles import Roles, required_roles
 
-    said = Roles(
-        tuple(quasi_identifier or ()),
-        tuple(sensitive or ()),
-        *(k, l, t, tuple(unit or ()), suppressed),
-    )
-    roles = required_roles(said, None if config is None else "--config")
-    attack = _attack(beside, joint_k, same_people, inside, original, population, signers)
+    columns = tuple(quasi_identifier or ()), tuple(sensitive or ())
+    table_roles = Roles(*columns, k, l, t, tuple(unit or ()), suppressed)
+    roles = required_roles(table_roles, None if config is None else "--config")
+    relation = statement_of(same_people=same_people, inside=inside)
+    if not others and (same_people or inside or joint_k is not None):
+        raise ConfigurationError(
+            "--joint-k, --same-people, --inside: found without --with, which names the release to "
+            "attack with. Add it, or leave them out"
+        )
+    attack = Attack(relation, joint_k, original, population, signers)
 
     def prove(
         engine: Engine, configuration: Configuration | None = None
@@ -168,50 +147,39 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
         from anonspark.sharing.pairs.releases import audit_releases
         from anonspark.verification.audit import audit_release
 
-        if beside:
-            paths = (published, *beside)
+        if others:
+            paths = (published, *others)
             return audit_releases(engine, paths, configuration, roles=roles, attack=attack)
+        tables = {"original": original, "population": population}
         return audit_release(
-            engine,
-            published,
-            configuration,
-            roles=roles,
-            original=original,
-            population=population,
-            signers=signers,
+            engine, published, configuration, roles=roles, signers=signers, **tables
         )
 
-    paths = (published, *(beside or ()), original, population)
-    found = (
-        call.work(prove, *paths, stage="verify")
-        if config is None
-        else call.load(
-            config,
-            loads(config, None, needs_seed=False),
-            prove,
-            lambda _: call.work_on(*paths),
-            stage="verify",
-        )
-    )
-    call.show(found, lambda one: _blocks(one, details=details))
-    for warning in found.warnings:
+    paths = (published, *(others or ()), original, population)
+    if config is None:
+        result = call.work(prove, *paths, stage="verify")
+    else:
+        load = loads(config, None, needs_seed=False)
+        result = call.load(config, load, prove, lambda _: call.work_on(*paths), stage="verify")
+    call.show(result, lambda shown: _blocks(shown, details=details), is_answer=False)
+    for warning in result.warnings:
         logging.getLogger("anonspark").warning("%s", warning)
-    found.require()
+    result.require()
 
 
-def _blocks(found: Verification | JointVerification, *, details: bool) -> Iterator[Block]:
-    """Return what one release shows, or each of several and then every two."""
+def _blocks(result: Verification | JointVerification, *, details: bool) -> Iterator[Block]:
+    """Show one release, or each of several and then every two."""
     from anonspark.presentation.blocks import Text
     from anonspark.presentation.verification import verification_card
     from anonspark.sharing.pairs.card import joint_card
     from anonspark.sharing.pairs.releases import JointVerification
 
-    if isinstance(found, JointVerification):
-        for one in found.releases:
-            yield verification_card(one.release, one, details=details)
-        card = joint_card(found)
+    if isinstance(result, JointVerification):
+        for proof in result.releases:
+            yield verification_card(proof.release, proof, details=details)
+        card = joint_card(result)
     else:
-        card = verification_card(found.release, found, details=details)
+        card = verification_card(result.release, result, details=details)
     yield card
     if card.tables:
         # Once more where the eye is, for the tables are long.

@@ -79,7 +79,7 @@ def distribute(  # noqa: PLR0913 - each parameter is an option of the command
     )
     from anonspark.sharing.recipients.card import distribution_blocks
 
-    call.show(result, distribution_blocks)
+    call.show(result, distribution_blocks, is_answer=look)
 
 
 @command(*WITH_ENGINE)
@@ -124,4 +124,4 @@ def union(
     result = call.work(make, *releases, written=(out,))
     from anonspark.sharing.holders.card import union_blocks
 
-    call.show(result, union_blocks)
+    call.show(result, union_blocks, is_answer=False)

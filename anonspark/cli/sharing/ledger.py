@@ -119,7 +119,7 @@ def show(
 
     budgets, releases = call.work(read, written=(path,))
     if budgets:
-        documents = {one.name: one.as_dict() for one in budgets}
+        documents = {budget.name: budget.as_dict() for budget in budgets}
         document: Any = documents if dataset is None else documents[dataset]
     else:
         document = list(map(_release_document, releases))
@@ -127,7 +127,7 @@ def show(
 
 
 def _budgets(engine: Engine, path: str, dataset: str | None) -> list[Budget]:
-    """Return the budgets of a ledger. A ledger of recipients' releases has none."""
+    """Return the budgets of a ledger, none if it lists releases of recipients."""
     from anonspark.config.budget import DATASET
     from anonspark.sharing.ledger.budget import budgets_below, read_budget
 
@@ -137,14 +137,14 @@ def _budgets(engine: Engine, path: str, dataset: str | None) -> list[Budget]:
             "hyphens and underscores. Correct it"
         )
     root = engine.files.qualified(path).rstrip("/")
-    places = [f"{root}/{dataset}"] if dataset is not None else budgets_below(engine.files, root)
-    spent = [item for file in places if (item := read_budget(engine.files, file)) is not None]
-    if dataset is not None and not spent:
+    paths = [f"{root}/{dataset}"] if dataset is not None else budgets_below(engine.files, root)
+    budgets = [budget for path in paths if (budget := read_budget(engine.files, path)) is not None]
+    if dataset is not None and not budgets:
         raise ConfigurationError(
-            f"--dataset: found no ledger at {places[0]}. Expected one that anonspark select or run "
+            f"--dataset: found no ledger at {paths[0]}. Expected one that anonspark select or run "
             "made. Check path and name"
         )
-    return spent
+    return budgets
 
 
 def _blocks(budgets: list[Budget], releases: list[LedgerRelease]) -> Iterator[Block]:
@@ -163,8 +163,8 @@ def _release_document(release: LedgerRelease) -> dict[str, object]:
         return {name: value for name, value in content.items() if name not in unseen}
 
     past = release.is_past(datetime.now(UTC).date())
-    known = {"release": release.name, "state": release.state, "time": release.time, "past": past}
-    return known | shown(release.content) | {"withdrawn": shown(release.withdrawn)}
+    state = {"release": release.name, "state": release.state, "time": release.time, "past": past}
+    return state | shown(release.content) | {"withdrawn": shown(release.withdrawn)}
 
 
 @ledger.command(epilog="Example: anonspark ledger check out/ledger --files")

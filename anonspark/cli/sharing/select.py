@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _of_selection(settings: SelectionSettings) -> tuple[EngineName, Work]:
-    """Return the engine that is asked for, and what a selection does."""
+    """Return the engine of a selection, and its work."""
     name, work = of_configuration(settings.configuration)
     return name, replace(work, written=(settings.selection.output, settings.ledger.path))
 
@@ -61,4 +61,4 @@ def select_attributes(
     )
     from anonspark.sharing.selection.card import selection_card
 
-    call.show(selection, lambda selection: [selection_card(selection)])
+    call.show(selection, lambda result: [selection_card(result)], is_answer=dry_run)

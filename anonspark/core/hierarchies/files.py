@@ -37,30 +37,20 @@ class _Row(NamedTuple):
 
 
 class _Problem(NamedTuple):
-    """Something wrong with a line. The words name no value and no label."""
+    """A problem of a line. The words name no value and no label."""
 
     line: int
     text: str
 
 
 def parse_hierarchy(text: str, where: str) -> Hierarchy:
-    """Read a hierarchy from the text of a CSV file.
+    r"""Read a hierarchy from the text of a CSV file. A byte order mark in front is ignored.
 
-    Parameters
-    ----------
-    text : str
-        The file. A byte order mark in front is ignored.
-    where : str
-        Configuration key and path of the file, for messages.
+    ``where`` names the configuration key and the file in messages. Raises ConfigurationError with
+    everything that is wrong, line by line: at most 10 lines, the others are counted.
 
-    Returns
-    -------
-    Hierarchy
-
-    Raises
-    ------
-    ConfigurationError
-        With everything that is wrong, line by line: at most 10 lines, the others are counted.
+    >>> parse_hierarchy("flu;viral;*\nburn;wound;*\n", "hierarchy").leaves
+    ('flu', 'burn')
     """
     text = text.removeprefix("\ufeff")
     delimiter = _delimiter(text)
@@ -90,17 +80,12 @@ def parse_hierarchy(text: str, where: str) -> Hierarchy:
 
 
 def hierarchy_digest(text: str) -> str:
-    """Return the SHA-256 of a hierarchy file, whatever its ends of lines and byte order mark.
+    r"""Return the SHA-256 of a hierarchy file, whatever its line ends and byte order mark.
 
-    Parameters
-    ----------
-    text : str
-        The file.
+    It is the digest of the file itself if that is UTF-8 with line feeds.
 
-    Returns
-    -------
-    str
-        Hexadecimal digits: those of the file itself where it is UTF-8 with line feeds.
+    >>> hierarchy_digest("flu;*\r\n") == hierarchy_digest("flu;*\n")
+    True
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -122,10 +107,13 @@ def _rows(text: str, delimiter: str) -> Iterable[_Row]:
 
 
 def _delimiter(text: str) -> str | None:
-    """Return the sign that cuts most lines into the same number of columns, at least two.
+    r"""Return the sign that cuts most lines into the same number of columns, at least two, or None.
 
-    Where several signs do equally well, that one is taken which makes the last column constant,
-    and an asterisk at best.
+    If several signs do equally well, prefer one that makes the last column constant, and an
+    asterisk at best.
+
+    >>> _delimiter("a, b;x;*\nc;y;*\n")
+    ';'
     """
     best: tuple[int, int] = (0, 0)
     best_delimiter = None
@@ -202,8 +190,8 @@ def _second_roots(rows: Sequence[_Row]) -> Iterable[_Problem]:
 def _ambiguous_labels(rows: Sequence[_Row]) -> Iterable[_Problem]:
     """Find labels that name different sets of values at different levels.
 
-    A label in the release must have one meaning. That a group of one value has its value's name,
-    or a group that of the only group in it, is no harm.
+    A label in the release must have one meaning. It keeps it if a group of one value has the name
+    of the value, or a group has the name of the only group in it.
     """
     meanings: dict[str, dict[int, list[_Row]]] = {}
     for row in rows:

@@ -1,7 +1,7 @@
 """The tree of a hierarchy: leaves in order, and for each level the groups that they fall into.
 
-The leaves stand in tree order, so that every group is a run of neighbours. The place of a leaf is
-its code. Whatever works on numbers (medians, widths, distances) works on these codes.
+The leaves stand in tree order, so that every group is a run of neighbours. The position of a leaf
+is its code, and medians, widths and distances are computed on these codes.
 """
 
 from __future__ import annotations
@@ -21,14 +21,10 @@ from anonspark.core.arrays import Integers
 
 
 class Level(NamedTuple):
-    """One level above the leaves.
+    """One level above the leaves: its groups in the order of the leaves.
 
-    Attributes
-    ----------
-    starts : tuple of int
-        Code of the first leaf of each group, ascending. Each group ends where the next begins.
-    labels : tuple of str
-        Of each group.
+    ``starts`` are the codes of their first leaves, ascending; a group ends where the next one
+    begins.
     """
 
     starts: tuple[int, ...]
@@ -38,12 +34,8 @@ class Level(NamedTuple):
 class Tree(NamedTuple):
     """The nodes bottom up: the leaves in order, then the groups of level 1, of level 2, ...
 
-    Attributes
-    ----------
-    parents : int64 ndarray of shape (nodes,)
-        Place of each node's parent, which is always a later one. -1 for the root.
-    heights : int64 ndarray of shape (nodes,)
-        Level of each node, 0 for leaves.
+    ``parents`` (int64, shape (nodes,)) is the position of each node's parent, which is always a
+    later one, and -1 for the root. ``heights`` is the level of each node, 0 for leaves.
     """
 
     parents: Integers
@@ -54,12 +46,12 @@ class Tree(NamedTuple):
 class Hierarchy:
     """A tree over values, all of whose leaves have the same depth.
 
-    Parameters
-    ----------
-    leaves : tuple of str
-        The values, in tree order. The place of a value is its code.
-    levels : tuple of Level
-        The groups from fine to coarse, at least one level. The last one has one group.
+    ``levels`` hold the groups from fine to coarse: at least one level, and one group in the last.
+
+    >>> rows = [("flu", "viral", "*"), ("burn", "wound", "*"), ("measles", "viral", "*")]
+    >>> tree = Hierarchy.from_rows(rows)
+    >>> tree.leaves, tree.levels[0]
+    (('flu', 'measles', 'burn'), Level(starts=(0, 2), labels=('viral', 'wound')))
     """
 
     leaves: tuple[str, ...]
@@ -67,20 +59,11 @@ class Hierarchy:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Sequence[str]], height: int | None = None) -> Self:
-        """Build a hierarchy from one row a value.
+        """Build a hierarchy from rows: each value, then its groups from fine to coarse.
 
-        Parameters
-        ----------
-        rows : sequence of sequence of str
-            Each value and the labels of its groups from fine to coarse, the last one the same for
-            all. No value occurs twice, and no group lies in two different ones.
-        height : int or None
-            Levels above the leaves. Needed only where there are no rows.
-
-        Returns
-        -------
-        Hierarchy
-            Depth first, the children of a group in the order of their first appearance.
+        The last label is the same in all rows, no value occurs twice, and no group lies in two
+        different ones. ``height``, the levels above the leaves, is needed only without rows.
+        Children of a group stand in the order of their first appearance.
         """
         columns = list(zip(*rows, strict=True)) if rows else [()] * ((height or 0) + 1)
         # In each column the labels are numbered as they first appear; coarse columns decide first.
@@ -107,7 +90,7 @@ class Hierarchy:
 
     @cached_property
     def _nodes(self) -> Integers:
-        """Place in :meth:`tree` of the node above each leaf, of shape (height + 1, leaves)."""
+        """Position in :meth:`tree` of the node above each leaf, of shape (height + 1, leaves)."""
         nodes = np.empty((self.height + 1, len(self.leaves)), np.int64)
         nodes[0] = np.arange(len(self.leaves))
         first = len(self.leaves)
@@ -125,7 +108,7 @@ class Hierarchy:
 
     @cached_property
     def _leaf_counts(self) -> Integers:
-        """Leaves below each node."""
+        """Number of leaves below each node."""
         ends = chain(
             range(1, len(self.leaves) + 1),
             *((*level.starts[1:], len(self.leaves)) for level in self.levels if level.starts),
@@ -141,17 +124,14 @@ class Hierarchy:
         return array
 
     def lowest_common_level(self, low_codes: Integers, high_codes: Integers) -> Integers:
-        """Return the level of the lowest common ancestor of sets of leaves.
+        """Return the level of the lowest common ancestor of sets of leaves, 0 for a single leaf.
 
-        Parameters
-        ----------
-        low_codes, high_codes : int64 ndarray of the same shape (n,)
-            Smallest and largest code of each set.
+        ``low_codes`` and ``high_codes`` are the smallest and the largest code of each set.
 
-        Returns
-        -------
-        int64 ndarray of shape (n,)
-            0 where they are equal.
+        >>> rows = [("flu", "viral", "*"), ("measles", "viral", "*"), ("burn", "wound", "*")]
+        >>> tree = Hierarchy.from_rows(rows)
+        >>> tree.lowest_common_level(np.array([0, 0, 1]), np.array([0, 1, 2])).tolist()
+        [0, 1, 2]
         """
         # Leaves that share a group share all coarser ones, so the different levels are the lower.
         different = self._nodes[:, low_codes] != self._nodes[:, high_codes]
@@ -159,31 +139,30 @@ class Hierarchy:
         return levels
 
     def nodes(self, level: int | Integers, codes: Integers) -> Integers:
-        """Return the place in :meth:`tree` of the ancestors of leaves.
+        """Return the positions in :meth:`tree` of the ancestors of leaves, at a level or one each.
 
-        Parameters
-        ----------
-        level : int or int64 ndarray of shape (n,)
-            One level, or one for each code.
-        codes : int64 ndarray of shape (n,)
-
-        Returns
-        -------
-        int64 ndarray of shape (n,)
+        >>> tree = Hierarchy.from_rows([("flu", "viral", "*"), ("burn", "wound", "*")])
+        >>> tree.nodes(1, np.array([0, 1])).tolist()
+        [2, 3]
         """
         numbers: Integers = self._nodes[level, codes]
         return numbers
 
     def leaf_counts(self, level: int | Integers, codes: Integers) -> Integers:
-        """Return how many leaves lie below the ancestors of leaves. See :meth:`nodes`."""
+        """Count the leaves below the ancestors of leaves. See :meth:`nodes`."""
         return self._leaf_counts[self.nodes(level, codes)]
 
     def labels(self, level: int | Integers, codes: Integers) -> npt.NDArray[np.object_]:
-        """Return the labels of the ancestors of leaves, an array of str. See :meth:`nodes`."""
+        """Return the labels of the ancestors of leaves, an array of str. See :meth:`nodes`.
+
+        >>> tree = Hierarchy.from_rows([("flu", "viral", "*"), ("burn", "wound", "*")])
+        >>> tree.labels(1, np.array([1, 0])).tolist()
+        ['wound', 'viral']
+        """
         return self._labels[self.nodes(level, codes)]
 
     def tree(self) -> Tree:
-        """Return all nodes bottom up, as the hierarchical earth mover's distance goes over them."""
+        """Return all nodes bottom up, for the hierarchical earth mover's distance."""
         widths = [len(self.leaves), *(len(level.starts) for level in self.levels)]
         heights = np.repeat(np.arange(self.height + 1, dtype=np.int64), widths)
         parents = np.full(len(heights), -1, np.int64)
@@ -207,24 +186,16 @@ CalendarLevel = Literal["month", "quarter", "year", "decade"]
 def interval_hierarchy(
     values: Iterable[str], widths: Sequence[float], origin: float = 0, top: float | None = None
 ) -> Hierarchy:
-    """Build the hierarchy of half-open intervals, labelled as in ``[20-25[`` and ``90+``.
+    """Build the hierarchy of half-open intervals, as in ``[20-25[`` and ``90+``, in numeric order.
 
-    Parameters
-    ----------
-    values : iterable of str
-        Different finite numbers, written in decimal, with or without an exponent.
-    widths : sequence of float
-        Widths of the intervals from fine to coarse, each a multiple of the one before. Taken as
-        they are written in decimal: 0.1 is a tenth.
-    origin : float
-        An end of intervals of all widths.
-    top : float or None
-        Numbers from here on are one group at all levels. Others end here at the latest.
+    Values are different finite numbers, written in decimal, with or without an exponent. Each width
+    is a multiple of the one before, taken as it is written: 0.1 is a tenth. ``origin`` is an end of
+    intervals of all widths. Numbers from ``top`` on are one group at all levels, and intervals end
+    there at the latest.
 
-    Returns
-    -------
-    Hierarchy
-        Leaves in numeric order.
+    >>> tree = interval_hierarchy(["23", "95", "20"], [5, 10], top=90)
+    >>> tree.leaves, tree.levels[0].labels, tree.levels[1].labels
+    (('20', '23', '95'), ('[20-25[', '90+'), ('[20-30[', '90+'))
     """
     decimals = [_decimal(width) for width in widths]
     start = _decimal(origin)
@@ -258,7 +229,11 @@ def _places(number: Decimal) -> int:
 
 
 def _number_text(units: int, places: int) -> str:
-    """Write a number of units of the last decimal place, without trailing zeros."""
+    """Write a number of units of the last decimal place, without zeros at its end.
+
+    >>> _number_text(1250, 3), _number_text(-5, 1)
+    ('1.25', '-0.5')
+    """
     digits = f"{abs(units):0{places + 1}d}"
     whole, fraction = digits[: len(digits) - places], digits[len(digits) - places :].rstrip("0")
     sign = "-" if units < 0 else ""
@@ -268,18 +243,13 @@ def _number_text(units: int, places: int) -> str:
 def prefix_hierarchy(values: Iterable[str], masked: Sequence[int]) -> Hierarchy:
     """Build the hierarchy of codes whose last characters are masked, as in ``061**``.
 
-    Parameters
-    ----------
-    values : iterable of str
-        Different codes without the sign that masks. If there is one of a single character, all
-        have a single character. Otherwise its mask would be the label of everything.
-    masked : sequence of int
-        Number of characters that each level masks, ascending. In a shorter code, all.
+    Codes hold no ``*``. If one has a single character, all have: its mask would be the label of
+    everything. ``masked`` is how many characters each level masks, ascending; a shorter code is
+    masked whole. Leaves are ordered by length, then by code point, because masking keeps the
+    length.
 
-    Returns
-    -------
-    Hierarchy
-        Leaves by length, then by code point: masking keeps the length.
+    >>> prefix_hierarchy(["06110", "06119", "06200"], [1, 2]).levels[0].labels
+    ('0611*', '0620*')
     """
     rows = [
         [value, *(_masked(value, count) for count in masked), TOP]
@@ -289,19 +259,13 @@ def prefix_hierarchy(values: Iterable[str], masked: Sequence[int]) -> Hierarchy:
 
 
 def beginning_hierarchy(values: Iterable[str], shown: Sequence[int]) -> Hierarchy:
-    """Build the hierarchy of codes by their first characters, as in ``E11*``.
+    """Build the hierarchy of codes by their first characters, as in ``E11*``, by code point.
 
-    Parameters
-    ----------
-    values : iterable of str
-        Different codes, of any lengths, without the sign that masks.
-    shown : sequence of int
-        Number of characters that each level shows, descending. A code with fewer stays as it is.
+    Codes hold no ``*``. ``shown`` is how many characters each level shows, descending; a code with
+    fewer stays as it is.
 
-    Returns
-    -------
-    Hierarchy
-        Leaves by code point.
+    >>> beginning_hierarchy(["E119", "E118", "J45"], [3]).levels[0].labels
+    ('E11*', 'J45*')
     """
     rows = [
         [value, *(value[:count] + MASK * (len(value) >= count) for count in shown), TOP]
@@ -316,19 +280,13 @@ def _masked(value: str, count: int) -> str:
 
 
 def calendar_hierarchy(values: Iterable[str], levels: Sequence[CalendarLevel]) -> Hierarchy:
-    """Build the hierarchy of dates: ``2020-01``, ``2020-Q1``, ``2020``, ``2020s``.
+    """Build the hierarchy of dates: ``2020-01``, ``2020-Q1``, ``2020``, ``2020s``, by time.
 
-    Parameters
-    ----------
-    values : iterable of str
-        Different dates, written as in ISO 8601. Years may have more than four digits or a sign.
-    levels : sequence of {"month", "quarter", "year", "decade"}
-        From fine to coarse.
+    Dates are written as in ISO 8601; years may have more than four digits or a sign. ``levels`` go
+    from fine to coarse.
 
-    Returns
-    -------
-    Hierarchy
-        Leaves in the order of time.
+    >>> calendar_hierarchy(["2021-05-30", "1999-12-31"], ["quarter", "decade"]).levels[0].labels
+    ('1999-Q4', '2021-Q2')
     """
     dates = sorted((*_year_month_day(value), value) for value in values)
     rows = []
@@ -345,7 +303,11 @@ def calendar_hierarchy(values: Iterable[str], levels: Sequence[CalendarLevel]) -
 
 
 def _decade(year: str) -> str:
-    """Return the first year of a year's decade, written as the year is."""
+    """Return the first year of a year's decade, written as the year is.
+
+    >>> _decade("2023"), _decade("-0003")
+    ('2020', '-0010')
+    """
     first = int(year) // 10 * 10
     sign = "-" if first < 0 else year[: year.startswith("+")]
     return f"{sign}{abs(first):04d}"

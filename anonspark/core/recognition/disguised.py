@@ -116,18 +116,13 @@ _SEQUENCES = [
 
 
 def disguise_of(values: Sequence[str]) -> str | None:
-    """Return what texts are that nearly all are days or numbers.
+    """Return what texts are that nearly all are days or numbers, or None if they are not.
 
-    Parameters
-    ----------
-    values : sequence of str
-        The different values of a column.
+    ``date``, ``timestamp`` and ``number`` can be read if the type is declared, ``other date`` and
+    ``other number`` cannot.
 
-    Returns
-    -------
-    str or None
-        ``date``, ``timestamp`` and ``number`` are read if the type is declared, ``other date`` and
-        ``other number`` in no case.
+    >>> disguise_of(["1", "2.5"]), disguise_of(["31.12.2020", "1.2.2021"]), disguise_of(["flu"])
+    ('number', 'other date', None)
     """
     some = values[:: len(values) // _MOST_VALUES + 1]
     for pattern, other_pattern, name in (
@@ -153,33 +148,40 @@ def disguise_of(values: Sequence[str]) -> str | None:
 
 
 def letters_misorder(values: Sequence[str]) -> bool:
-    """Return whether texts are surely groups in an order, and the order of letters is another one.
+    """Return whether texts are surely ordered groups whose alphabetical order is another one.
 
     Groups are surely ordered if they begin with numbers, or are grades, months, weekdays or the
     like. A fifth of them, or one, may be something else, such as an unknown one.
+
+    >>> letters_misorder(["5-9", "10-14", "15-19"]), letters_misorder(["red", "green", "blue"])
+    (True, False)
     """
     if not _FEWEST_GROUPS <= len(values) <= _MOST_GROUPS:
         return False
     least = max(_FEWEST_GROUPS, len(values) - max(1, _OTHER_GROUPS * len(values)))
-    for places in _places(sorted(values)):
-        ranks = [rank for rank in places if rank is not None]
+    for positions in _positions(sorted(values)):
+        ranks = [rank for rank in positions if rank is not None]
         if len(ranks) >= least and ranks not in (sorted(ranks), sorted(ranks, reverse=True)):
             return True
     return False
 
 
 def natural_order(values: Sequence[str]) -> list[str]:
-    """Return groups in their order, as <5, 5-9, 10-14 and 85+, or nothing if one has no place."""
+    """Return groups in their order, or nothing if a group has no position in it.
+
+    >>> natural_order(["85+", "10-14", "<5", "5-9"])
+    ['<5', '5-9', '10-14', '85+']
+    """
     ordered = sorted(values)
-    for places in _places(ordered):
-        ranks = [rank for rank in places if rank is not None]
+    for positions in _positions(ordered):
+        ranks = [rank for rank in positions if rank is not None]
         if len(ranks) == len(ordered) >= _FEWEST_GROUPS:
             return [value for _, value in sorted(zip(ranks, ordered, strict=True))]
     return []
 
 
-def _places(values: Sequence[str]) -> Iterator[list[float | None]]:
-    """Yield the place of each value in every order that the values may have."""
+def _positions(values: Sequence[str]) -> Iterator[list[float | None]]:
+    """Yield the position of each value in every order that the values may have."""
     groups = [_GROUP.fullmatch(value) for value in values]
     yield [
         None

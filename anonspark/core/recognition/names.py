@@ -14,16 +14,9 @@ Unit = Literal["person", "household"]
 class Meaning:
     """The meaning of a column's name.
 
-    Parameters
-    ----------
-    kind : str
-        What its values are, as users call it.
-    role : str
-        That columns of this kind have as a rule.
-    word : str
-        The word in the name that says so.
-    rank : int
-        Place among all meanings. What is known of people most often comes first.
+    ``kind`` is what its values are, as users call it. ``role`` is the usual role of such columns.
+    ``word`` is the part of the name that shows it. ``rank`` is its position among all meanings:
+    what is most often known of people comes first.
     """
 
     kind: str
@@ -155,12 +148,20 @@ _LONGEST_EXACT = 3
 
 
 def words_of(name: str) -> list[str]:
-    """Return the words of a column's name, in small letters: of ``birthDate_2`` birth and date."""
+    """Split the name of a column into its words, in small letters.
+
+    >>> words_of("birthDate_2")
+    ['birth', 'date']
+    """
     return [part.lower() for part in _PARTS.findall(name)]
 
 
 def meaning_of(name: str) -> Meaning | None:
-    """Return what the name of a column shows of its values, or None if it shows nothing."""
+    """Return what the name of a column shows of its values, or None if it shows nothing.
+
+    >>> meaning_of("zip_code").kind, meaning_of("num_emails")
+    ('postal code', None)
+    """
     words = words_of(name)
     if words and words[0] in _COUNTED:
         return None
@@ -180,7 +181,11 @@ def meaning_of(name: str) -> Meaning | None:
 
 
 def _says(part: str, word: str) -> bool:
-    """Return whether a word says another one: is it, or, if that is long enough, begins with it."""
+    """Return whether a part of a name is a word or, if the word is long enough, begins with it.
+
+    >>> _says("educationnum", "education"), _says("ages", "age")
+    (True, False)
+    """
     if part == word:
         return True
     # Coded columns of censuses begin with an i: isex, iage.
@@ -198,9 +203,12 @@ def _is_of_person(words: list[str]) -> bool:
 
 
 def is_key_name(name: str) -> bool:
-    """Return whether a name says that values number something: ends with id, number, code or so.
+    """Return whether a name shows that values number things: it ends with id, number, code or so.
 
-    The code of a diagnosis, and of what else is sensitive, is a value that people share.
+    The code of a diagnosis, or of another sensitive attribute, is a value that people share.
+
+    >>> is_key_name("admission_id"), is_key_name("diagnosis_code")
+    (True, False)
     """
     words = words_of(name)
     if not words or words[-1] not in _KEY_WORDS or {*words} <= _BARE_NUMBERS:
@@ -209,8 +217,12 @@ def is_key_name(name: str) -> bool:
     return words[-1] != "code" or meaning is None or meaning.role != "sensitive"
 
 
-def may_tell_people_apart(name: str) -> bool:
-    """Return whether a name says that values may number people: patient_nbr, SSN, household."""
+def may_number_people(name: str) -> bool:
+    """Return whether a name allows that values number people: patient_nbr, SSN, household.
+
+    >>> may_number_people("patient_nbr"), may_number_people("num_patients")
+    (True, False)
+    """
     words = words_of(name)
     # The number of rooms counts them.
     is_count = len(words) > 1 and words[0] in _COUNTED
@@ -219,7 +231,11 @@ def may_tell_people_apart(name: str) -> bool:
 
 
 def may_mean_people(name: str) -> bool:
-    """Return whether a name says nothing, or what a person has for itself."""
+    """Return whether a name shows nothing, or what only one person has.
+
+    >>> may_mean_people("x17"), may_mean_people("ssn"), may_mean_people("age")
+    (True, True, False)
+    """
     meaning, words = meaning_of(name), words_of(name)
     if weight_of_name(name) is not None or (len(words) > 1 and words[0] in _COUNTED):
         return False
@@ -230,7 +246,11 @@ def may_mean_people(name: str) -> bool:
 
 
 def may_number_names(name: str) -> bool:
-    """Return whether few whole numbers are surely codes of names: race, or admission_type_id."""
+    """Return whether few whole numbers are surely codes of names: race, or admission_type_id.
+
+    >>> may_number_names("admission_type_id"), may_number_names("age")
+    (True, False)
+    """
     meaning, words = meaning_of(name), words_of(name)
     if meaning is not None:
         return meaning.kind in _NAMED_BY_NUMBERS
@@ -238,7 +258,11 @@ def may_number_names(name: str) -> bool:
 
 
 def weight_of_name(name: str) -> bool | None:
-    """Return whether a name says sampling weight, False if it may be another weight, else None."""
+    """Return True if a name means a sampling weight, False if it may be another weight, else None.
+
+    >>> weight_of_name("fnlwgt"), weight_of_name("weight"), weight_of_name("age")
+    (True, False, None)
+    """
     joined = "".join(words_of(name))
     if _SAMPLING_WEIGHT.fullmatch(joined):
         return True
@@ -246,7 +270,11 @@ def weight_of_name(name: str) -> bool | None:
 
 
 def says_body(name: str) -> bool:
-    """Return whether a column is one of those that lie next to the weight of a body."""
+    """Return whether a column usually stands next to the weight of a body.
+
+    >>> says_body("height"), says_body("income")
+    (True, False)
+    """
     meaning = meaning_of(name)
     return any(map(_BODY.fullmatch, words_of(name))) or (
         meaning is not None and meaning.kind == "diagnosis"
@@ -254,7 +282,11 @@ def says_body(name: str) -> bool:
 
 
 def unit_of_name(name: str) -> Unit | None:
-    """Return whom a name numbers, if it says so: hhid and household_id number households."""
+    """Return whom a name numbers, persons or households, or None if it does not show that.
+
+    >>> unit_of_name("patient_nbr"), unit_of_name("household_id"), unit_of_name("id")
+    ('person', 'household', None)
+    """
     words = words_of(name)
     if words and words[0] in _COUNTED:
         return None
@@ -266,7 +298,11 @@ def unit_of_name(name: str) -> Unit | None:
 
 
 def may_be_unit_name(name: str) -> bool:
-    """Return whether a name is enough for the unit: patient_nbr, or id and household alone."""
+    """Return whether a name is enough for the unit: patient_nbr, or id and household alone.
+
+    >>> may_be_unit_name("id"), may_be_unit_name("rows_id")
+    (True, False)
+    """
     joined = "".join(words_of(name))
     bare = joined in _BARE_KEYS or _HOUSEHOLD.fullmatch(joined) is not None
     return bare or unit_of_name(name) is not None

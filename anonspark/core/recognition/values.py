@@ -14,14 +14,22 @@ _CARD = re.compile(r"[2-6][0-9]{12,18}")
 
 
 def is_iban(text: str) -> bool:
-    """Test an international bank account number (ISO 13616, ISO 7064 MOD 97-10)."""
+    """Return whether a text is an account number (ISO 13616) with right check digits (ISO 7064).
+
+    >>> is_iban("GB82WEST12345698765432"), is_iban("GB83WEST12345698765432")
+    (True, False)
+    """
     if not _IBAN.fullmatch(text):
         return False
     return int("".join(str(int(sign, 36)) for sign in text[4:] + text[:4])) % 97 == 1
 
 
 def has_luhn_digit(digits: str) -> bool:
-    """Test the last digit by Luhn's rule (ISO/IEC 7812-1, annex B)."""
+    """Return whether the last digit is right by Luhn's rule (ISO/IEC 7812-1, annex B).
+
+    >>> has_luhn_digit("79927398713"), has_luhn_digit("79927398714")
+    (True, False)
+    """
     total = 0
     for index, digit in enumerate(reversed(digits)):
         doubled = int(digit) * (1 + index % 2)
@@ -30,7 +38,11 @@ def has_luhn_digit(digits: str) -> bool:
 
 
 def is_payment_card(text: str) -> bool:
-    """Test the number of a payment card: 13 to 19 digits, the last by Luhn's rule."""
+    """Return whether a text has 13 to 19 digits as a payment card, the last by Luhn's rule.
+
+    >>> is_payment_card("4111111111111111")
+    True
+    """
     return bool(_CARD.fullmatch(text)) and has_luhn_digit(text)
 
 
@@ -78,15 +90,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 
 @dataclass(frozen=True)
 class Form:
-    """A form that values have.
-
-    Parameters
-    ----------
-    kind : str
-        What values of this form are, as users call it.
-    share : float
-        Of the different values, those that have it, 0 to 1.
-    """
+    """A form of values: its ``kind`` as users call it, and the share of values that have it."""
 
     kind: str
     share: float
@@ -118,7 +122,11 @@ def _is_phone(text: str) -> bool:
 
 
 def is_free_text(text: str) -> bool:
-    """Return whether a value is written language: at least five words."""
+    """Return whether a value is written language: at least five words.
+
+    >>> is_free_text("seen again in two weeks"), is_free_text("flu")
+    (True, False)
+    """
     return len(_WORD.findall(text)) >= 5
 
 
@@ -154,18 +162,13 @@ KINDS = tuple(_FORMS)
 
 
 def recognize_values(texts: Sequence[str]) -> Form | None:
-    """Recognize the form of most of the values of a column.
+    """Recognize the form of most of the different values of a column, or return None.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        Different values, as many of them as are to be looked at. In any order.
+    It is the first form of :data:`KINDS` that a share of at least :data:`ENOUGH` of them has. Fewer
+    than :data:`FEWEST` values have no form.
 
-    Returns
-    -------
-    Form or None
-        The first form of :data:`KINDS` that a share of at least :data:`ENOUGH` has. None of fewer
-        than :data:`FEWEST` values.
+    >>> recognize_values([f"user{n}@example.org" for n in range(5)])
+    Form(kind='e-mail address', share=1.0)
     """
     values = [text.strip() for text in texts]
     if len(values) < FEWEST:
@@ -185,5 +188,5 @@ def recognize_values(texts: Sequence[str]) -> Form | None:
 
 
 def _are_numbered(values: Sequence[str]) -> bool:
-    """Return whether all values are one letter and whole numbers, as P01 and P02 are."""
+    """Return whether all values are one letter and a whole number, as P01 and P02."""
     return len({text[:1] for text in values}) == 1 and not any("." in text for text in values)

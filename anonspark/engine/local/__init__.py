@@ -1,1 +1,1 @@
-"""An engine in one process, without Java: threads over Arrow batches, files by pyarrow."""
+"""An engine in one process, without Java: threads map Arrow batches, and pyarrow reads files."""

@@ -1,4 +1,4 @@
-"""Reading Parquet and ORC files, with the columns and types that Spark finds in them."""
+"""Read Parquet and ORC files, with the columns and types that Spark reads in them."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from anonspark.engine.values.file_types import (
 from anonspark.engine.values.whole_files import coded_columns
 
 Read = Callable[[pa.Schema], Batches]
-"""Reads the columns of a schema, which are some of a table's. May be asked again."""
+"""Reads the columns of a schema, which are some of a table's. May be called again."""
 
 _PATH = attrgetter("path")
 
 # Footers that are read at the same time.
 _READERS = 16
 
-# A text that stands for itself has more, its length included, unless it is very short.
+# A text without a dictionary takes more, with its length, unless it is very short.
 _BYTES_OF_A_TEXT = 6
 
 _FIRST_DAY = pa.scalar(FIRST_DAY)
@@ -49,23 +49,12 @@ _FIRST_TIME = pa.scalar(FIRST_TIME, INSTANT)
 
 @dataclass(frozen=True)
 class ColumnarFile:
-    """A file that names its columns.
+    """A file that names its columns, with the schema that Spark reads.
 
-    Parameters
-    ----------
-    file : DataFile
-    schema : pyarrow.Schema
-        As Spark reads it.
-    parts : int
-        Row groups or stripes.
-    read : callable
-        Takes the number of a part and names of columns, yields batches in the file's own types.
-    other_calendar : bool
-        Whether old days and times are not those of today's calendar.
-    unread : mapping of str to str
-        Columns of types that Spark reads in no file, which `schema` lacks, and the types.
-    nanoseconds : tuple of str
-        Columns of times of which digits beyond microseconds are not read.
+    ``parts`` is the number of row groups or stripes. ``read`` takes the index of a part and names
+    of columns, and yields batches in the types of the file. ``other_calendar`` says whether old
+    days may be those of the Julian calendar. ``unread`` has columns of types that Spark cannot
+    read, which the schema lacks. ``nanoseconds`` are columns that are read in microseconds.
     """
 
     file: DataFile
@@ -78,29 +67,24 @@ class ColumnarFile:
 
 
 Content = Callable[[DataFile], Any]
-"""Returns the path of a file, or its content as something that can be sought."""
+"""Returns the path of a file, or a seekable stream of its content."""
 
 
 def open_columnar(
     files: Sequence[DataFile], data_format: str, where: str, content: Content = _PATH
 ) -> list[ColumnarFile]:
-    """Read the footers of files, several at the same time.
-
-    Raises
-    ------
-    DataError
-        If one cannot be read.
-    """
-    open_one = {"parquet": _open_parquet, "orc": open_orc}[data_format]
+    """Read the footers of files in parallel. Raises DataError if one cannot be read."""
+    open_file = {"parquet": _open_parquet, "orc": open_orc}[data_format]
 
     def guarded(file: DataFile) -> ColumnarFile:
         with reading_file(where, file.address):
-            return open_one(file, content)
+            return open_file(file, content)
 
     return map_in_threads(guarded, files, _READERS)
 
 
 def _open_parquet(file: DataFile, content: Content) -> ColumnarFile:
+    """Open a Parquet file."""
     with _parquet_file(content(file)) as opened:
         metadata, stored = opened.metadata, opened.schema_arrow
         kinds = {
@@ -115,7 +99,7 @@ def _open_parquet(file: DataFile, content: Content) -> ColumnarFile:
         schema,
         metadata.num_row_groups,
         partial(_read_row_group, file.path, metadata),
-        # A file that says nothing is one of another program.
+        # A file without Spark's version is one of another program, with today's calendar.
         other_calendar=version.startswith(("1.", "2."))
         or b"org.apache.spark.legacyDateTime" in entries
         or b"org.apache.spark.legacyINT96" in entries,
@@ -125,13 +109,14 @@ def _open_parquet(file: DataFile, content: Content) -> ColumnarFile:
 
 
 def _is_nanoseconds(column: pa.Field) -> bool:
+    """Return whether a column has timestamps in nanoseconds."""
     return bool(pa.types.is_timestamp(column.type) and column.type.unit == "ns")
 
 
 def _as_read(
     stored: pa.Schema, field_as_read: Callable[[pa.Field], pa.Field]
 ) -> tuple[pa.Schema, dict[str, str]]:
-    """Return the columns that can be read, as they are, and the others with their types."""
+    """Return the columns that can be read, in the types they are read as, and the others' types."""
     fields, unread = [], {}
     for column in stored:
         try:
@@ -144,6 +129,7 @@ def _as_read(
 def _parquet_file(
     path: Any, metadata: Any = None, dictionaries: Sequence[str] = ()
 ) -> parquet.ParquetFile:
+    """Open a Parquet file, of which some columns become dictionaries."""
     return parquet.ParquetFile(
         path,
         metadata=metadata,
@@ -156,12 +142,14 @@ def _parquet_file(
 def _read_row_group(
     path: str, metadata: Any, number: int, names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
+    """Yield batches of a row group, with dictionaries for few different texts."""
     coded = coded_columns(metadata, _texts_of(metadata, names), _BYTES_OF_A_TEXT, number)
     with _parquet_file(path, metadata, coded) as opened:
         yield from opened.iter_batches(BATCH_ROWS, [number], columns=names, use_threads=False)
 
 
 def _texts_of(metadata: Any, names: Sequence[str]) -> list[str]:
+    """Return those of some columns that are texts."""
     leaves = map(metadata.schema.column, range(metadata.num_columns))
     return [
         leaf.path for leaf in leaves if leaf.path in names and leaf.logical_type.type == "STRING"
@@ -169,10 +157,14 @@ def _texts_of(metadata: Any, names: Sequence[str]) -> list[str]:
 
 
 def _field_of_parquet(column: pa.Field, kinds: Mapping[str, tuple[str, str]]) -> pa.Field:
+    """Return a column in the type that Spark reads it as.
+
+    ``kinds`` has the physical and the logical type of each leaf by its path.
+    """
     physical, logical = kinds.get(column.name, ("", ""))
     inside = [kind for path, kind in kinds.items() if path.startswith(f"{column.name}.")]
     if ("INT96", "NONE") in inside and pa.types.is_nested(column.type):
-        # Whether they have a zone is not told any more.
+        # Arrow does not show whether timestamps of 96 bits have a zone.
         raise TypeNotReadError("PARQUET_TYPE_ILLEGAL")
     if physical == "INT96":
         return pa.field(column.name, INSTANT)
@@ -184,10 +176,9 @@ def _field_of_parquet(column: pa.Field, kinds: Mapping[str, tuple[str, str]]) ->
 
 
 def open_orc(file: DataFile, content: Content) -> ColumnarFile:
-    """Open an ORC file."""
+    """Open an ORC file, of which Hive leaves empty ones for tasks without records."""
     read = partial(_read_stripe, file, content)
     if not file.bytes:
-        # Hive leaves such files for tasks without records.
         return ColumnarFile(file, pa.schema([]), 0, read)
     opened = orc.ORCFile(content(file))
     schema, unread = _as_read(opened.schema, lambda f: pa.field(f.name, _type_in_orc(f)))
@@ -196,15 +187,16 @@ def open_orc(file: DataFile, content: Content) -> ColumnarFile:
         schema,
         opened.nstripes,
         read,
-        # Spark writes and reads the calendar of the time, which Arrow knows nothing of.
+        # Spark writes and reads the Julian calendar for old days, but Arrow does not know it.
         other_calendar=True,
         unread=unread,
     )
 
 
 def _type_in_orc(field: pa.Field) -> pa.DataType:
+    """Return the type that Spark reads a column of ORC as."""
     stored = field.type
-    # What Spark says of columns whose type ORC does not have.
+    # Spark's note on a column of a type that ORC does not have.
     spark_type = (field.metadata or {}).get(b"spark.sql.catalyst.type", b"").decode()
     if spark_type == "timestamp_ntz" and pa.types.is_int64(stored):
         return pa.timestamp("us")
@@ -226,6 +218,7 @@ def _type_in_orc(field: pa.Field) -> pa.DataType:
 def _read_stripe(
     file: DataFile, content: Content, number: int, names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
+    """Yield batches of a stripe."""
     stripe = orc.ORCFile(content(file)).read_stripe(number, columns=list(names))
     for start in range(0, len(stripe), BATCH_ROWS):
         yield stripe.slice(start, BATCH_ROWS)
@@ -238,42 +231,34 @@ def reads_of(
     inner: Collection[str],
     where: str,
 ) -> list[Read]:
-    """Return what reads a file, a part each.
+    """Return the functions that read a file, one for each part.
 
-    Parameters
-    ----------
-    file : ColumnarFile
-    files : DataFiles
-        Of the table.
-    columns : sequence of str
-        Of the table's files, in their order. Hive's old ORC files number theirs.
-    inner : collection of str
-        Names in small letters of columns of the table that are fields of structs.
-    where : str
-        What named the paths, and the paths, for messages.
+    ``columns`` are those of all files of the table, in their order: Hive's old ORC files number
+    theirs. ``inner`` has names, in small letters, of columns that are fields of structs.
     """
     by_name: dict[str, str] = {name.lower(): name for name in file.schema.names}
     if file.schema.names and all(re.fullmatch(r"_col\d+", name) for name in file.schema.names):
         by_name |= zip(map(str.lower, columns), file.schema.names, strict=False)
     constants = {name.lower(): value for name, value in files.constants(file.file.folders).items()}
-    places = _places(file.schema, by_name, inner)
+    stored_fields = _stored_fields(file.schema, by_name, inner)
     return [
-        partial(_read_part, file, number, places, constants, where) for number in range(file.parts)
+        partial(_read_part, file, number, stored_fields, constants, where)
+        for number in range(file.parts)
     ]
 
 
-def _places(
+def _stored_fields(
     schema: pa.Schema, by_name: Mapping[str, str], inner: Collection[str]
 ) -> dict[str, StructField]:
-    """Return where in a file the columns of the table are, by their names in small letters."""
+    """Return the columns of a file, or fields in them, by the table's names in small letters."""
     types = dict(zip(schema.names, schema.types, strict=True))
-    places = {
+    stored_fields = {
         name: StructField(column, column, (), types[column])
         for name, column in by_name.items()
         if name not in inner
     }
     named = pa.schema([(name, types[column]) for name, column in by_name.items()])
-    return places | {
+    return stored_fields | {
         name.lower(): replace(inner_field, column=by_name[inner_field.column])
         for name, inner_field in struct_fields(named).items()
         if name.lower() in inner
@@ -283,17 +268,18 @@ def _places(
 def _read_part(
     file: ColumnarFile,
     number: int,
-    places: Mapping[str, StructField],
+    stored_fields: Mapping[str, StructField],
     constants: Mapping[str, pa.Scalar],
     where: str,
     selection: pa.Schema,
 ) -> Batches:
+    """Yield batches of a part with the columns of a schema, null if the file lacks them."""
     columns_read = [
-        places[name.lower()]
+        stored_fields[name.lower()]
         for name in selection.names
-        if name.lower() in places and name.lower() not in constants
+        if name.lower() in stored_fields and name.lower() not in constants
     ]
-    # One column at least tells how many rows there are.
+    # At least one column is read, for the number of rows.
     reading = outer_columns(columns_read) or file.schema.names[:1]
     with reading_file(where, file.file.address):
         for batch in file.read(number, reading):
@@ -302,8 +288,8 @@ def _read_part(
                 name = field.name.lower()
                 if name in constants:
                     arrays.append(pa.repeat(constants[name], len(batch)))
-                elif name in places:
-                    arrays.append(_column(file, batch, places[name], field, where))
+                elif name in stored_fields:
+                    arrays.append(_column(file, batch, stored_fields[name], field, where))
                 else:
                     arrays.append(pa.nulls(len(batch), field.type))
             yield pa.RecordBatch.from_arrays(arrays, selection.names)
@@ -312,6 +298,7 @@ def _read_part(
 def _column(
     file: ColumnarFile, batch: pa.RecordBatch, stored: StructField, field: pa.Field, where: str
 ) -> pa.Array:
+    """Return a column in the table's type. Raises DataError if the file's values do not fit."""
     if wider(stored.type, field.type) != field.type:
         raise unreadable(where, file.file.address)
     values = stored.values(batch.column(stored.column))

@@ -19,7 +19,7 @@ from anonspark.engine.files import Files, FilesError
 from anonspark.engine.local import staged_files
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.local.identifiers import with_texts_of_identifiers
-from anonspark.engine.local.memory_tables import schema_of_given, sources_of_given
+from anonspark.engine.local.memory_tables import memory_schema, memory_sources
 from anonspark.engine.local.opening import open_files
 from anonspark.engine.local.running import Runner
 from anonspark.engine.local.spill import Memory
@@ -60,19 +60,14 @@ FAILURES = (FailedTaskError, pa.ArrowException)
 
 
 def _is_full(error: BaseException) -> bool:
+    """Return whether an error says that a disk is full."""
     number = getattr(error, "errno", None)
     return number in _NO_SPACE or any(text in str(error) for text in _NO_SPACE_TEXTS)
 
 
 @contextmanager
 def writing_output() -> Iterator[None]:
-    """Translate failures of writing.
-
-    Raises
-    ------
-    PublishingError
-        If a disk is full, or the system refuses otherwise.
-    """
+    """Raise PublishingError if a disk is full, or the system refuses to write otherwise."""
     try:
         yield
     except (OSError, *FAILURES) as error:
@@ -91,23 +86,10 @@ def writing_output() -> Iterator[None]:
 
 @contextmanager
 def reading_input(paths: tuple[str, ...], key: str) -> Iterator[None]:
-    """Translate failures of reading.
+    """Translate errors of reading some paths, which a key with a colon named.
 
-    Parameters
-    ----------
-    paths : tuple of str
-        What is read.
-    key : str
-        What named them, with a colon.
-
-    Raises
-    ------
-    DataError
-        If files vanished, are damaged, or cannot be reached.
-    EnvironmentProblem
-        If the system refuses otherwise.
-    PublishingError
-        If the disk of the staging directory is full.
+    Raises DataError if files vanished, are damaged, or cannot be reached, EnvironmentProblem if the
+    system refuses otherwise, and PublishingError if the disk of the staging directory is full.
     """
     where = key + ", ".join(paths)
     with writing_output():
@@ -125,19 +107,9 @@ def reading_input(paths: tuple[str, ...], key: str) -> Iterator[None]:
 
 @contextmanager
 def running_tasks(progress: Progress) -> Iterator[None]:
-    """Translate failures of tasks.
+    """Translate errors of tasks, with the stage that was running.
 
-    Parameters
-    ----------
-    progress : Progress
-        Knows the stage that was at work.
-
-    Raises
-    ------
-    EnvironmentProblem
-        If memory ran out.
-    TaskFailure
-        If a task failed for another reason.
+    Raises EnvironmentProblem if memory ran out, and TaskFailure if a task failed otherwise.
     """
     try:
         yield
@@ -161,16 +133,7 @@ def running_tasks(progress: Progress) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class LocalInput(RecordInput):
-    """A table as an :class:`anonspark.engine.protocol.Input`.
-
-    Parameters
-    ----------
-    table : Table
-        As it was opened.
-    plans : tuple of PlannedColumn
-        Of the quasi-identifiers.
-    configuration : Configuration
-    """
+    """An opened table as an :class:`anonspark.engine.protocol.Input`."""
 
     table: Table
     plans: tuple[PlannedColumn, ...]
@@ -186,12 +149,10 @@ class LocalInput(RecordInput):
         hierarchies: Mapping[str, Hierarchy],
         files: Files | None = None,
     ) -> LocalInput:
-        """Find each attribute's column in a table, whose files may bring orders.
+        """Find the columns of attributes in a table, and the orders that its files bring.
 
-        Raises
-        ------
-        DataError
-            If columns are missing or there twice, or hold what cannot be published.
+        Raises DataError if columns are missing or there twice, or have types that cannot be
+        published.
         """
         require_distinct(table.schema.names, configuration.attributes, "input")
         require_columns(table.schema, configuration)
@@ -205,25 +166,25 @@ class LocalInput(RecordInput):
 
     @property
     def engine(self) -> Engine:
-        """That opened the table."""
+        """Return the engine that opened the table."""
         return self.table.engine
 
     @property
-    def given(self) -> pa.Schema:
-        """Return the schema of the records."""
+    def input_schema(self) -> pa.Schema:
+        """Return the schema of the raw table."""
         return self.table.schema
 
     @property
     def names(self) -> Sequence[str]:
-        """The columns of the table."""
+        """Return the columns of the table, without fields of structs."""
         return whole_columns(self.table.schema)
 
     def rows(self, names: Sequence[str]) -> Table:
-        """Return some columns of the records. Lazy."""
+        """Return some raw columns. Lazy."""
         return self.table.select(names)
 
 
-# Of the memory that is available, what batches may take that wait for other tasks.
+# Batches that wait for other tasks may take a quarter of the available memory.
 _WAITING_SHARE = 4
 
 _CONTENTS = pa.schema([("path", pa.string()), ("sha256", pa.string()), ("tail", pa.binary())])
@@ -232,24 +193,25 @@ _CONTENTS = pa.schema([("path", pa.string()), ("sha256", pa.string()), ("tail", 
 class LocalEngine:
     """Threads of this process as an :class:`anonspark.engine.protocol.Engine`.
 
-    Parameters
-    ----------
-    threads : int or None
-        Tasks at once. None for the processors that this process may use.
-    waiting_bytes : int or None
-        What batches that wait for other tasks may take in memory, beyond which they are written
-        to the folder for temporary files. None for a quarter of what is available.
+    Runs as many tasks at the same time as there are ``threads``, or None for the processors that
+    this process may use. Batches that wait for other tasks take at most ``waiting_bytes`` of
+    memory, or None for a quarter of what is available. Others go to a temporary file.
+
+    >>> engine = LocalEngine(threads=1)
+    >>> people = engine.table(pa.table({"sex": ["m", "f", "m"], "visits": [1, 2, 3]}))
+    >>> people.aggregate(["sex"], sums=["visits"]).collect().sort_by("sex").to_pylist()
+    [{'sex': 'f', 'visits': 2}, {'sex': 'm', 'visits': 4}]
     """
 
     def __init__(self, threads: int | None = None, waiting_bytes: int | None = None) -> None:
         if waiting_bytes is None:
             waiting_bytes = available_memory() // _WAITING_SHARE
         self.resources = Resources(Runner(threads), Memory(waiting_bytes), LocalFiles())
-        # Sources that a run has opened. It may look at one again, whose types took a whole reading.
+        # Tables that a run has opened: inferring the types of a second one would read it again.
         self._opened: list[tuple[object, LocalTable]] | None = None
 
     def cancel(self) -> None:
-        """Have all tasks stop. None runs afterwards. For another thread."""
+        """Stop all tasks, from another thread. None runs afterwards."""
         self.resources.runner.cancel()
 
     @property
@@ -259,11 +221,11 @@ class LocalEngine:
 
     @property
     def versions(self) -> dict[str, str]:
-        """Nothing but what every release lists."""
+        """Return nothing: every release lists the versions of Python's libraries."""
         return {}
 
     def input_version(self, configuration: Configuration) -> dict[str, str]:
-        """Return the options found in the files. Their formats keep no versions."""
+        """Return the options that files show. Their formats have no versions."""
         return found_in_files(self.files, configuration)
 
     def open_source(
@@ -273,7 +235,7 @@ class LocalEngine:
         for_tasks: bool = False,  # noqa: ARG002 - all is read in tasks
         skips_malformed: bool = False,
     ) -> LocalTable:
-        """Open the table that a configuration names, as it lies there."""
+        """Open the table that a configuration names, with all of its raw columns."""
         options = settled(self.files, configuration).input
         selection = WantedColumns.of(configuration, skips_malformed=skips_malformed)
         source = (options.paths, options.format, options.options, selection)
@@ -315,7 +277,7 @@ class LocalEngine:
         texts: Sequence[str] = (),
         selection: WantedColumns | None = None,
     ) -> LocalTable:
-        """Open a table that lies beside a release."""
+        """Open a table of any files."""
         opened = open_files(
             self.files,
             paths,
@@ -329,7 +291,7 @@ class LocalEngine:
         return LocalTable.of_files(self, self.resources, opened.with_fields())
 
     def published(self, path: str, data_format: str) -> LocalTable:
-        """Return a table that this program published."""
+        """Open a table that this program published."""
         opened = open_files(self.files, [path], data_format, {}, key="release")
         return LocalTable.of_files(self, self.resources, opened)
 
@@ -340,14 +302,14 @@ class LocalEngine:
     def contents(
         self, directory: str, *, largest: int, tail: int, whole: Sequence[str] = ()
     ) -> LocalTable:
-        """Return what is in the files below a directory, hidden ones left out."""
+        """Read the files below a directory, without hidden ones."""
         root = self.files.local_path(directory)
         paths = [
             path
             for path, size in self.files.files_below(directory)
             if size <= largest
             and not any(part[0] in "._" for part in path.split("/"))
-            # A pipe would be waited for.
+            # Reading a pipe would wait for its writer.
             and Path(root, path).is_file()
         ]
         sources = [
@@ -363,7 +325,7 @@ class LocalEngine:
 
     @contextmanager
     def running(self, run_id: str, progress: Progress) -> Iterator[None]:  # noqa: ARG002
-        """Translate failures of tasks. Those that run when it is left early are waited for."""
+        """Translate errors of tasks. An error waits for the tasks that still run."""
         self._opened = []
         try:
             with running_tasks(progress), writing_output():
@@ -372,20 +334,14 @@ class LocalEngine:
             self._opened = None
 
     def staged(self, paths: Sequence[str], schema: pa.Schema) -> LocalTable:
-        """Return what :meth:`LocalTable.stage` wrote to some directories."""
+        """Open what :meth:`LocalTable.stage` wrote to some directories."""
         folders = [Path(str(self.files.local_path(path))) for path in paths]
         return LocalTable(
             self, self.resources, schema, lambda: staged_files.sources(folders, schema)
         )
 
     def learn(self, examples: Table, classes: int, records: int) -> dict[str, Model]:  # noqa: ARG002
-        """Train each learner of scikit-learn.
-
-        Raises
-        ------
-        ConfigurationError
-            If scikit-learn is not installed.
-        """
+        """Train each learner of scikit-learn. Raises ConfigurationError if it is not installed."""
         try:
             from anonspark.engine.local.learning import train
         except ImportError as error:
@@ -396,24 +352,25 @@ class LocalEngine:
         return {**train(examples.collect(), classes)}
 
     def predict(self, test: Table, models: Mapping[str, Model]) -> Table:
-        """Add what models predict of each record."""
+        """Add the predictions of models for each record."""
         from anonspark.engine.local.learning import predict
 
         return predict(test, models)
 
     def wrap(self, rows: pa.Table) -> LocalTable:
-        """Return a table that is in memory, of any size."""
-        schema = schema_of_given(rows)
-        sources = sources_of_given(rows, schema)
+        """Open a table in memory, of any size, with the types of a file's."""
+        schema = memory_schema(rows)
+        sources = memory_sources(rows, schema)
         return LocalTable(self, self.resources, schema, lambda: sources).with_fields()
 
     def table(self, rows: pa.Table) -> LocalTable:
-        """Return a small table that is known already."""
+        """Hand over a small table of this process."""
         batches = rows.combine_chunks().to_batches()
         return LocalTable(self, self.resources, rows.schema, lambda: [lambda: iter(batches)])
 
 
 def _content(local_path: str, path: str, tail: int) -> Batches:
+    """Yield the hash of a file, and the end of its content."""
     content = Path(local_path).read_bytes()
     digest = hashlib.sha256(content).hexdigest()
     yield pa.RecordBatch.from_pylist(

@@ -1,4 +1,4 @@
-"""Files and directories of the local disk, by the addresses that Hadoop has for them."""
+"""Files and directories of the local disk, by Hadoop's addresses for them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _SCHEME = re.compile(r"([^/:]*):")
 
 _SPECIAL = frozenset("*?[")
 
-# What it says of a target that came into being meanwhile.
+# Errors of a rename whose target was created meanwhile.
 _THERE = (errno.EEXIST, errno.ENOTEMPTY, errno.EISDIR, errno.ENOTDIR)
 
 
 def _refused(method: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Translate what the system says where it refuses."""
+    """Raise FilesError for errors of the system."""
 
     @wraps(method)
     def translated(*arguments: _P.args, **named: _P.kwargs) -> _R:
@@ -48,13 +48,7 @@ def _refused(method: Callable[_P, _R]) -> Callable[_P, _R]:
 
 @contextmanager
 def _reaching(path: str) -> Iterator[None]:
-    """Translate what the system says of a path that it cannot look at.
-
-    Raises
-    ------
-    ConfigurationError
-        Naming the path.
-    """
+    """Raise ConfigurationError, with the path, if the system cannot list it."""
     try:
         yield
     except OSError as error:
@@ -64,12 +58,10 @@ def _reaching(path: str) -> Iterator[None]:
 
 
 def _local_path(address: str) -> Path:
-    """Return where an address is on the local disk.
+    """Return where an address is on the local disk. Raises ConfigurationError if it is elsewhere.
 
-    Raises
-    ------
-    ConfigurationError
-        If it is elsewhere, or no address.
+    >>> str(_local_path("file:/data/../out")), str(_local_path("///data"))
+    ('/out', '/data')
     """
     require_no_nul(address)
     scheme, path = _SCHEME.match(address), address
@@ -84,7 +76,7 @@ def _local_path(address: str) -> Path:
             )
     host = ""
     if path.startswith("//"):
-        # Hadoop takes what follows two slashes for a host.
+        # In an address of Hadoop a host follows two slashes.
         host, slash, rest = path[2:].partition("/")
         path = slash + rest if path.strip("/") else "/"
     if host or not path or (scheme is not None and not path.startswith("/")):
@@ -92,22 +84,22 @@ def _local_path(address: str) -> Path:
             f"path {address}: no place on the local disk. Expected a path, or file: and an "
             "absolute path, without a host. Correct it"
         )
-    # The system would follow links before it takes dots away.
-    normal = os.path.abspath(path)  # noqa: PTH100 - of a ledger's thousands of events, in half the time
+    # As in Hadoop dots are removed first: the system would follow links before.
+    normal = os.path.abspath(path)  # noqa: PTH100 - half the time, for thousands of a ledger's events
     return Path("/" + normal.lstrip("/"))
 
 
 @each_method(_refused)
 @dataclass(frozen=True)
 class LocalFiles(Files):
-    """The local disk. :class:`anonspark.engine.files.Files` says more of each method.
+    """The local disk. :class:`anonspark.engine.files.Files` describes each method.
 
-    An address is ``file:`` and an absolute path, as Hadoop writes it. No checksums are kept. Where
-    Hadoop left some beside a file, they go where the file goes, and go away when it changes.
+    An address is ``file:`` and an absolute path, as Hadoop writes it. No checksums are written.
+    Those that Hadoop left next to a file are renamed with it, and deleted when it changes.
     """
 
     def local_path(self, path: str) -> str:
-        """Return where a path is on the local disk, links not followed."""
+        """Return where a path is on the local disk, without following links."""
         return str(_local_path(path))
 
     def qualified(self, path: str) -> str:
@@ -128,7 +120,7 @@ class LocalFiles(Files):
             return _exists(_local_path(path))
 
     def matches(self, pattern: str) -> list[str]:
-        """Return the addresses of all files and directories that a path or glob pattern names."""
+        """Return the addresses of all files and directories that match a path or glob pattern."""
         if self.exists(pattern):
             return [self.qualified(pattern)]
         try:
@@ -148,7 +140,7 @@ class LocalFiles(Files):
         return f"file:{_local_path(path).parent}"
 
     def make_private_directory(self, path: str) -> None:
-        """Create a directory, readable by its owner only."""
+        """Create a directory that its owner alone can read."""
         local = _local_path(path)
         _make_directory(local.parent)
         make_private(local)
@@ -158,7 +150,7 @@ class LocalFiles(Files):
         _make_directory(_local_path(path))
 
     def children(self, path: str) -> list[str]:
-        """Return the sorted addresses of what a directory holds, none if there is no directory."""
+        """Return the sorted addresses in a directory, or an empty list if no directory is there."""
         local = _local_path(path)
         with _reaching(path):
             if not _exists(local):
@@ -167,7 +159,7 @@ class LocalFiles(Files):
             return sorted(f"file:{entry}" for entry in inside if _is_listed(entry))
 
     def files_below(self, path: str) -> list[tuple[str, int]]:
-        """Return every file of a directory at any depth, sorted: relative path, and bytes."""
+        """Return relative path and bytes of every file of a directory, at any depth, sorted."""
         with _reaching(path):
             return sorted(_files_below(_local_path(path), ""))
 
@@ -177,7 +169,7 @@ class LocalFiles(Files):
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def rename_copies(self, path: str) -> bool:  # noqa: ARG002 - the same everywhere
-        """Return whether renaming a directory copies all that is in it: never here."""
+        """Return False: a rename never copies here."""
         return False
 
     def rename(self, source: str, target: str) -> None:
@@ -197,13 +189,13 @@ class LocalFiles(Files):
             _checksum(old).replace(_checksum(new))
 
     def replace(self, path: str, content: bytes, temporary: str) -> None:
-        """Write a small file aside and rename it, so that readers never see half of it."""
+        """Write a small file aside and rename it, so that readers never see a part of it."""
         local = _local_path(path)
         aside = local.with_name(temporary)
         try:
             _make_directory(local.parent)
             write_aside(aside, content)
-            # Before the file is there, whose content they would not fit.
+            # Checksums of the old content go first: with the new one reading would fail.
             _checksum(local).unlink(missing_ok=True)
             aside.replace(local)
             sync_local(str(local.parent))
@@ -212,7 +204,10 @@ class LocalFiles(Files):
             raise
 
     def delete(self, path: str) -> None:
-        """Delete a file or a directory with all that is in it. Nothing happens where none is."""
+        """Delete a file, or a directory with all that is in it.
+
+        Does nothing if neither is there.
+        """
         local = _local_path(path)
         if not _exists(local):
             return
@@ -223,7 +218,7 @@ class LocalFiles(Files):
                 local.unlink()
                 _checksum(local).unlink(missing_ok=True)
         except FileNotFoundError:
-            # Somebody else deletes it, too.
+            # Another process may delete it at the same time.
             if _exists(local):
                 raise
 
@@ -234,7 +229,7 @@ class LocalFiles(Files):
             shutil.rmtree(local)
 
     def create_text(self, path: str, text: str) -> None:
-        """Write a small UTF-8 file that must not be there: of several writers one succeeds."""
+        """Write a small UTF-8 file that must not exist: of several writers one succeeds."""
         local = _local_path(path)
         _make_directory(local.parent)
         try:
@@ -258,7 +253,7 @@ class LocalFiles(Files):
         return _local_path(path).read_bytes().decode()
 
     def read_part(self, path: str, offset: int, length: int) -> bytes:
-        """Read some bytes of a file that has as many there."""
+        """Read ``length`` bytes at ``offset``. Raises FilesError if the file is shorter."""
         with _local_path(path).open("rb") as file:
             file.seek(offset)
             content = file.read(length)
@@ -267,18 +262,12 @@ class LocalFiles(Files):
         return content
 
     def size(self, path: str) -> int:
-        """Return the bytes of a file."""
+        """Return the size of a file in bytes."""
         return _local_path(path).stat().st_size
 
 
 def _exists(path: Path) -> bool:
-    """Return whether something is there. A disk that does not answer is no empty one.
-
-    Raises
-    ------
-    OSError
-        If the system cannot look.
-    """
+    """Return whether something is at a path. Raises OSError if a disk does not answer."""
     try:
         path.stat()
     except (ValueError, FileNotFoundError, NotADirectoryError):
@@ -291,6 +280,7 @@ def _exists(path: Path) -> bool:
 
 
 def _make_directory(path: Path) -> None:
+    """Create a directory and its parents. Raises FilesError if a file is there."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
@@ -298,20 +288,28 @@ def _make_directory(path: Path) -> None:
 
 
 def _checksum(path: Path) -> Path:
-    """Return where Hadoop keeps the checksums of a file."""
+    """Return the path of Hadoop's checksums of a file.
+
+    >>> str(_checksum(Path("data/part-0.orc")))
+    'data/.part-0.orc.crc'
+    """
     return path.with_name(f".{path.name}.crc")
 
 
 def _is_listed(path: Path) -> bool:
-    """Return whether it is neither a link that leads nowhere nor checksums of another file."""
+    """Return whether a path is neither a link that leads nowhere nor a file of checksums."""
     return not (path.name.startswith(".") and path.suffix == ".crc") and _exists(path)
 
 
 def _without_braces(pattern: str) -> list[str]:
-    """Return the patterns that one with choices in braces stands for."""
+    """Return the patterns for ``fnmatch`` that a pattern with choices in braces stands for.
+
+    >>> _without_braces("data/{a,b}.csv")
+    ['data/a.csv', 'data/b.csv']
+    """
     braces = re.search(r"(?<!\\)\{([^{}]*)(?<!\\)\}", pattern)
     if braces is None:
-        # What stands behind a backslash means itself, as in brackets.
+        # A sign behind a backslash means itself, as one in brackets does.
         return [re.sub(r"\\(.)", r"[\1]", pattern.replace("[^", "[!"))]
     before, behind = pattern[: braces.start()], pattern[braces.end() :]
     choices = braces[1].split(",")
@@ -319,7 +317,7 @@ def _without_braces(pattern: str) -> list[str]:
 
 
 def _matches(directory: Path, parts: Sequence[str]) -> Iterator[Path]:
-    """Yield what is there of the parts of a pattern below a directory."""
+    """Yield the paths below a directory that match the parts of a pattern."""
     name, *rest = parts
     inside = [directory / name]
     if not _SPECIAL.isdisjoint(name):
@@ -333,9 +331,9 @@ def _matches(directory: Path, parts: Sequence[str]) -> Iterator[Path]:
 
 
 def _rename(old: Path, new: Path) -> None:
-    """Rename to a place where nothing is, which the system itself makes sure of."""
+    """Rename to a path where nothing is: the system refuses to replace a file."""
     if old.is_file() and not old.is_symlink():
-        # A file takes the place of another one without a word; a second name does not.
+        # A rename would replace a file, but a second name for one file cannot.
         try:
             new.hardlink_to(old)
         except OSError as error:
@@ -344,11 +342,12 @@ def _rename(old: Path, new: Path) -> None:
         else:
             old.unlink()
             return
-    # A directory takes the place of an empty one only.
+    # A directory replaces only an empty one.
     old.rename(new)
 
 
 def _files_below(directory: Path, prefix: str) -> Iterator[tuple[str, int]]:
+    """Yield relative path and bytes of every file below a directory."""
     for path in directory.iterdir():
         if path.is_dir():
             yield from _files_below(path, f"{prefix}{path.name}/")

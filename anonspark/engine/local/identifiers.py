@@ -1,4 +1,4 @@
-"""Identifiers of types that no file has: they are never published, so their texts are enough."""
+"""Convert identifiers of types that no file has to texts, which is enough to tell them apart."""
 
 from __future__ import annotations
 
@@ -12,24 +12,9 @@ from anonspark.engine.tasks import Batches
 
 
 def with_texts_of_identifiers(table: Table, names: Sequence[str]) -> Table:
-    """Return a table whose identifiers can be distinguished, whatever their types.
+    """Convert identifiers whose values have no hash, as UUIDs and times of day, to texts.
 
-    Parameters
-    ----------
-    table : Table
-    names : sequence of str
-        Of the identifiers.
-
-    Returns
-    -------
-    Table
-        The texts of those whose values have no hash, as universally unique ones and times of a day
-        have none. Maps stay, as they do in files.
-
-    Raises
-    ------
-    DataError
-        If the values of one cannot be read.
+    Maps stay, as they do in files. Raises DataError if the values of one cannot be read.
     """
     schema = table.schema
     require_read(schema, names, "attributes.")

@@ -1,4 +1,4 @@
-"""A join as a function over batches: the rows of another table are looked up by their values."""
+"""Join batches with another table, whose rows are looked up by their hashes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,11 @@ from anonspark.engine.values.hashing import xxhash64
 
 
 class RowIndex:
-    """Finds rows by some of their columns.
+    """Finds rows by some of their columns, in which no two are equal. Nulls equal nothing.
 
-    Parameters
-    ----------
-    rows : pyarrow.Table
-        At most one is looked for by the same values.
-    on : sequence of str
-        Nulls agree with nothing.
+    >>> index = RowIndex(pa.table({"city": ["Ashford", "Oakport"]}), ["city"])
+    >>> index.find(pa.table({"city": ["Oakport", None]})).tolist()
+    [1, -1]
     """
 
     def __init__(self, rows: pa.Table, on: Sequence[str]) -> None:
@@ -33,41 +30,38 @@ class RowIndex:
         self._hashes = hashes[self._order]
 
     def find(self, keys: pa.Table) -> npt.NDArray[np.int64]:
-        """Return the number of the row that agrees with each of some rows. -1 for none.
+        """Return the index of the row that is equal to each key, or -1 if none is, int64 (keys,).
 
-        Parameters
-        ----------
-        keys : pyarrow.Table
-            The columns to agree in, in their order.
+        The keys have the same columns in the same order.
         """
         hashes = xxhash64(keys.columns)
         numbers = np.full(len(keys), -1, np.int64)
-        places = np.searchsorted(self._hashes, hashes)
+        at = np.searchsorted(self._hashes, hashes)
         open_rows = np.arange(len(keys))
-        # Rows of one hash lie side by side: there are hardly ever two.
+        # Rows with equal hashes are adjacent, and there are hardly ever two.
         while len(open_rows):
-            inside = places[open_rows] < len(self._hashes)
-            open_rows = open_rows[inside]
-            alike = self._hashes[places[open_rows]] == hashes[open_rows]
-            open_rows = open_rows[alike]
-            candidates = self._order[places[open_rows]]
-            agree = self._agree(keys, open_rows, candidates)
-            numbers[open_rows[agree]] = candidates[agree]
-            open_rows = open_rows[~agree]
-            places[open_rows] += 1
+            open_rows = open_rows[at[open_rows] < len(self._hashes)]
+            open_rows = open_rows[self._hashes[at[open_rows]] == hashes[open_rows]]
+            candidates = self._order[at[open_rows]]
+            are_equal = self._are_equal(keys, open_rows, candidates)
+            numbers[open_rows[are_equal]] = candidates[are_equal]
+            open_rows = open_rows[~are_equal]
+            at[open_rows] += 1
         return numbers
 
-    def _agree(
+    def _are_equal(
         self, keys: pa.Table, rows: npt.NDArray[np.int64], candidates: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.bool_]:
-        agree = np.ones(len(rows), bool)
+        """Return which of some keys are equal to the candidates, pair by pair."""
+        are_equal = np.ones(len(rows), bool)
         for column, other in zip(self._keys.columns, keys.columns, strict=True):
             pair = column.take(pa.array(candidates)), other.take(pa.array(rows)).cast(column.type)
-            agree &= _equal(*pair)
-        return agree
+            are_equal &= _equal(*pair)
+        return are_equal
 
 
 def _equal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    """Return which pairs are equal. NaN equals itself, and null equals nothing."""
     if pa.types.is_nested(left.type):
         pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
         return np.array([x is not None and x == y for x, y in pairs], bool)
@@ -78,41 +72,35 @@ def _equal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> npt.NDArray[np.bool
 
 
 class JoinRows:
-    """Adds to each batch the columns of the rows of another table that agree with its own.
+    """Adds the columns of the row of another table that is equal to each row in some columns.
 
-    Parameters
-    ----------
-    stage : Stage
-        Of the other table.
-    schema : pyarrow.Schema
-        Of the other table.
-    on : list of str
-    own, new : list of str
-        Columns of the batches, and of the other table, in the order of the result.
+    ``stage`` and ``schema`` are those of the other table. ``names`` are columns of the batches, and
+    ``new`` those of the other table, in the order of the result.
     """
 
     def __init__(
-        self, stage: Stage, schema: pa.Schema, on: list[str], kept_names: list[str], new: list[str]
+        self, stage: Stage, schema: pa.Schema, on: list[str], names: list[str], new: list[str]
     ) -> None:
         self._stage, self._schema = stage, schema
-        self._on, self._own, self._new = on, kept_names, new
-        self._turn = threading.Lock()
-        self._found: tuple[pa.Table, RowIndex] | None = None
+        self._on, self._names, self._new = on, names, new
+        self._lock = threading.Lock()
+        self._indexed: tuple[pa.Table, RowIndex] | None = None
 
     def _rows(self) -> tuple[pa.Table, RowIndex]:
-        with self._turn:
-            if self._found is None:
+        """Return the rows of the other table with their index, which is built once."""
+        with self._lock:
+            if self._indexed is None:
                 batches = [batch for source in self._stage.sources() for batch in source()]
                 rows = pa.Table.from_batches(batches, self._schema).combine_chunks()
-                self._found = rows, RowIndex(rows, self._on)
-            return self._found
+                self._indexed = rows, RowIndex(rows, self._on)
+            return self._indexed
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield the batches with the columns of both. The other rows are read once."""
+        """Yield the batches with the columns of both."""
         for batch in batches:
             rows, index = self._rows()
             numbers = index.find(pa.Table.from_batches([batch.select(self._on)]))
-            places = pa.array(numbers, mask=numbers < 0)
-            added = pa.table(rows.select(self._new)).take(places).combine_chunks()
-            columns = [*(batch.column(name) for name in self._own), *added.columns]
-            yield from pa.table(columns, [*self._own, *self._new]).to_batches()
+            indices = pa.array(numbers, mask=numbers < 0)
+            added = pa.table(rows.select(self._new)).take(indices).combine_chunks()
+            columns = [*(batch.column(name) for name in self._names), *added.columns]
+            yield from pa.table(columns, [*self._names, *self._new]).to_batches()

@@ -1,6 +1,6 @@
-"""Learners of scikit-learn (:meth:`anonspark.engine.protocol.Engine.learn`).
+"""Train learners of scikit-learn (:meth:`anonspark.engine.protocol.Engine.learn`).
 
-They are of the kinds that Spark ML has, with its sizes. Their results are their own.
+They have the kinds and sizes of those of Spark ML, but give other results.
 """
 
 from __future__ import annotations
@@ -32,21 +32,15 @@ SEED = 0
 
 _Features = npt.NDArray[np.float64]
 
-# Scikit-learn replaces the process's filters of warnings, in which threads disturb each other.
+# Scikit-learn replaces the process's filters of warnings, which is not safe in threads.
 _FILTERS = Lock()
 
 
 @dataclass(frozen=True)
 class LocalModel:
-    """A learner that was trained, as :class:`anonspark.engine.protocol.Model`.
+    """A trained learner of scikit-learn, as :class:`anonspark.engine.protocol.Model`.
 
-    Parameters
-    ----------
-    learner : object
-        Of scikit-learn. None where all examples were of one class.
-    only : float
-        That class.
-    classes : int
+    It is None if all examples are of one class, ``only``, which is predicted then.
     """
 
     learner: Any
@@ -54,7 +48,10 @@ class LocalModel:
     classes: int
 
     def predict(self, features: _Features) -> tuple[_Features, _Features]:
-        """Return class and probability. See :meth:`anonspark.engine.protocol.Engine.predict`."""
+        """Return classes and probabilities, float64 (n,), for features (n, m).
+
+        See :meth:`anonspark.engine.protocol.Engine.predict`.
+        """
         if self.learner is None or not len(features):
             predicted = np.full(len(features), self.only)
             return predicted, predicted if self.classes == 2 else np.zeros(len(features))
@@ -66,18 +63,9 @@ class LocalModel:
 
 
 def train(examples: pa.Table, classes: int) -> dict[str, LocalModel]:
-    """Train each learner.
+    """Train each learner, or none without examples.
 
-    Parameters
-    ----------
-    examples : pyarrow.Table
-        ``features`` and ``label``. See :meth:`anonspark.engine.protocol.Engine.learn`.
-    classes : int
-
-    Returns
-    -------
-    dict of str to LocalModel
-        Empty without examples.
+    ``examples`` are those of :meth:`anonspark.engine.protocol.Engine.learn`.
     """
     if not len(examples):
         return {}
@@ -89,7 +77,7 @@ def train(examples: pa.Table, classes: int) -> dict[str, LocalModel]:
         trained = None
         if len(np.unique(labels)) > 1:
             with _FILTERS, warnings.catch_warnings():
-                # A regression counts as it is after its iterations, as Spark's does.
+                # Like Spark's, a regression ends after a number of iterations, without a warning.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 trained = learner.fit(features, labels)
         models[name] = LocalModel(trained, float(labels[0]), classes)
@@ -97,12 +85,12 @@ def train(examples: pa.Table, classes: int) -> dict[str, LocalModel]:
 
 
 def predict(test: Table, models: Mapping[str, Model]) -> Table:
-    """Add what models predict. See :meth:`anonspark.engine.protocol.Engine.predict`."""
+    """Add the predictions of models. See :meth:`anonspark.engine.protocol.Engine.predict`."""
     schema = test.schema
     for name in models:
         for column in (name, f"{name} probability"):
             schema = schema.append(pa.field(column, pa.float64()))
-    # Of this engine.
+    # Models of this engine, as its protocol demands.
     trained: Any = dict(models)
     return test.map_batches(_Predict(trained, schema), schema)
 
@@ -124,17 +112,23 @@ class _Predict:
 
 
 def _matrix(lists: pa.Array) -> _Features:
+    """Return lists of one length as a matrix, float64 (n, m).
+
+    >>> _matrix(pa.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
     values: _Features = lists.flatten().to_numpy(zero_copy_only=False).astype(np.float64)
     return values.reshape(len(lists), len(values) // max(1, len(lists)))
 
 
 def _in_order(features: _Features, labels: _Features) -> tuple[_Features, _Features]:
-    """Return examples in an order that depends on their content alone: forests draw by place."""
+    """Sort examples by their content: forests draw by position."""
     order = np.lexsort([labels, *features.T[::-1]])
     return features[order], labels[order]
 
 
 def _learners(classes: int) -> Iterator[tuple[str, Any]]:
+    """Yield learners for a number of classes by their names."""
     regression = LogisticRegression(max_iter=LOGISTIC_ITERATIONS, C=np.inf)
     yield "logistic regression", make_pipeline(StandardScaler(), regression)
     forest = RandomForestClassifier(FOREST_TREES, max_depth=DEPTH, random_state=SEED)

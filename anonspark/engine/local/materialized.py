@@ -1,4 +1,4 @@
-"""Tables whose rows are made once: shuffled ones, and those that are kept."""
+"""Compute rows once, for shuffled tables and those that persist."""
 
 from __future__ import annotations
 
@@ -15,24 +15,15 @@ from anonspark.engine.local.spill import Memory, SpillStore, StoredBatch
 from anonspark.engine.tasks import Batches
 
 Owners = Callable[[pa.RecordBatch], npt.NDArray[np.integer]]
-"""Returns the number of the task that each row of a batch goes to."""
+"""Returns the number of each row's task, for a batch."""
 
 
 class Stage:
-    """Rows that are made when they are first asked for, and wait for those who read them.
+    """Rows that are computed when they are first read, and stored for every reader.
 
-    Parameters
-    ----------
-    runner : Runner
-    memory : Memory
-    upstream : callable
-        Returns the tasks that make the rows.
-    owners : callable or None
-        Sends each row to a task. None leaves the rows of a task together.
-    tasks : int or None
-        That rows are sent to. None for those of ``upstream``.
-    together : int
-        Rows of a single task that wait as one batch, in the order of the tasks they would go to.
+    ``upstream`` returns the tasks that compute them. ``owners`` sends each row to one of ``tasks``
+    tasks. If both are None, rows stay in the tasks that computed them. Up to ``together`` rows of a
+    single task are stored as one batch, in the order of the tasks that they would go to.
     """
 
     def __init__(
@@ -53,18 +44,18 @@ class Stage:
         self._waiting: list[list[StoredBatch]] | None = None
         self._rows: list[int] = []
         self._is_one = False
-        self._turn = RLock()
+        self._lock = RLock()
 
     def make(self) -> None:
-        """Make the rows, unless they are. Runs the tasks."""
-        with self._turn:
+        """Compute the rows, unless they are stored already. Runs the tasks."""
+        with self._lock:
             if self._waiting is not None:
                 return
             sources = self._upstream()
             tasks = len(sources) if self._tasks is None else self._tasks
             waiting: list[list[StoredBatch]] = [[] for _ in range(tasks)]
             rows = [0] * tasks
-            # In the order of the tasks that made them, whichever was done first.
+            # Outputs come in the order of the tasks, whichever ended first.
             put = self._put if len(sources) > 1 or not self._together else self._put_together
             outputs = self._runner.run(sources, put)
             for stored in outputs:
@@ -75,6 +66,7 @@ class Stage:
             self._is_one = list(map(len, outputs)) == [1]
 
     def _put(self, number: int, batches: Batches) -> list[tuple[int, int, StoredBatch]]:
+        """Store the batches of a task: who reads each, its rows, and the function that reads it."""
         if self._owners is None:
             return [(number, len(batch), self._store.put(batch)) for batch in batches if len(batch)]
         return [
@@ -84,6 +76,7 @@ class Stage:
         ]
 
     def _put_together(self, number: int, batches: Batches) -> list[tuple[int, int, StoredBatch]]:
+        """Store a small batch of a single task as one. Otherwise as :meth:`_put` does."""
         received = list(batches)
         if self._owners is None or len(received) != 1 or not 0 < len(received[0]) <= self._together:
             return self._put(number, iter(received))
@@ -92,35 +85,30 @@ class Stage:
 
     @property
     def rows(self) -> list[int]:
-        """Rows of each task. :meth:`make` has made them."""
+        """Return the number of rows of each task, after :meth:`make`."""
         return self._rows
 
     @property
     def is_one(self) -> bool:
-        """Return whether all rows are one batch, of one task. :meth:`make` has made them."""
+        """Return whether all rows are one batch of one task, after :meth:`make`."""
         return self._is_one
 
     def sources(self, tasks: Iterable[Sequence[int]] | None = None) -> list[Source]:
-        """Return the tasks that read the rows. :meth:`make` has made them.
-
-        Parameters
-        ----------
-        tasks : iterable of sequence of int or None
-            What each reads. None for one each.
-        """
+        """Return tasks that read the rows, after :meth:`make`, each of some tasks or of one."""
         if tasks is None:
             tasks = [(number,) for number in range(len(self._rows))]
         return [partial(self._read, tuple(numbers)) for numbers in tasks]
 
     def _read(self, numbers: tuple[int, ...]) -> Batches:
+        """Yield the stored batches of some tasks."""
         self.make()
         for number in numbers:
             for waiting in (self._waiting or [])[number]:
                 yield waiting()
 
     def clear(self) -> None:
-        """Free the rows. Who asks for them afterwards has them made anew."""
-        with self._turn:
+        """Free the rows. The next reader computes them again."""
+        with self._lock:
             self._waiting = None
             self._store.clear()
 
@@ -128,7 +116,12 @@ class Stage:
 def divided(
     batch: pa.RecordBatch, owners: npt.NDArray[np.integer]
 ) -> Iterable[tuple[int, pa.RecordBatch]]:
-    """Yield the rows of each owner, in their order."""
+    """Yield the rows of each owner, in their order. ``owners`` are integers (rows,).
+
+    >>> batch = pa.record_batch({"age": [39, 41, 43]})
+    >>> [(owner, rows["age"].to_pylist()) for owner, rows in divided(batch, np.array([1, 0, 1]))]
+    [(0, [41]), (1, [39, 43])]
+    """
     if not len(owners):
         return
     if (owners == owners[0]).all():
@@ -138,7 +131,7 @@ def divided(
     if (owners[1:] < owners[:-1]).any():
         order = np.argsort(owners, kind="stable")
         rows, owners = batch.take(pa.array(order)), owners[order]
-    present, starts = np.unique(owners, return_index=True)
+    different, starts = np.unique(owners, return_index=True)
     ends = [*starts[1:].tolist(), len(owners)]
-    for owner, start, end in zip(present.tolist(), starts.tolist(), ends, strict=True):
+    for owner, start, end in zip(different.tolist(), starts.tolist(), ends, strict=True):
         yield owner, rows.slice(start, end - start)

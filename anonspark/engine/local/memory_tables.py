@@ -21,14 +21,14 @@ from anonspark.engine.values.text_forms import forms_of, type_of
 from anonspark.engine.values.value_texts import are_missing, parse
 from anonspark.errors import DataError
 
-# Of a task: enough that starting it costs nothing beside its work.
+# Rows of a task: with so many the time to start it does not matter.
 _TASK_ROWS = 4 * BATCH_ROWS
 
 
-def schema_of_given(table: pa.Table) -> pa.Schema:
-    """Return the schema of a table in memory, as that of a file would be.
+def memory_schema(table: pa.Table) -> pa.Schema:
+    """Return the schema of a table in memory, in the types that a file would have.
 
-    Columns of a type that no file has stay what they are, and cannot be attributes.
+    Columns of a type that no file has keep it, and cannot be attributes.
     """
     stored = table.schema
     index = {name: value for name, value in (stored.metadata or {}).items() if name == INDEX_NAMES}
@@ -36,15 +36,11 @@ def schema_of_given(table: pa.Table) -> pa.Schema:
 
 
 def with_days(table: pa.Table, configuration: Configuration | None = None) -> pa.Table:
-    """Make days of moments that are midnights of their zone, and of texts that are ISO days.
+    """Convert moments that are all midnights, and texts that are all ISO days, to days.
 
-    Of a configuration a declared type goes first, records that are left out decide nothing, and
-    only quasi-identifiers are read from texts.
-
-    Raises
-    ------
-    DataError
-        If days are declared, and a moment is none.
+    Midnights are those of the column's zone. A declared type of a configuration goes first, records
+    that are left out decide nothing, and only quasi-identifiers are read from texts. Raises
+    DataError if days are declared, and a moment is none.
     """
     attributes = {} if configuration is None else configuration.attributes
     markers = () if configuration is None else ("", *configuration.input.missing_markers)
@@ -78,7 +74,7 @@ def with_days(table: pa.Table, configuration: Configuration | None = None) -> pa
 
 
 def _days_of_moments(column: pa.ChunkedArray, stays: pa.Array) -> tuple[pa.ChunkedArray, bool]:
-    """Return the days of moments, and whether all of some are midnights."""
+    """Return the days of moments, and whether all moments of rows that stay are midnights."""
     local = pc.local_timestamp(column) if column.type.tz else column
     days = local.cast(pa.date32(), safe=False)
     midnights = pc.equal(days.cast(local.type), local).filter(stays)
@@ -86,6 +82,7 @@ def _days_of_moments(column: pa.ChunkedArray, stays: pa.Array) -> tuple[pa.Chunk
 
 
 def _field_of(source: pa.Field, column: pa.ChunkedArray) -> pa.Field:
+    """Return a column in the type of a file, with the order of an ordered dictionary."""
     field = pa.field(source.name, _type_of(source.type))
     if not (pa.types.is_dictionary(source.type) and source.type.ordered and is_text(field.type)):
         return field
@@ -94,16 +91,20 @@ def _field_of(source: pa.Field, column: pa.ChunkedArray) -> pa.Field:
 
 
 def _type_of(dtype: pa.DataType) -> pa.DataType:
+    """Return the type that a file would have for a type in memory.
+
+    >>> _type_of(pa.timestamp("ns", "Europe/Vienna"))
+    TimestampType(timestamp[us, tz=UTC])
+    """
     if pa.types.is_dictionary(dtype) or pa.types.is_run_end_encoded(dtype):
         return _type_of(dtype.value_type)
     if pa.types.is_null(dtype):
-        # As of a file: a column without values is text.
+        # Like in a file, a column without values is text.
         return pa.string()
     if pa.types.is_float16(dtype):
-        # It holds all of its values.
         return pa.float32()
     if pa.types.is_duration(dtype):
-        # Whole numbers in files; of a table in memory the unit depends on who made it.
+        # Files have integers, but in memory the unit depends on the library.
         return dtype
     if pa.types.is_struct(dtype):
         return _struct_of(dtype)
@@ -116,7 +117,7 @@ def _type_of(dtype: pa.DataType) -> pa.DataType:
 
 
 def _struct_of(dtype: pa.StructType) -> pa.DataType:
-    """Return the type of structs, in which durations stay what they are, too."""
+    """Return the type that a file would have for structs, in which durations keep theirs."""
     try:
         read = type_as_read(dtype)
     except TypeNotReadError:
@@ -130,13 +131,14 @@ def _struct_of(dtype: pa.StructType) -> pa.DataType:
     )
 
 
-def sources_of_given(table: pa.Table, schema: pa.Schema) -> list[Source]:
-    """Return who opens the rows of a table in memory, some tasks of them."""
+def memory_sources(table: pa.Table, schema: pa.Schema) -> list[Source]:
+    """Return tasks that read the rows of a table in memory."""
     starts = range(0, max(len(table), 1), _TASK_ROWS)
     return [partial(_read, table.slice(start, _TASK_ROWS), schema) for start in starts]
 
 
 def _read(table: pa.Table, schema: pa.Schema) -> Batches:
+    """Yield batches of a table in memory, in the types of a file."""
     for batch in table.to_batches(max_chunksize=BATCH_ROWS):
         pairs = zip(batch.columns, schema, strict=True)
         columns = [values_as_read(_decoded(values), field.type) for values, field in pairs]
@@ -144,12 +146,12 @@ def _read(table: pa.Table, schema: pa.Schema) -> Batches:
 
 
 def _decoded(values: pa.Array) -> pa.Array:
-    """Return values that are coded as they are, or as Arrow can decode them."""
+    """Return values without a coding, but texts as dictionaries of plain texts."""
     if pa.types.is_run_end_encoded(values.type):
         return pc.run_end_decode(values)
     if not pa.types.is_dictionary(values.type) or is_text(values.type.value_type):
         return values
     if values.type.value_type == pa.string_view():
-        # Those of polars.
+        # The texts of polars.
         return pa.DictionaryArray.from_arrays(values.indices, values.dictionary.cast(pa.string()))
     return values.dictionary_decode()

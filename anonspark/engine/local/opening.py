@@ -1,4 +1,4 @@
-"""Opening tables of files without Spark."""
+"""Open tables of files without Spark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from anonspark.engine.data_files import (
     FileSchemas,
     bundled,
     find_files,
-    lacking_columns,
+    require_columns,
 )
 from anonspark.engine.files import Files
 from anonspark.engine.foreign_formats import refuse_foreign
@@ -43,21 +43,14 @@ FORMATS = ("parquet", "csv", "orc", "json")
 
 @dataclass(frozen=True)
 class Opened:
-    """A table of files.
-
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-    reads : tuple of callable
-        One a task.
-    """
+    """A table of files, with a function that reads columns for each task."""
 
     schema: pa.Schema
     reads: tuple[Read, ...]
 
     @property
     def tasks(self) -> tuple[Callable[[], Batches], ...]:
-        """Return the functions that open the batches of each task. May be asked again.
+        """Return the functions that read all columns, one for each task. May be called again.
 
         A task is a row group, a stripe, or some megabytes of text. It raises DataError if files
         vanished, are damaged or hold malformed records.
@@ -65,11 +58,11 @@ class Opened:
         return tuple(partial(read, self.schema) for read in self.reads)
 
     def with_fields(self) -> Opened:
-        """Return the table with the fields of its structs as columns, which are read alone."""
+        """Add the fields of structs as columns, each of which can be read alone."""
         return Opened(with_struct_fields(self.schema), self.reads)
 
     def select(self, names: Sequence[str]) -> Opened:
-        """Return the table with some of its columns, at least one. Others are not read."""
+        """Return the table with at least one of its columns. Others are not read."""
         return Opened(pa.schema([self.schema.field(name) for name in names]), self.reads)
 
 
@@ -84,34 +77,11 @@ def open_files(
     texts: Sequence[str] = (),
     selection: WantedColumns | None = None,
 ) -> Opened:
-    """Open a table of files. :meth:`anonspark.engine.protocol.Engine.open_table` says more.
+    """Open a table of files. See :meth:`anonspark.engine.protocol.Engine.open_table`.
 
-    Parameters
-    ----------
-    files : Files
-        Of the local disk.
-    paths : sequence of str
-    data_format : str
-    options : mapping of str to str
-    key : str
-        What named the paths, for messages.
-    section : str or None
-        The configuration's section with format and options, if there is one.
-    texts : sequence of str
-        Columns that are read as texts, where only the values show the types.
-    selection : WantedColumns or None
-        What each file has to have. None asks no file.
-
-    Raises
-    ------
-    DataError
-        If a path does not exist or cannot be opened in this format, or a file lacks a column.
-    ConfigurationError
-        If the format or an option is not known here.
-
-    Notes
-    -----
-    Footers are read, or of texts whose types are inferred all of them once.
+    Reads all footers, or all texts once if types are inferred. Raises DataError if a path does not
+    exist or cannot be opened in this format, or a file lacks a column, and ConfigurationError if
+    the format or an option is not known here.
     """
     refuse_foreign(paths, data_format)
     if data_format.lower() not in FORMATS:
@@ -141,13 +111,13 @@ def table_of_columnar(
     opened: Sequence[ColumnarFile],
     selection: WantedColumns | None,
 ) -> Opened:
-    """Return the table of files whose footers were read. Errors as of :func:`open_files`."""
+    """Return the table of files whose footers were read. Raises as :func:`open_files` does."""
 
     def asks(name: str) -> bool:
         return selection is None or selection.asks(name)
 
     if selection is not None and selection.skips_malformed:
-        # No old day is an error then.
+        # Then old days are no errors.
         opened = [replace(file, other_calendar=False) for file in opened]
     unread: dict[str, str] = {}
     for file in opened:
@@ -168,7 +138,7 @@ def table_of_columnar(
     inner = {name.lower() for name in struct_fields(first)}
     if selection is not None:
         names = with_struct_fields(first).names
-        lacking = lacking_columns(schemas, selection, columns=names, path_key=address.key)
+        lacking = require_columns(schemas, selection, columns=names, path_key=address.key)
         fields += [_with_type(field, schemas.schemas) for field in lacking]
         lower_names = {name.lower() for file in opened for name in file.schema.names}
         inner |= {field.name.lower() for field in fields} - lower_names
@@ -183,7 +153,7 @@ def table_of_columnar(
 
 
 def _with_type(field: pa.Field, schemas: Collection[pa.Schema]) -> pa.Field:
-    """Return a column with the type that holds its values in all files, text where none has any."""
+    """Return a column in the type that holds its values in all files, or text without any."""
     name = field.name.lower()
     columns = (column for schema in schemas for column in schema if column.name.lower() == name)
     joined = widest([field.type, *(column.type for column in columns)]) or field.type
@@ -191,7 +161,7 @@ def _with_type(field: pa.Field, schemas: Collection[pa.Schema]) -> pa.Field:
 
 
 def _read_together(reads: Sequence[Read], schema: pa.Schema) -> Batches:
-    """Yield the batches of several reads, small ones joined."""
+    """Yield the batches of several reads, with small ones joined."""
     if len(reads) == 1:
         yield from reads[0](schema)
         return
@@ -213,7 +183,8 @@ def _open_texts(
     texts: Sequence[str],
     selection: WantedColumns | None,
 ) -> Opened:
-    # Late: other formats need none of it.
+    """Open a table of text files."""
+    # Imported late: other formats do not need these modules.
     from anonspark.engine.local.text_files import TextFiles, first_line
     from anonspark.engine.text_tables import open_reader, read_schema
 
@@ -223,7 +194,8 @@ def _open_texts(
 
 
 def _schemas(opened: Sequence[ColumnarFile], data_files: DataFiles) -> FileSchemas:
-    places: dict[pa.Schema, int] = {}
-    of_files = [places.setdefault(file.schema, len(places)) for file in opened]
+    """Return the different schemas of files, and the index of each file's."""
+    indices: dict[pa.Schema, int] = {}
+    schema_of_file = [indices.setdefault(file.schema, len(indices)) for file in opened]
     addresses = [file.file.address for file in opened]
-    return FileSchemas(addresses, list(places), of_files, data_files.folders.names)
+    return FileSchemas(addresses, list(indices), schema_of_file, data_files.folders.names)

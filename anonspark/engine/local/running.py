@@ -1,4 +1,4 @@
-"""Running the tasks of a table in threads of this process."""
+"""Run the tasks of a table in threads of this process."""
 
 from __future__ import annotations
 
@@ -11,32 +11,27 @@ from typing import TypeVar
 from anonspark.engine.tasks import Batches, enter_task
 
 Source = Callable[[], Batches]
-"""Opens the batches of one task. May be asked again."""
+"""Yields the batches of one task. May be called again."""
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 
 def _processors() -> int:
+    """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def map_in_threads(
     function: Callable[[_Item], _Result], items: Sequence[_Item], at_once: int | None = None
 ) -> list[_Result]:
-    """Apply a function to items. No thread is begun for a single one.
+    """Apply a function to items in parallel, and return the results in their order.
 
-    Parameters
-    ----------
-    function : callable
-    items : sequence
-    at_once : int or None
-        None for the processors that this process may use.
+    Uses up to ``at_once`` threads, or None for the processors of this process. A single item starts
+    no thread.
 
-    Returns
-    -------
-    list
-        What it returned, in the order of the items.
+    >>> map_in_threads(len, ["a", "bc"])
+    [1, 2]
     """
     if len(items) < 2:
         return [function(item) for item in items]
@@ -49,45 +44,28 @@ class StoppedError(Exception):
 
 
 class Runner:
-    """Runs the tasks of one table at a time, as many at once as this process has processors.
-
-    Parameters
-    ----------
-    threads : int or None
-        Tasks at once. None for the processors that this process may use.
-    """
+    """Runs the tasks of one table in threads, or None for the processors of this process."""
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads or _processors()
         self._cancelled = threading.Event()
 
     def cancel(self) -> None:
-        """Have all tasks stop at their next batch. None runs afterwards."""
+        """Stop all tasks at their next batch. None runs afterwards."""
         self._cancelled.set()
 
     def run(
         self, sources: Sequence[Source], finish: Callable[[int, Batches], _Result]
     ) -> list[_Result]:
-        """Run tasks, and wait for all of them.
+        """Run tasks, wait for all of them, and return the results of ``finish`` task by task.
 
-        Parameters
-        ----------
-        sources : sequence of callable
-            One a task.
-        finish : callable
-            Takes a task's number and its batches.
+        ``finish`` takes a task's number and its batches. If tasks fail, the others stop, and the
+        error of the failed task with the lowest number is raised.
 
-        Returns
-        -------
-        list
-            What it returned, task by task.
-
-        Raises
-        ------
-        Exception
-            Of the first task, by its number, that failed. No task runs any more then.
+        >>> Runner(1).run([lambda: iter("ab"), lambda: iter("c")], lambda _, batches: list(batches))
+        [['a', 'b'], ['c']]
         """
-        # Tasks from this number on stop. Those before a failed one may fail, too, and are first.
+        # Tasks from this number on stop. Earlier ones go on, for their error would come first.
         last = [len(sources)]
 
         def work(number: int) -> _Result:
@@ -97,12 +75,12 @@ class Runner:
             try:
                 return finish(number, self._until_stopped(sources[number](), number, last))
             except BaseException:
-                # The thread that waits for the tasks may be late, and the others would go on.
+                # Set here: the waiting thread may be late, and other tasks would go on meanwhile.
                 last[0] = min(last[0], number)
                 raise
 
         if self.threads == 1 or len(sources) == 1:
-            # A thread would cost more than most of what small tables ask for.
+            # Starting a thread takes longer than most work on small tables.
             try:
                 return [work(number) for number in range(len(sources))]
             finally:
@@ -115,7 +93,7 @@ class Runner:
                 last[0] = 0
                 raise
             finally:
-                # Nothing is left to stop where all went well.
+                # Does nothing if all tasks ended.
                 for future in futures:
                     future.cancel()
         errors = [task.exception() for task in futures if task.done() and not task.cancelled()]
@@ -124,6 +102,7 @@ class Runner:
         return [future.result() for future in futures]
 
     def _until_stopped(self, batches: Batches, number: int, last: Sequence[int]) -> Batches:
+        """Yield the batches of a task, and raise StoppedError when it has to stop."""
         for batch in batches:
             if number >= last[0] or self._cancelled.is_set():
                 raise StoppedError

@@ -1,4 +1,4 @@
-"""Batches that wait for the tasks that want them: in memory up to a limit, beyond on disk."""
+"""Store batches for other tasks: in memory up to a limit, beyond it on disk."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from typing import IO
 import pyarrow as pa
 
 StoredBatch = Callable[[], pa.RecordBatch]
-"""Returns a batch that was put somewhere."""
+"""Returns a stored batch."""
 
 
 class Memory:
-    """The memory of this process that all waiting batches may take together.
+    """The memory of this process that all stored batches may take together.
 
-    Parameters
-    ----------
-    most_bytes : int
+    >>> memory = Memory(most_bytes=10)
+    >>> memory.take(8), memory.take(8)
+    (True, False)
     """
 
     def __init__(self, most_bytes: int) -> None:
         self._free = most_bytes
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     def take(self, size: int) -> bool:
-        """Take some bytes, if there are as many."""
-        with self._turn:
+        """Take some bytes, and return whether so many were free."""
+        with self._lock:
             if size > self._free:
                 return False
             self._free -= size
@@ -36,48 +36,44 @@ class Memory:
 
     def give_back(self, size: int) -> None:
         """Give bytes back that were taken."""
-        with self._turn:
+        with self._lock:
             self._free += size
 
 
 class SpillStore:
-    """A place for batches, of any thread.
+    """Stores batches of any thread.
 
-    On disk they are in a file without a name, in the folder for temporary files (``TMPDIR``): its
+    On disk these are in a file without a name, in the folder for temporary files (``TMPDIR``): its
     content is gone with this process, however that ends.
-
-    Parameters
-    ----------
-    memory : Memory
     """
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._taken = 0
         self._file: IO[bytes] | None = None
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     def put(self, batch: pa.RecordBatch) -> StoredBatch:
-        """Put a batch here, and return who brings it back."""
+        """Store a batch, and return the function that reads it."""
         size = batch.nbytes
         if self._memory.take(size):
-            with self._turn:
+            with self._lock:
                 self._taken += size
             return lambda: batch
         content = _packed(batch)
-        with self._turn:
+        with self._lock:
             if self._file is None:
                 self._file = tempfile.TemporaryFile(prefix="anonspark-")  # noqa: SIM115
             file, start = self._file, self._file.seek(0, os.SEEK_END)
             file.write(content)
             file.flush()
-        # The content itself must not wait with it.
+        # The function must not hold the content.
         length = len(content)
         return lambda: _unpacked(_read(file, start, length))
 
     def clear(self) -> None:
-        """Forget all batches. Those that were brought back stay whole."""
-        with self._turn:
+        """Forget all batches. Those that were read stay valid."""
+        with self._lock:
             self._memory.give_back(self._taken)
             self._taken = 0
             if self._file is not None:
@@ -89,6 +85,7 @@ class SpillStore:
 
 
 def _packed(batch: pa.RecordBatch) -> pa.Buffer:
+    """Return a batch as an Arrow stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)
@@ -96,15 +93,17 @@ def _packed(batch: pa.RecordBatch) -> pa.Buffer:
 
 
 def _unpacked(content: bytes) -> pa.RecordBatch:
+    """Read a batch of an Arrow stream."""
     return pa.ipc.open_stream(content).read_next_batch()
 
 
 def _read(file: IO[bytes], start: int, length: int) -> bytes:
+    """Read bytes of a file in any thread, without seeking. Raises EOFError if it is too short."""
     parts = []
     while length:
         part = os.pread(file.fileno(), length, start)
         if not part:
-            raise EOFError("a file of waiting batches ends early")
+            raise EOFError("the file of stored batches ends before a batch does")
         parts.append(part)
         start, length = start + len(part), length - len(part)
     return b"".join(parts)

@@ -1,6 +1,6 @@
-"""Stage tables of a run in files that hold few, large values.
+"""Stage tables of a run in files of few, large values.
 
-Parts, which no other run reads, are Arrow files that are mapped into memory, else it is Parquet.
+Parts, which only this run reads, are Arrow files that are mapped into memory. Others are Parquet.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from anonspark.engine.local.table import LocalTable
 
 
-# Values are large and compressed already.
+# Without compression: values are large and compressed already.
 _OPEN = {
     ".arrow": pa.ipc.new_file,
     ".parquet": partial(
@@ -34,13 +34,9 @@ _OPEN = {
 
 
 class _Writer:
-    """Writes the batches of one file, put together until they have some megabytes.
+    """Writes the batches of one file, some megabytes at once.
 
-    Parameters
-    ----------
-    path : Path
-        Is made with the first batch that has rows.
-    schema : pyarrow.Schema
+    Creates the file with the first batch that has rows.
     """
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
@@ -50,7 +46,7 @@ class _Writer:
         self._bytes = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Write a batch, or keep it until there are more."""
+        """Write a batch, or hold it until there are more."""
         if len(batch):
             self._waiting.append(batch)
             self._bytes += batch.nbytes
@@ -58,6 +54,7 @@ class _Writer:
             self._write()
 
     def _write(self) -> None:
+        """Write the batches that are held."""
         if self._writer is None:
             self._writer = _OPEN[self._path.suffix](str(self._path), self._schema)
         self._writer.write_table(
@@ -78,7 +75,7 @@ class _Writer:
 
 
 def write(table: LocalTable, path: str) -> None:
-    """Write a table to a new directory, a file a task."""
+    """Write a table to a new directory, with a file for each task."""
     folder = _make_folder(table, path)
 
     def written(number: int, batches: Batches) -> None:
@@ -92,7 +89,7 @@ def write(table: LocalTable, path: str) -> None:
 def write_parts(
     table: LocalTable, path: str, part: str, parts: Sequence[str], sums: Sequence[str]
 ) -> Mapping[str, Mapping[str, Any]]:
-    """Write a table to a new directory, each part to its own. Return the sums of each.
+    """Write each part of a table to a directory, and return its sums.
 
     See :meth:`anonspark.engine.protocol.Table.stage_parts`.
     """
@@ -106,7 +103,7 @@ def write_parts(
     )
 
     def written(number: int, batches: Batches) -> list[pa.Table]:
-        added = []
+        sums_of_batches = []
         with ExitStack() as open_files:
             writers = {
                 name: open_files.enter_context(_Writer(target / f"{_name(number)}.arrow", schema))
@@ -114,40 +111,42 @@ def write_parts(
             }
             for batch in batches:
                 rows = pa.Table.from_batches([batch])
-                added.append(aggregate(rows.select([part, *sums]), [part], figures))
-                present = pc.unique(batch.column(part)).to_pylist()
-                for name in present:
+                sums_of_batches.append(aggregate(rows.select([part, *sums]), [part], figures))
+                names = pc.unique(batch.column(part)).to_pylist()
+                for name in names:
                     alike = pc.equal(batch.column(part), name)
-                    rows_of_part = batch if len(present) == 1 else batch.filter(alike)
+                    rows_of_part = batch if len(names) == 1 else batch.filter(alike)
                     writers[name].write(rows_of_part.select(schema.names))
-        return added
+        return sums_of_batches
 
     tasks = table.resources.runner.run(table.sources(), written)
-    tables = [summed for task in tasks for summed in task]
+    tables = [sums_of_batch for task in tasks for sums_of_batch in task]
     total = merge(pa.concat_tables(tables), [part], figures).to_pylist() if tables else []
     by_part = {row[part]: {name: row[name] for name in sums} for row in total}
     return {name: by_part.get(name, dict.fromkeys(sums)) for name in parts}
 
 
 def _make_folder(table: LocalTable, path: str) -> Path:
+    """Create a directory, and return its path on the local disk."""
     table.resources.files.make_directory(path)
     return Path(str(table.resources.files.local_path(path)))
 
 
 def _name(number: int) -> str:
+    """Return the name of a task's file without its suffix."""
     return f"part-{number:05d}"
 
 
 def sources(folders: Iterable[Path], schema: pa.Schema) -> list[Source]:
-    """Return who opens what was written to some directories, a batch or row group each."""
+    """Return a task for each batch (Arrow) or row group (Parquet) in some directories."""
     reads: list[Source] = []
     for folder in folders:
-        # Path.glob takes a directory for empty that may not be read.
+        # Path.glob would return nothing for a directory that may not be read.
         for path in sorted(folder.iterdir()):
             if path.suffix == ".arrow":
                 batches = _mapped(path).num_record_batches
                 reads += [partial(_batch, path, index) for index in range(batches)]
-            # Tables of all runs, also of earlier versions.
+            # A table for later runs may come from an earlier version of this program.
             elif path.suffix == ".parquet":
                 groups = parquet.read_metadata(path).num_row_groups
                 reads += [partial(_row_group, str(path), group, schema) for group in range(groups)]
@@ -155,15 +154,17 @@ def sources(folders: Iterable[Path], schema: pa.Schema) -> list[Source]:
 
 
 def _mapped(path: Path) -> pa.RecordBatchFileReader:
-    """Map a file into memory, as long as what is read of it is there, even if it is removed."""
+    """Map a file into memory. Batches stay valid even if the file is removed."""
     return pa.ipc.open_file(pa.memory_map(str(path)))
 
 
 def _batch(path: Path, index: int) -> Batches:
+    """Yield a batch of a file."""
     yield _mapped(path).get_batch(index)
 
 
 def _row_group(path: str, group: int, schema: pa.Schema) -> Batches:
+    """Yield a row group of a file with the columns of a schema, null if the file lacks them."""
     with parquet.ParquetFile(path, pre_buffer=False) as file:
         table = file.read_row_group(group, columns=schema.names, use_threads=False)
     for field in (column for column in schema if column.name not in table.schema.names):

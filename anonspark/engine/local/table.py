@@ -1,4 +1,4 @@
-"""The verbs over tables (:mod:`anonspark.engine.protocol`) as threads over Arrow batches."""
+"""Implement the verbs of tables (:mod:`anonspark.engine.protocol`) by threads over batches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from anonspark.engine.values.batches import Conform, conform
 from anonspark.engine.values.grouping import aggregate, aggregates_of, merge, schema_of
 from anonspark.engine.values.hashing import xxhash64
 
-# Figures of parts of groups are put together in one go up to here, beyond in so many parts.
+# One task merges up to so many figures of parts of groups. More are merged by so many tasks.
 _ROWS_AT_ONCE = 2**20
 _PARTS = 32
 
@@ -45,17 +45,9 @@ class Resources:
 
 @dataclass(frozen=True)
 class LocalTable(BatchTable):
-    """Batches that are made when they are asked for, as :class:`anonspark.engine.protocol.Table`.
+    """Batches that are computed when they are read, as :class:`anonspark.engine.protocol.Table`.
 
-    Parameters
-    ----------
-    engine : Engine
-    resources : Resources
-    schema : pyarrow.Schema
-    plan : callable
-        Returns who opens the batches of each task. Asked once the stages are made.
-    stages : tuple of Stage
-        What has to be made before.
+    ``plan`` returns the tasks that yield the batches. It is called after the ``stages`` are made.
     """
 
     engine: Engine
@@ -64,9 +56,9 @@ class LocalTable(BatchTable):
     plan: Callable[[], Sequence[Source]]
     stages: tuple[Stage, ...] = ()
     _persisted: Stage | None = None
-    # Where the rows wait already.
-    _waiting: Stage | None = None
-    # Files of which chosen columns alone need be read.
+    # The stage that stores the rows already.
+    _stored: Stage | None = None
+    # Files, of which chosen columns alone can be read.
     _opened: Opened | None = None
 
     @classmethod
@@ -75,12 +67,9 @@ class LocalTable(BatchTable):
         return cls(engine, resources, opened.schema, lambda: opened.tasks, _opened=opened)
 
     def sources(self, *, dictionaries: bool = False) -> Sequence[Source]:
-        """Return who opens the batches of each task, after all that has to be made before.
+        """Make the stages, and return the tasks that yield the batches.
 
-        Parameters
-        ----------
-        dictionaries : bool
-            Whether texts may be dictionaries.
+        With ``dictionaries`` texts may be dictionaries.
         """
         for stage in self.stages:
             stage.make()
@@ -88,8 +77,9 @@ class LocalTable(BatchTable):
         return [partial(_opened, source, conform) for source in self.plan()]
 
     def _stage(self, stage: Stage, schema: pa.Schema) -> LocalTable:
+        """Return the table of a stage's rows."""
         return LocalTable(
-            self.engine, self.resources, schema, stage.sources, (stage,), _waiting=stage
+            self.engine, self.resources, schema, stage.sources, (stage,), _stored=stage
         )
 
     def _sent(
@@ -98,6 +88,7 @@ class LocalTable(BatchTable):
         tasks: int | None = None,
         together: int = 0,
     ) -> Stage:
+        """Return a stage that sends each row to its owner. See :class:`Stage`."""
         runner, memory = self.resources.runner, self.resources.memory
         return Stage(runner, memory, self.sources, owners, tasks, together)
 
@@ -111,7 +102,7 @@ class LocalTable(BatchTable):
         return LocalTable(self.engine, self.resources, schema, plan, self.stages)
 
     def repartition(self, function: OnBatches, schema: pa.Schema, tasks: int) -> LocalTable:
-        """Apply a function that names a task for each row, and hand every row to its task."""
+        """Apply a function that names a task for each row, and send each row to its task."""
         named = self.map_batches(function, schema)
         return self._stage(named._sent(_named_task, tasks), schema)
 
@@ -132,7 +123,7 @@ class LocalTable(BatchTable):
         hashes: str | None = None,
         lists: Sequence[str] = (),
     ) -> LocalTable:
-        """Return one row for all rows that are equal in some columns."""
+        """Return one row for each group of rows that are equal in some columns."""
         figures = aggregates_of(
             self.schema,
             count=count,
@@ -144,14 +135,14 @@ class LocalTable(BatchTable):
         )
         schema = schema_of(self.schema, by, figures)
         if lists:
-            # Of all rows: a list has them all.
+            # A list has a value for each row, so partial lists would save nothing.
             parts, last = self, partial(aggregate, by=by, figures=figures)
         else:
             first = partial(aggregate, by=by, figures=figures)
             parts = self.map_batches(_OnWhole(first, self.schema), schema)
             last = partial(merge, by=by, figures=figures)
         owners = partial(_task_of_values, tuple(by), _PARTS)
-        # Figures of a single task are those of whole groups.
+        # If a single task has all rows, its figures are those of whole groups.
         whole = 0 if lists else _ROWS_AT_ONCE
         stage = parts._sent(owners, _PARTS if by else 1, whole)
 
@@ -168,21 +159,21 @@ class LocalTable(BatchTable):
         return LocalTable(self.engine, self.resources, schema, plan, (stage,))
 
     def join(self, other: Table, on: Sequence[str], *, small: bool) -> LocalTable:  # noqa: ARG002
-        """Add the columns of the row of another table that agrees in some columns, or nulls."""
+        """Add the columns of another table's row that is equal in some columns, or nulls."""
         new = [name for name in other.schema.names if name not in on]
-        kept_names = [*on, *(name for name in self.schema.names if name not in on)]
+        names = [*on, *(name for name in self.schema.names if name not in on)]
         schema = pa.schema(
             [
-                *(self.schema.field(name) for name in kept_names),
+                *(self.schema.field(name) for name in names),
                 *(other.schema.field(name).with_nullable(True) for name in new),
             ]
         )
         stage = _local(other)._sent(None)
-        table = self.map_batches(JoinRows(stage, other.schema, list(on), kept_names, new), schema)
+        table = self.map_batches(JoinRows(stage, other.schema, list(on), names, new), schema)
         return LocalTable(self.engine, self.resources, schema, table.plan, (*self.stages, stage))
 
     def select(self, names: Sequence[str] | Mapping[str, str]) -> LocalTable:
-        """Return some columns, or by their new names the columns that get them."""
+        """Return some columns, also under new names. Of files the others are not read."""
         if self._opened is not None and names:
             olds = names.values() if isinstance(names, Mapping) else names
             chosen = self._opened.select(list(dict.fromkeys(olds)))
@@ -203,7 +194,7 @@ class LocalTable(BatchTable):
         )
 
     def except_all(self, other: Table) -> LocalTable:
-        """Return the rows but as many equal ones as another table has."""
+        """Leave out as many copies of each row as another table has."""
         names = self.schema.names
         sides = [
             table.map_batches(partial(_with_number, copies), self.schema.append(_COPIES_FIELD))
@@ -213,9 +204,9 @@ class LocalTable(BatchTable):
         return left.map_batches(_copied, self.schema)
 
     def persist(self) -> LocalTable:
-        """Return the same table, whose rows are kept once they are made."""
-        if self._waiting is not None:
-            return replace(self, _persisted=self._waiting)
+        """Return the same table, which keeps its rows from the first job on."""
+        if self._stored is not None:
+            return replace(self, _persisted=self._stored)
         stage = self._sent(None)
         return replace(self._stage(stage, self.schema), _persisted=stage)
 
@@ -233,7 +224,7 @@ class LocalTable(BatchTable):
         )
 
     def collect(self, most: int | None = None) -> pa.Table:
-        """Return all rows."""
+        """Return all rows, or some of them."""
         limit = math.inf if most is None else most
 
         def first(_: int, batches: Batches) -> list[pa.RecordBatch]:
@@ -258,7 +249,7 @@ class LocalTable(BatchTable):
     def stage_parts(
         self, path: str, part: str, parts: Sequence[str], sums: Sequence[str]
     ) -> Mapping[str, Mapping[str, Any]]:
-        """Write the rows to a new directory, each part to a directory of its own."""
+        """Write the rows to a new directory, with a directory for each part."""
         return staged_files.write_parts(self, path, part, parts, sums)
 
     def publish(
@@ -272,16 +263,19 @@ _COPIES_FIELD = pa.field(_COPIES, pa.int64())
 
 
 def _local(table: Table) -> LocalTable:
+    """Return a table as one of this engine. Raises TypeError if it is another engine's."""
     if not isinstance(table, LocalTable):
         raise TypeError(f"expected a table of this process, found {type(table).__name__}")
     return table
 
 
 def _opened(source: Source, conform: Conform) -> Batches:
+    """Yield the batches of a source in the types of a schema."""
     return conform(source())
 
 
 def _mapped(source: Source, conform: Conform, function: OnBatches) -> Batches:
+    """Apply a function to the batches of a source."""
     return run_guarded(function, conform(source()))
 
 
@@ -295,30 +289,34 @@ class _OnWhole:
 
     def __call__(self, batches: Batches) -> Batches:
         whole = list(batches)
-        alike = whole and all(batch.schema.equals(whole[0].schema) for batch in whole)
-        if not alike:
+        have_one_schema = whole and all(batch.schema.equals(whole[0].schema) for batch in whole)
+        if not have_one_schema:
             whole = [conform(batch, self.schema) for batch in whole]
-        rows = pa.Table.from_batches(whole, None if alike else self.schema)
+        rows = pa.Table.from_batches(whole, None if have_one_schema else self.schema)
         yield from self.function(rows).to_batches()
 
 
 def _named_task(batch: pa.RecordBatch) -> Any:
+    """Return the task that each row names."""
     return batch.column(TASK).to_numpy()
 
 
 def _task_of_values(by: Sequence[str], tasks: int, batch: pa.RecordBatch) -> Any:
+    """Return the task of each row by the hash of some columns."""
     if not by or tasks == 1:
         return np.zeros(len(batch), np.int64)
     return xxhash64([batch.column(name) for name in by]) % tasks
 
 
 def _with_number(number: int, batches: Batches) -> Batches:
+    """Add a column with a number of copies to each row."""
     for batch in batches:
         copies = pa.repeat(pa.scalar(number, pa.int64()), len(batch))
         yield pa.RecordBatch.from_arrays([*batch.columns, copies], [*batch.schema.names, _COPIES])
 
 
 def _copied(batches: Batches) -> Batches:
+    """Yield as many copies of each row as its number says."""
     for batch in batches:
         copies = np.maximum(batch.column(_COPIES).to_numpy(), 0)
         names = [name for name in batch.schema.names if name != _COPIES]

@@ -1,4 +1,4 @@
-"""Tables of text files, read in parts by :mod:`anonspark.engine.values.text_reader`."""
+"""Read tables of text files in parts, by :mod:`anonspark.engine.values.text_reader`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from anonspark.errors import DataError
 
 _Result = TypeVar("_Result")
 
-# Bytes that a task reads; of one table, so that threads have something to share.
+# Limits of the bytes that a task reads, and parts of a small table, so that threads can share it.
 _LARGEST_PART, _SMALLEST_PART, _PARTS = 1 << 24, 1 << 18, 16
 
 
@@ -36,7 +36,7 @@ def first_line(reader: Reader, file: DataFile) -> str:
 
 @dataclass(frozen=True)
 class Part:
-    """The lines of a file that begin in some of its bytes, up to the end for None."""
+    """The lines of a file that begin between two bytes, or to the end if that is None."""
 
     file: DataFile
     start: int = 0
@@ -45,28 +45,23 @@ class Part:
 
 @dataclass(frozen=True)
 class TextFiles:
-    """The text files of a table.
-
-    Parameters
-    ----------
-    files : DataFiles
-    reader : CsvReader or JsonReader
-    """
+    """The text files of a table, with their reader."""
 
     files: DataFiles
     reader: Reader
 
     def parts(self) -> list[list[Part]]:
-        """Return what tasks read: a part of a file, or small files in the same folders."""
+        """Return the parts that each task reads: one part of a file, or several small files."""
         files = self.files.files
         size = min(_LARGEST_PART, max(_SMALLEST_PART, sum(file.bytes for file in files) // _PARTS))
         parts = [part for file in files for part in self._parts_of(file, size)]
         if self.reader.multi_line:
-            # Each file is one text.
+            # A file that is one text cannot be joined with others.
             return [[part] for part in parts]
         return bundled((part.file, part) for part in parts)
 
     def _parts_of(self, file: DataFile, size: int) -> Sequence[Part]:
+        """Cut a file into parts of a size, if its format and encoding allow."""
         with reading_file(self.reader.where, file.address), Path(file.path).open("rb") as content:
             if not self.reader.can_be_cut(file.path, content.read(2)):
                 return [Part(file)]
@@ -83,31 +78,34 @@ class TextFiles:
         return reduce(Forms.__or__, map_in_threads(infer, self.parts()), Forms())
 
     def _blocks(self, part: Part) -> Iterator[Lines]:
+        """Yield the lines of a part."""
         file = part.file
         with reading_file(self.reader.where, file.address), Path(file.path).open("rb") as content:
             yield from self.reader.blocks(content, file.address, part.start, part.end)
 
     def _small_blocks(self, part: Part) -> list[Lines]:
+        """Return the lines of a small part, whose file is read at once."""
         file = part.file
         with reading_file(self.reader.where, file.address):
             content = io.BytesIO(Path(file.path).read_bytes())
             return list(self.reader.blocks(content, file.address, part.start, part.end))
 
     def _joined(self, parts: Sequence[Part], use: Callable[[Iterable[bytes]], _Result]) -> _Result:
-        """Return what a function makes of the lines of parts, those of several as one block."""
+        """Apply a function to the lines of parts, which become one block if they are several."""
         if len(parts) > 1:
             blocks = [block for part in parts for block in self._small_blocks(part)]
             with suppress(DataError):
                 return use([b"\n".join(blocks)])
-            # Each by itself, which names the file that is at fault.
+            # Again block by block, so that the error names the file at fault.
             return use(blocks)
         return use(self._blocks(parts[0]))
 
     def reads(self, schema: pa.Schema) -> list[Read]:
-        """Return what reads columns of a schema, or fields of its structs, some parts each."""
+        """Return a function for each task that reads columns of a schema or fields of structs."""
         return [partial(self._read, parts, schema) for parts in self.parts()]
 
     def _read(self, parts: Sequence[Part], schema: pa.Schema, columns: pa.Schema) -> Batches:
+        """Yield the records of some parts."""
         folders = parts[0].file.folders
 
         def read(blocks: Iterable[bytes]) -> Batches:

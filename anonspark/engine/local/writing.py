@@ -1,4 +1,4 @@
-"""Writing the files of a release's tables without Spark, for its readers and others."""
+"""Write the files of a release's tables without Spark, for Spark and other readers."""
 
 from __future__ import annotations
 
@@ -25,25 +25,14 @@ if TYPE_CHECKING:
 
 _FIRST_DAY = pa.scalar(date(1582, 10, 15))
 _FIRST_TIME = pa.scalar(datetime(1970, 1, 1, tzinfo=UTC), pa.timestamp("us", "UTC"))
-# Later ones Arrow, which has nanoseconds there, does not read.
+# Arrow reads moments of ORC in nanoseconds, which end here.
 _AFTER_LAST_TIME = pa.scalar(datetime(2262, 4, 11, tzinfo=UTC), pa.timestamp("us", "UTC"))
 
 
 def write_parquet(batches: Batches, schema: pa.Schema, path: str) -> PublishedFile:
-    """Write a Parquet file: the bytes that Spark's engine writes for the same batches.
+    """Write a new Parquet file of at least one batch, each a row group.
 
-    Parameters
-    ----------
-    batches : iterator of pyarrow.RecordBatch
-        A row group each. At least one.
-    schema : pyarrow.Schema
-    path : str
-        On the local disk. Nothing is there.
-
-    Returns
-    -------
-    PublishedFile
-        Of this path.
+    The bytes are those that Spark's engine writes for the same batches.
     """
     file = EncodedFile(Encoding.of(schema))
     with Path(path).open("xb") as target:
@@ -53,25 +42,9 @@ def write_parquet(batches: Batches, schema: pa.Schema, path: str) -> PublishedFi
 
 
 def write_orc(batches: Batches, schema: pa.Schema, path: str) -> PublishedFile:
-    """Write an ORC file.
+    """Write a new ORC file of at least one batch.
 
-    Parameters
-    ----------
-    batches : iterator of pyarrow.RecordBatch
-        At least one.
-    schema : pyarrow.Schema
-    path : str
-        On the local disk. Nothing is there.
-
-    Returns
-    -------
-    PublishedFile
-        Of this path.
-
-    Raises
-    ------
-    ConfigurationError
-        If there are days or times that readers would take for others, or not read.
+    Raises ConfigurationError if readers would misread some days or times, or not read them.
     """
     for field in schema:
         if pa.types.is_timestamp(field.type) and not field.type.tz:
@@ -87,8 +60,12 @@ def write_orc(batches: Batches, schema: pa.Schema, path: str) -> PublishedFile:
 
 
 def _as_in_orc(batches: Batches, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Yield batches in the types of ORC.
+
+    Raises ConfigurationError for days and times of other calendars.
+    """
     for batch in batches:
-        # Copied: Arrow writes the structures of a part of an array as those of its beginning.
+        # A copy: for a slice of structs Arrow would write those at the beginning of the array.
         table = pa.Table.from_batches([batch]).take(np.arange(len(batch))).cast(schema)
         for index, field in enumerate(schema):
             values = table.column(index)
@@ -99,16 +76,18 @@ def _as_in_orc(batches: Batches, schema: pa.Schema) -> Iterator[pa.Table]:
                     raise _refused(field.name, "times before 1970")
                 if pc.any(pc.greater_equal(values, _AFTER_LAST_TIME)).as_py():
                     raise _refused(field.name, "times after 2262-04-10")
-                # The type that Spark's points in time have there.
+                # Spark writes points in time to ORC in this type.
                 table = table.set_column(index, field.name, values.cast(pa.timestamp("us")))
         yield table
 
 
 def _any_before(values: pa.ChunkedArray, first: pa.Scalar) -> bool:
+    """Return whether any value is below another one."""
     return bool(pc.any(pc.less(values, first)).as_py())
 
 
 def _refused(name: str, what: str) -> ConfigurationError:
+    """Return the error of a column that ORC does not hold for all readers."""
     return ConfigurationError(
         f"output.format: the column {name!r} has {what}, which not all readers would find in an "
         "ORC file of the local engine. Set output.format to parquet, or execution.engine to spark"
@@ -119,12 +98,7 @@ _WRITERS = {"parquet": write_parquet, "orc": write_orc}
 
 
 def require_format(data_format: str) -> None:
-    """Check that tables can be published in a format.
-
-    Raises
-    ------
-    ConfigurationError
-    """
+    """Raise ConfigurationError if tables cannot be published in a format."""
     if data_format not in _WRITERS:
         raise ConfigurationError(
             f"output.format: found {data_format!r}, which the local engine does not write. "
@@ -138,15 +112,15 @@ def publish_tasks(
 ) -> list[PublishedFile]:
     """Write a table. See :meth:`anonspark.engine.protocol.Table.publish`."""
     files = table.resources.files
-    own_aside = f"{aside}/{directory}"
-    files.make_directory(own_aside)
+    folder_aside = f"{aside}/{directory}"
+    files.make_directory(folder_aside)
     write = _WRITERS[data_format]
 
     def written(number: int, batches: Batches) -> PublishedFile | None:
         first = next((batch for batch in batches if len(batch)), None)
         if first is None:
             return None
-        path = f"{files.local_path(own_aside)}/{number:05d}"
+        path = f"{files.local_path(folder_aside)}/{number:05d}"
         return write(chain([first], batches), table.schema, path)
 
     written_files = table.resources.runner.run(table.sources(), written)
@@ -154,7 +128,7 @@ def publish_tasks(
     published = []
     for number, file in enumerate(filter(None, written_files)):
         name = f"{directory}/part-{number:05d}.{data_format}"
-        files.rename(f"{own_aside}/{file.path.rpartition('/')[2]}", f"{release}/{name}")
+        files.rename(f"{folder_aside}/{file.path.rpartition('/')[2]}", f"{release}/{name}")
         published.append(replace(file, path=name))
-    files.delete(own_aside)
+    files.delete(folder_aside)
     return published

@@ -103,6 +103,11 @@ _ENVIRONMENT = (
         f"a worker's Python does not start: {_PACKAGES}",
     ),
     (
+        re.compile(r"SIMPLE auth|GSS initiate|via:\[.*KERBEROS|SecretManager\$InvalidToken"),
+        "a file system asks for Kerberos, and Spark has no valid ticket or token for it: give "
+        "spark-submit --principal and --keytab (see docs/clusters), or run kinit before",
+    ),
+    (
         re.compile(r"SafeModeException|Name node is in safe mode"),
         "the NameNode of HDFS is in safe mode, in which nothing can be written: wait until it "
         "has left it (hdfs dfsadmin -safemode get), and run again",

@@ -72,7 +72,7 @@ def with_lacking(
     ----------
     table : DataFrame
     lacking : iterable of pyarrow.Field
-        See :func:`anonspark.engine.data_files.lacking_columns`.
+        See :func:`anonspark.engine.data_files.require_columns`.
     of_files : iterable of pyarrow.Schema
     """
     schema = table.schema

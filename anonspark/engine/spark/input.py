@@ -40,7 +40,7 @@ class SparkInput(RecordInput):
     ----------
     table : SparkTable
         The columns of the attributes.
-    given : pyarrow.Schema
+    input_schema : pyarrow.Schema
         Of the table.
     plans : tuple of PlannedColumn
         Of the quasi-identifiers.
@@ -50,7 +50,7 @@ class SparkInput(RecordInput):
     """
 
     table: SparkTable
-    given: pa.Schema
+    input_schema: pa.Schema
     plans: tuple[PlannedColumn, ...]
     configuration: Configuration
     names: list[str]
@@ -103,11 +103,11 @@ class SparkInput(RecordInput):
         staged = super().stage(path, pack, schema, seed)
         content = self.table.content
         frame = content.source if isinstance(content, PythonStage) else content
-        warn_of_little_memory(frame.sparkSession, staged.found["kept"])
+        warn_of_little_memory(frame.sparkSession, staged.counts["kept"])
         return staged
 
     @contextmanager
-    def one_pass(self, names: Sequence[str]) -> Iterator[SparkTable]:
+    def open_rows(self, names: Sequence[str]) -> Iterator[SparkTable]:
         """Return some columns of the records, for the jobs inside of the ``with`` block."""
         rows = self.table.select(names)
         if isinstance(self.table.content, PythonStage):

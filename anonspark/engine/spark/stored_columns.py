@@ -67,13 +67,13 @@ def read_stored_columns(
         kinds = {name.lower(): kind for name, kind in kinds_of_file.items()}
         by_schema.append((kinds, _schema_as_stored(schema, of_file, kinds, read)))
     alike: dict[str, list[int]] = {}
-    for at, schema_index in enumerate(listed.places):
+    for at, schema_index in enumerate(listed.schema_of_file):
         alike.setdefault(by_schema[schema_index][1].json(), []).append(at)
     unread: dict[str, tuple[str, str]] = {}
     parts = []
     for numbers in alike.values():
         files = [listed.files[at] for at in numbers]
-        kinds, as_stored = by_schema[listed.places[numbers[0]]]
+        kinds, as_stored = by_schema[listed.schema_of_file[numbers[0]]]
         part = load(as_stored, files if len(alike) > 1 else None)
         names = [
             field.name

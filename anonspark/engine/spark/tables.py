@@ -20,7 +20,7 @@ from anonspark.engine.data_files import (
     DataFile,
     find_files,
     folder_text,
-    lacking_columns,
+    require_columns,
     typed_folders,
 )
 from anonspark.engine.files import literal, open_parts
@@ -178,7 +178,7 @@ def open_table(
             table = reader.schema(listed.schema_of_first).load(addresses)
         if selection is not None and listed is not None:
             names = with_struct_fields(arrow_schema(table.schema)).names
-            new = lacking_columns(listed, selection, columns=names, path_key=path_key)
+            new = require_columns(listed, selection, columns=names, path_key=path_key)
             if new:
                 schema_of_all = with_lacking(table, new, listed.schemas)
                 table = reader.schema(schema_of_all).load(addresses)

@@ -1,1 +1,1 @@
-"""Values of Arrow's columns as every engine reads, validates and hashes them."""
+"""Read, validate and hash the values of Arrow's columns, on every engine."""

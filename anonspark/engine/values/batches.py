@@ -1,4 +1,4 @@
-"""Verbs of tables over batches: their form, hashes of their rows, and values as they are read."""
+"""Functions over batches for the verbs of tables: they cast, hash, read and filter rows."""
 
 from __future__ import annotations
 
@@ -21,15 +21,13 @@ from anonspark.engine.values.value_texts import blank_rows, hashed_as, read_valu
 def conform(
     batch: pa.RecordBatch, schema: pa.Schema, *, dictionaries: bool = False
 ) -> pa.RecordBatch:
-    """Return a batch with the columns of a schema, in its order and types.
+    """Return the columns of a schema from a batch that may have more, in its order and types.
 
-    Parameters
-    ----------
-    batch : pyarrow.RecordBatch
-        Its columns may be more, or dictionaries of the values.
-    schema : pyarrow.Schema
-    dictionaries : bool
-        Whether they may stay dictionaries.
+    With ``dictionaries``, columns may stay dictionaries of such values.
+
+    >>> batch = pa.record_batch({"sex": ["male"], "age": pa.array([39], pa.int32())})
+    >>> conform(batch, pa.schema({"age": pa.int64()})).schema.types
+    [DataType(int64)]
     """
     if batch.schema.equals(schema):
         return batch
@@ -49,7 +47,7 @@ def conform(
 
 @dataclass(frozen=True)
 class Conform:
-    """Gives batches the form of a schema."""
+    """Casts batches to a schema. See :func:`conform`."""
 
     schema: pa.Schema
     dictionaries: bool = False
@@ -68,26 +66,14 @@ def hash_rows(
     nulls: bool = True,
     like: pa.Schema | None = None,
 ) -> Hashes:
-    """Return the hash of each row. See :meth:`anonspark.engine.protocol.Table.with_hashes`.
+    """Hash some columns of each row, int64 (rows,). Texts may be dictionaries.
 
-    Parameters
-    ----------
-    batch : pyarrow.RecordBatch
-        Texts may be dictionaries.
-    names : sequence of str
-        Of the columns that are hashed.
-    key : int or None
-    nulls : bool
-    like : pyarrow.Schema or None
-
-    Returns
-    -------
-    int64 ndarray of shape (rows,)
+    See :meth:`anonspark.engine.protocol.Table.with_hashes` for key, nulls and like.
     """
     columns = [batch.column(name) for name in names]
     if like is not None:
         types = [like.field(name).type for name in names]
-        # Hashes skip nulls: the first value makes one of nothing at all.
+        # The function skips nulls, so hash for each column also whether the cast lost a value.
         parts = [part for pair in map(hashed_as, columns, types) for part in pair]
         return content_hash(parts, 0, rows=batch.num_rows)
     if nulls:
@@ -97,13 +83,9 @@ def hash_rows(
 
 @dataclass(frozen=True)
 class HashedValues:
-    """The hashes of a column's values, of each different one once.
+    """The hash of each different value of a column, int64 (values,), and each row's value.
 
-    Parameters
-    ----------
-    hashes : int64 ndarray of shape (values,)
-    codes : int64 ndarray of shape (rows,)
-        The value of each row.
+    ``codes`` has the index of each row's hash, int64 (rows,).
     """
 
     hashes: Hashes
@@ -111,7 +93,7 @@ class HashedValues:
 
     @classmethod
     def of(cls, column: pa.Array) -> HashedValues:
-        """Hash the values of a column. Missing is one more."""
+        """Hash the different values of a column, and missing as one more."""
         values, codes = column, np.arange(len(column))
         if not pa.types.is_nested(column.type):
             coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
@@ -122,24 +104,14 @@ class HashedValues:
 
     @property
     def of_rows(self) -> Hashes:
-        """The hash of each row's value, int64 of shape (rows,)."""
+        """Return the hash of each row's value, int64 (rows,)."""
         hashes: Hashes = self.hashes[self.codes]
         return hashes
 
     def sizes(self, divisor: int, missing: npt.NDArray[np.bool_] | None = None) -> Hashes:
-        """Return the values whose hash is a multiple of a power of two, and the rows of each.
+        """Return the hashes that are multiples of a power of two and their rows, int64 (2, m).
 
-        Parameters
-        ----------
-        divisor : int
-            The power of two.
-        missing : bool ndarray of shape (rows,) or None
-            Rows that do not count.
-
-        Returns
-        -------
-        int64 ndarray of shape (2, values)
-            Hashes and numbers of rows.
+        Rows that are ``missing``, bool (rows,), do not count.
         """
         codes = self.codes if missing is None else self.codes[~missing]
         sizes = np.bincount(codes, minlength=len(self.hashes))
@@ -149,20 +121,14 @@ class HashedValues:
 
 @dataclass(frozen=True)
 class ReadColumns:
-    """Reads raw columns. See :meth:`anonspark.engine.protocol.Table.read`.
-
-    Parameters
-    ----------
-    readings : tuple of Reading
-    carried : tuple of str
-    """
+    """Reads raw columns. See :meth:`anonspark.engine.protocol.Table.read`."""
 
     readings: tuple[Reading, ...]
     carried: tuple[str, ...]
     takes_dictionaries: ClassVar[bool] = True
 
     def schema(self, source: pa.Schema) -> pa.Schema:
-        """Return the schema of the batches that it yields, of those of a table."""
+        """Return the schema of the batches that are made from those of a table's schema."""
         fields = []
         for reading in self.readings:
             fields.append(pa.field(reading.name, reading.type or source.field(reading.column).type))
@@ -170,7 +136,7 @@ class ReadColumns:
         return pa.schema([*fields, *map(source.field, self.carried)])
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield values, which of them are missing, and the columns that are carried."""
+        """Yield values, booleans that say which are missing, and the carried columns."""
         for batch in batches:
             columns: dict[str, pa.Array] = {}
             for reading in self.readings:
@@ -183,15 +149,7 @@ class ReadColumns:
 
 @dataclass(frozen=True)
 class AddHashes:
-    """Adds hashes, in the place of columns of their names. See ``Table.with_hashes``.
-
-    Parameters
-    ----------
-    hashes : mapping of str to sequence of str
-    key : int or None
-    nulls : bool
-    like : pyarrow.Schema or None
-    """
+    """Adds hashes, which replace columns of their names. See ``Table.with_hashes``."""
 
     hashes: Mapping[str, Sequence[str]]
     key: int | None = None
@@ -200,7 +158,7 @@ class AddHashes:
     takes_dictionaries: ClassVar[bool] = True
 
     def schema(self, source: pa.Schema) -> pa.Schema:
-        """Return the schema of the batches that it yields, of those of a table."""
+        """Return the schema of the batches that are made from those of a table's schema."""
         new = [pa.field(name, pa.int64(), nullable=False) for name in self.hashes]
         return pa.schema([*(field for field in source if field.name not in self.hashes), *new])
 
@@ -211,7 +169,7 @@ class AddHashes:
                 name: pa.array(hash_rows(batch, names, self.key, nulls=self.nulls, like=self.like))
                 for name, names in self.hashes.items()
             }
-            # By place, because columns that nobody asks for may have one name.
+            # By position: columns that nobody asked for may have equal names.
             others = [
                 column
                 for name, column in zip(batch.schema.names, batch.columns, strict=True)
@@ -223,38 +181,23 @@ class AddHashes:
 
 @dataclass(frozen=True)
 class SplitBlankRows:
-    """Keeps the rows that are records, or those that are none.
-
-    Parameters
-    ----------
-    names : tuple of str
-        The columns of which a record has a value in one at least.
-    markers : tuple of str
-    blank : bool
-        Whether the others are kept.
-    """
+    """Filters the rows that have a value in one of some columns, or the blank ones."""
 
     names: tuple[str, ...]
     markers: tuple[str, ...]
     blank: bool = False
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield the rows that are kept."""
+        """Yield the rows that are records, or blank."""
         for batch in batches:
             yield batch.filter(pa.array(blank_rows(batch, self.names, self.markers) == self.blank))
 
 
 def records_of(table: Table, names: Iterable[str], markers: Iterable[str]) -> Table:
-    """Return a table without its blank rows. One narrow pass, and the table itself without any.
+    """Return a table without its blank rows, which have no value in any of some columns.
 
-    Parameters
-    ----------
-    table : Table
-    names : iterable of str
-        Columns of which a record has a value in one at least. Those that are not there are passed
-        over.
-    markers : iterable of str
-        Texts of values that mean missing.
+    Names that the table lacks are passed over, and ``markers`` are texts that mean missing. Takes a
+    narrow pass, and returns the table itself if no row is blank.
     """
     present = tuple(name for name in dict.fromkeys(names) if name in table.schema.names)
     if not present:
@@ -267,18 +210,18 @@ def records_of(table: Table, names: Iterable[str], markers: Iterable[str]) -> Ta
 
 @dataclass(frozen=True)
 class DropFlagged:
-    """Drops rows. See :meth:`anonspark.engine.protocol.Table.without`.
-
-    Parameters
-    ----------
-    flags : tuple of str
-    """
+    """Drops rows that one of some columns of booleans marks, or where one is null."""
 
     flags: tuple[str, ...]
     takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield the rows in which none of the flags is true."""
+        """Yield the other rows.
+
+        >>> batch = pa.record_batch({"age": [39, 41], "missing_age": [False, True]})
+        >>> [rows["age"].to_pylist() for rows in DropFlagged(("missing_age",))(iter([batch]))]
+        [[39]]
+        """
         for batch in batches:
             rows = batch
             for name in self.flags:

@@ -1,4 +1,4 @@
-"""Finding each attribute's column, and how its values are read."""
+"""Find the column of each attribute, and decide how its values are read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TYPES_OF_KIND: dict[Kind, tuple[str, ...]] = {
     "float": ("number",),
     "decimal": ("number",),
     "date": ("date",),
-    # pandas has no days, but midnights.
+    # pandas has no days: it stores midnights.
     "timestamp": ("timestamp", "date"),
     "boolean": ("boolean",),
     "category": ("text",),
@@ -62,15 +62,9 @@ _KINDS: tuple[tuple[Callable[[pa.DataType], bool], Kind], ...] = (
 class PlannedColumn:
     """The reading of one quasi-identifier.
 
-    Parameters
-    ----------
-    column : InputColumn
-        What layers know of it.
-    read_as : pyarrow.DataType or None
-        The type that its texts are read as. None leaves values as they are.
-    in_text : Reading or None
-        How values become the texts that a hierarchy, or the declared type, has. ``column`` and
-        ``name`` are the attribute's.
+    ``column`` is what layers know of it, and ``read_as`` the type to which its values are
+    converted, or None if they stay unchanged. ``in_text`` says how they become the texts that a
+    hierarchy, or the declared type, needs, or is None if they do not.
     """
 
     column: InputColumn
@@ -79,10 +73,14 @@ class PlannedColumn:
 
 
 def kind_of(data_type: pa.DataType) -> Kind | None:
-    """Return the kind of the values of a type, or None if no quasi-identifier can have it."""
+    """Return the kind of the values of a type, or None if no quasi-identifier can have it.
+
+    >>> kind_of(pa.int32()), kind_of(pa.list_(pa.int32()))
+    ('integer', None)
+    """
     if not is_plain(data_type):
         return None
-    return next((kind for is_one, kind in _KINDS if is_one(data_type)), None)
+    return next((kind for is_kind, kind in _KINDS if is_kind(data_type)), None)
 
 
 def plan_column(
@@ -92,83 +90,68 @@ def plan_column(
     hierarchy: Hierarchy | None,
     brought_order: tuple[str, ...] = (),
 ) -> PlannedColumn | str:
-    """Decide how a quasi-identifier is read from its column's type and its declaration.
+    """Decide how a quasi-identifier is read, by its column's stored type and its declaration.
 
-    Parameters
-    ----------
-    name : str
-        Of the attribute.
-    attribute : Attribute
-    stored : pyarrow.DataType
-    hierarchy : Hierarchy or None
-        What its hierarchy's file says.
-    brought_order : tuple of str
-        See :class:`InputColumn`.
-
-    Returns
-    -------
-    PlannedColumn or str
-        In words, why the column's type and the declared one do not go together.
+    Returns in words why the two do not go together, if so. ``hierarchy`` is that of a file, and
+    ``brought_order`` that of :class:`InputColumn`.
     """
-    kind, type_text = kind_of(stored), type_name(stored)
+    kind = kind_of(stored)
     if kind is None:
         return unfit(name, stored)
     declared: str | None = attribute.declared_type
     if attribute.order or (brought_order and declared is None):
         declared = "text"
-    has_hierarchy = attribute.hierarchy is not None
-    texts = is_text(stored)
-    if attribute.hierarchy == _TOP_ALONE and not declared and kind not in ("category", "boolean"):
-        return (
-            f"found no hierarchy for the type {type_text}. Expected one, as {{intervals: [5, 10]}} "
-            "or {calendar: [month]}. Add it, or set the type to text, with only * above its values"
-        )
-    if has_hierarchy and declared in _READ_AS:
-        if not texts and declared not in _TYPES_OF_KIND[kind]:
-            return (
-                f"its hierarchy needs a {declared}, but the column has type {type_text}. "
-                f"Correct attributes.{name}.hierarchy, or the column"
-            )
-    elif has_hierarchy:
+    conflict = _conflict(name, attribute, stored, kind, declared)
+    if conflict is not None:
+        return conflict
+    has_hierarchy, has_texts = attribute.hierarchy is not None, is_text(stored)
+    if has_hierarchy and declared not in _READ_AS:
         declared = "text"
     read_as = None
     becomes_day = (kind, declared) == ("timestamp", "date")
-    if declared is not None and declared in _READ_AS and (texts or becomes_day):
+    if declared is not None and declared in _READ_AS and (has_texts or becomes_day):
         read_as, kind = _READ_AS[declared]
-    elif not texts and declared not in (None, "text", *_TYPES_OF_KIND[kind]):
-        return (
-            f"declared as {declared}, but the column has type {type_text}. Correct "
-            f"attributes.{name}.type, or the column"
-        )
     in_text = None
     if has_hierarchy:
         blanks = BLANKS if kind == "category" else ""
         in_text = Reading(name, name, pa.string(), blanks=blanks, whole=kind == "float")
         kind = "category"
-    elif not texts and declared == "text":
+    elif not has_texts and declared == "text":
         in_text, kind = Reading(name, name, pa.string()), "category"
-    undeclared = texts and declared is None
+    undeclared = has_texts and declared is None
     column = InputColumn(name, attribute, kind, undeclared, declared, hierarchy, brought_order)
     return PlannedColumn(column, read_as, in_text)
+
+
+def _conflict(
+    name: str, attribute: Attribute, stored: pa.DataType, kind: Kind, declared: str | None
+) -> str | None:
+    """Return why a column's type and the declared one do not go together, or None if they do."""
+    type_text = type_name(stored)
+    if attribute.hierarchy == _TOP_ALONE and not declared and kind not in ("category", "boolean"):
+        return (
+            f"found no hierarchy for the type {type_text}. Expected one, as {{intervals: [5, 10]}} "
+            "or {calendar: [month]}. Add it, or set the type to text, with only * above its values"
+        )
+    if is_text(stored) or declared in (None, "text", *_TYPES_OF_KIND[kind]):
+        return None
+    if attribute.hierarchy is not None:
+        return (
+            f"its hierarchy needs a {declared}, but the column has type {type_text}. Correct "
+            f"attributes.{name}.hierarchy, or the column"
+        )
+    return (
+        f"declared as {declared}, but the column has type {type_text}. Correct "
+        f"attributes.{name}.type, or the column"
+    )
 
 
 def plan_columns(
     schema: pa.Schema, configuration: Configuration, hierarchies: Mapping[str, Hierarchy]
 ) -> list[PlannedColumn]:
-    """Decide how each quasi-identifier is read.
+    """Decide how each quasi-identifier is read, with the hierarchies that files define.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        Of the input.
-    configuration : Configuration
-    hierarchies : mapping
-        Attribute name to what its hierarchy's file says.
-
-    Raises
-    ------
-    DataError
-        If a column's type and the declared one do not go together.
+    Raises DataError if a column's type and the declared one do not go together.
     """
     plans, problems = [], []
     for name in configuration.quasi_identifiers:
@@ -191,18 +174,7 @@ def plan_columns(
 
 
 def require_columns(schema: pa.Schema, configuration: Configuration) -> None:
-    """Check that there is a column for each attribute.
-
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        Of the input, with the fields of its structs.
-    configuration : Configuration
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise DataError if an attribute has no column in an input, given with fields of structs."""
     available = schema.names
     index = (schema.metadata or {}).get(INDEX_NAMES, b"").decode().split("\0")
     if not available and index == [""]:
@@ -211,7 +183,7 @@ def require_columns(schema: pa.Schema, configuration: Configuration) -> None:
     if configuration.input.format == "csv" and lowered.isdisjoint(
         name.lower() for name in configuration.attributes
     ):
-        # Of a file without a header, its names are the values of the first record.
+        # If the file has no header, the names are values of the first record: show none.
         raise DataError(
             f"attributes: the input has {len(available):,} columns, and none of them has the name "
             "of an attribute. Check input.options (header, sep, encoding), and that the first line "
@@ -225,10 +197,10 @@ def require_columns(schema: pa.Schema, configuration: Configuration) -> None:
 
 
 def _no_column(name: str, schema: pa.Schema, index: Sequence[str]) -> str:
-    """Return the error that no column has a name, and similar names."""
+    """Return the error that no column has a name, with similar names."""
     for field in schema:
-        for is_one, kind in _MANY:
-            if name.startswith(f"{field.name}{DOT}") and is_one(field.type):
+        for is_kind, kind in _MULTIPLE:
+            if name.startswith(f"{field.name}{DOT}") and is_kind(field.type):
                 return f"the input has no such column: {field.name!r} is {kind}{_ONE_VALUE}"
     if name in index:
         return "it is the index of the DataFrame and no column. Make it one with reset_index()"
@@ -245,12 +217,7 @@ def _no_column(name: str, schema: pa.Schema, index: Sequence[str]) -> str:
 
 
 def require_types(schema: pa.Schema, configuration: Configuration) -> None:
-    """Check that the columns hold what attributes of their roles can be.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise DataError if a column has a type that an attribute of its role cannot have."""
     types = {field.name: field.type for field in schema}
     criteria = dict.fromkeys(criterion.attribute for criterion in configuration.privacy.criteria)
     problems = [
@@ -275,7 +242,7 @@ def require_types(schema: pa.Schema, configuration: Configuration) -> None:
 
 
 def published_inside(schema: pa.Schema, configuration: Configuration) -> list[str]:
-    """Return which structs would be published as they are with a field that must not be."""
+    """Return an error for each field that must not be published within its unchanged struct."""
     hidden = {*configuration.identifiers, *configuration.quasi_identifiers}
     return [
         f"attributes.{name}: the struct would be published as it is, and with it {inner.name}, "
@@ -293,7 +260,7 @@ def unfit(name: str, dtype: pa.DataType) -> str:
 
 
 def unpublishable(name: str, dtype: pa.DataType) -> str:
-    """Return the error that a column of a type cannot be published as it is."""
+    """Return the error that a column of a type cannot be published unchanged."""
     instead = ". Convert it to an array or a text first, or leave it out"
     if any(of(dtype) for of in (pa.types.is_struct, pa.types.is_decimal256, pa.types.is_duration)):
         instead = _instead(name, dtype)
@@ -314,12 +281,12 @@ def uncountable(name: str, dtype: pa.DataType) -> str:
 
 
 def _instead(name: str, dtype: pa.DataType) -> str:
-    """Return a remedy for a column that does not have one plain value a record."""
+    """Return a remedy for a column that does not have one plain value per record."""
     if pa.types.is_struct(dtype):
         fields = written_fields(name, dtype)
         if fields:
             return f": it is a struct. List its fields in its place: {', '.join(fields)}"
-    for is_kind, kind in _MANY:
+    for is_kind, kind in _MULTIPLE:
         if is_kind(dtype):
             return f": it is {kind}{_ONE_VALUE}"
     if pa.types.is_decimal256(dtype):
@@ -333,7 +300,7 @@ _ONE_VALUE = (
     ", which has any number of values a record. Make a column of one value of it first, such as "
     "its size, or leave it out"
 )
-_MANY: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
+_MULTIPLE: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
     (pa.types.is_map, "a map"),
     *((is_list, "an array") for is_list in LISTS),
 )

@@ -1,4 +1,4 @@
-"""Records of CSV: their lines, their values as texts, and their columns' types."""
+"""Read records of CSV: their lines, their values as texts, and the types of columns."""
 
 from __future__ import annotations
 
@@ -42,31 +42,31 @@ _BLANKS = "".join(map(chr, range(33)))
 
 @dataclass(frozen=True)
 class CsvReader(TextLines):
-    """The form of CSV records, and the reading of their values.
+    """A form of CSV, and the reading of its values.
 
     Parameters
     ----------
     header : bool
         Whether the first line of each file names the columns.
     separator, quote, escape : str
-        A letter each. An empty quote for none. An escape takes the meaning from the letter behind
-        it. Where it is empty or the quote, quotes in values are doubled.
+        One letter each. The quote is empty if there is none. The letter behind an escape has no
+        meaning. If the escape is empty or the quote, quotes in values are doubled.
     null : str
-        What stands for a missing value, besides nothing.
+        A text that means missing, like an empty one.
     comment : str
-        Begins lines that are passed over. Empty for none.
+        Beginning of lines that are passed over, or empty.
     trim_left, trim_right : bool
-        Whether blanks at the ends of values are taken off.
+        Whether to strip blanks at the ends of values.
     days : DayForm or None
-        How days may be written besides 2026-01-31.
+        Another form of days than 2026-01-31.
     decimal : str
-        What stands in numbers for the point. Empty for a point.
+        Sign in numbers for the decimal point, or empty for a point.
     infers : bool
-        Whether values decide the types of columns, else all are texts.
+        Whether values decide the types of columns. If not, all are texts.
     texts : tuple of str
-        Columns that are texts in any case.
+        Columns that are texts whatever their values are.
     names, header_line : tuple of str, and str
-        See :meth:`with_header`.
+        Names of the columns, and the header's line. See :meth:`with_header`.
     """
 
     header: bool = False
@@ -87,13 +87,13 @@ class CsvReader(TextLines):
     def with_header(self, line: str) -> CsvReader:
         """Return the reader of a table whose first file begins with a line.
 
-        The columns are called as it says, or ``_c0``, ``_c1`` and so on where it says nothing.
-        Those of the same name, but for the case of letters, have their places behind them.
+        Names of columns are those of the line, or ``_c0``, ``_c1`` and so on without a header. A
+        name that occurs twice, whatever the case of letters, gets the column's index behind it.
+        Raises DataError if a quoted name goes on in the next line, or quotes contradict the
+        options.
 
-        Raises
-        ------
-        DataError
-            If a quoted name goes on in the next line, or quotes stand where they should not.
+        >>> CsvReader(header=True).with_header("age,Age,,city").names
+        ('age0', 'Age1', '_c2', 'city')
         """
         try:
             values = self.values(line)
@@ -111,12 +111,12 @@ class CsvReader(TextLines):
         return replace(self, names=tuple(names), header_line=line if self.header else "")
 
     def values(self, line: str) -> list[str]:
-        """Return the values of a line, empty texts for missing ones.
+        """Return the values of a line, with empty texts for missing ones.
 
-        Raises
-        ------
-        DataError
-            If its quotes stand where they should not.
+        Raises DataError if its quotes contradict the options.
+
+        >>> CsvReader(separator=";").values('39;"Ash;ford";')
+        ['39', 'Ash;ford', '']
         """
         if not line:
             return []
@@ -124,17 +124,14 @@ class CsvReader(TextLines):
         block = self._with_regular_quotes(line.encode(), locate) + b"\n"
         numbered = [f"f{position}" for position in range(line.count(self.separator) + 1)]
         record = self._parsed(block, numbered, [], locate).to_pylist()
-        return [value or "" for each in record for value in each.values()]
+        return [value or "" for fields in record for value in fields.values()]
 
     def blocks(
         self, content: IO[bytes], path: str, start: int = 0, end: int | None = None
     ) -> Iterator[Lines]:
-        """Yield the lines of a file, its header blank. More as of :meth:`TextLines.blocks`.
+        """Yield the lines of a file, its header blank. See :meth:`TextLines.blocks`.
 
-        Raises
-        ------
-        DataError
-            If the header names other columns than that of the table's first file.
+        Raises DataError if the header names other columns than that of the table's first file.
         """
         has_header = self.header and not start
         for block in super().blocks(content, path, start, end):
@@ -145,7 +142,7 @@ class CsvReader(TextLines):
             blank = len(lines) - len(lines.lstrip(b"\n"))
             line, _, rest = lines[blank:].partition(b"\n")
             if line:
-                # Of two that are one text no names are read, which takes longer than a small file.
+                # Equal headers are not parsed: that takes longer than reading a small file.
                 headers = {line.decode(), self.header_line}
                 names = ([name.lower() for name in self.values(header)] for header in headers)
                 if len(headers) > 1 and next(names) != next(names):
@@ -157,13 +154,14 @@ class CsvReader(TextLines):
     def _lines(
         self, content: IO[bytes], path: str, start: int, end: int | None, size: int
     ) -> Iterator[Lines]:
+        """Yield lines as :meth:`TextLines._lines` does, without one that names the separator."""
         is_first = not start
         for block in super()._lines(content, path, start, end, size):
             yield Lines(without_separator_line(block), block.locate) if is_first else block
             is_first = False
 
     def _cleaned(self, block: bytes) -> bytes:
-        """Return lines without comments, and blank lines empty."""
+        """Empty lines that are blank or comments. Their number stays, for messages."""
         if self.multi_line:
             block = self._without_lines(block, b"", rb"[\x00-\x09\x0b-\x20]+")
         else:
@@ -172,7 +170,7 @@ class CsvReader(TextLines):
         return self._without_lines(block, comment, rb"[^\n]*") if comment else block
 
     def _without_lines(self, block: bytes, beginning: bytes, rest: bytes = b"") -> bytes:
-        """Return a block with empty lines for those that begin in some way, outside of quotes."""
+        """Empty the lines of a block that begin with some bytes, outside of quotes."""
         if beginning not in block:
             return block
         lines = rb"(?:(?<=\n)|\A)" + re.escape(beginning) + rest + rb"(?=\n|\Z)"
@@ -184,23 +182,21 @@ class CsvReader(TextLines):
 
     @property
     def _doubles(self) -> bool:
+        """Return whether quotes in values are doubled, not escaped."""
         return self.escape in ("", self.quote)
 
     @property
     def _inside(self) -> str:
-        """Pattern of a letter in quotes."""
+        """Return the pattern of a letter within quotes."""
         quote, escape = re.escape(self.quote), re.escape(self.escape)
         if self._doubles:
             return f"[^{quote}]|{quote}{quote}"
         return f"[^{quote}{escape}]|{escape}(?s:.)"
 
     def _with_regular_quotes(self, block: bytes, locate: Callable[[int | None], str]) -> bytes:
-        """Return lines whose quotes, and signs of escaping, stand where they should.
+        """Return the lines whose quotes and escapes follow the options.
 
-        Raises
-        ------
-        DataError
-            If one does not, unless such lines are passed over.
+        Raises DataError if one does not, unless malformed lines are passed over.
         """
         signs = {self.quote, "" if self._doubles else self.escape} - {""}
         if not any(sign.encode() in block for sign in signs):
@@ -226,7 +222,7 @@ class CsvReader(TextLines):
         raise irregular_quotes(where, self.escape or self.quote, self.quote)
 
     def _texts(self, block: bytes, columns: Sequence[str]) -> pa.RecordBatch:
-        """Return some columns of lines as texts."""
+        """Parse some columns of lines as texts."""
         locate, block = self.locator(block), self._cleaned(block)
         if self.header_line:
             block = self._without_lines(block, self.header_line.encode())
@@ -239,7 +235,7 @@ class CsvReader(TextLines):
         if not (self.trim_left or self.trim_right):
             return batch
         return pa.RecordBatch.from_arrays(
-            [self._trimmed(each) for each in batch.columns], list(columns)
+            [self._trimmed(values) for values in batch.columns], list(columns)
         )
 
     def _parsed(
@@ -249,6 +245,10 @@ class CsvReader(TextLines):
         columns: Sequence[str],
         locate: Callable[[int | None], str],
     ) -> pa.RecordBatch:
+        """Parse lines by Arrow, with their quotes checked, to texts or nulls.
+
+        All columns if none is named.
+        """
         malformed: list[str] = []
 
         def handle(row: csv.InvalidRow) -> str:
@@ -258,7 +258,7 @@ class CsvReader(TextLines):
         quoted = bool(self.quote) and self.quote.encode() in block
         escaped = not self._doubles and self.escape.encode() in block
         try:
-            # Without threads, which cost more than a small block.
+            # Threads cost more time than they save in a small block.
             table = csv.open_csv(
                 pa.BufferReader(block),
                 csv.ReadOptions(
@@ -284,24 +284,29 @@ class CsvReader(TextLines):
                 ),
             ).read_all()
         except pa.ArrowInvalid as error:
-            # All values are texts.
+            # All values are texts, so the only fault can be their number.
             lines = b"\n" + block + b"\n"
             at = lines.find(f"\n{malformed[-1]}\n".encode()) if malformed else -1
             raise malformed_csv(locate(None if at < 0 else lines.count(b"\n", 0, at))) from error
         return table.combine_chunks().to_batches()[0]
 
     def _trimmed(self, values: pa.Array) -> pa.Array:
+        """Strip blanks, which may leave values that mean missing."""
         values = pc.utf8_ltrim(values, _BLANKS) if self.trim_left else values
         values = pc.utf8_rtrim(values, _BLANKS) if self.trim_right else values
         nothing = pc.is_in(values, pa.array(["", self.null]))
         return pc.if_else(nothing, pa.scalar(None, pa.string()), values)
 
     def _without_markers(self, values: pa.Array) -> pa.Array:
+        """Replace texts that mean missing by nulls, and the decimal sign by a point."""
         missing = mean_missing(values, self.markers)
         return self._with_points(pc.if_else(missing, pa.scalar(None, pa.string()), values))
 
     def _with_points(self, values: pa.Array) -> pa.Array:
-        """Return numbers with a point where the decimal sign is, and with a comma for a point."""
+        """Write numbers with a point for the decimal sign, and those with a point with that sign.
+
+        The latter are not read as numbers: in such a file a point is no decimal sign.
+        """
         if not self.decimal:
             return values
         pattern = "^([+-]?[0-9]*)[{}]([0-9]*)$"
@@ -312,11 +317,7 @@ class CsvReader(TextLines):
     def _stays(self, batch: pa.RecordBatch, texts: Collection[str] = ()) -> pa.Array | None:
         """Return which records have all required values, or None if all have.
 
-        Parameters
-        ----------
-        batch : pyarrow.RecordBatch
-        texts : collection of str
-            Columns that are known to have no numbers.
+        Columns of ``texts`` are known to have no numbers.
         """
         stays = pa.repeat(pa.scalar(False), len(batch)) if self.leaves_out else None
         for name in self._required:
@@ -331,11 +332,12 @@ class CsvReader(TextLines):
 
     @property
     def _required(self) -> list[str]:
+        """Return the names of required columns as the header spells them."""
         lower = {name.lower() for name in self.required}
         return [name for name in self.names if name.lower() in lower]
 
     def infer(self, blocks: Iterable[bytes]) -> Forms:
-        """Return the forms of the values in blocks of whole lines, of records that stay."""
+        """Return the forms of the values of records that stay, in blocks of whole lines."""
         forms: dict[str, dict[str, int]] = {name: {} for name in self.names}
         for block in blocks:
             open_names = [
@@ -352,7 +354,7 @@ class CsvReader(TextLines):
         return Forms(forms)
 
     def plain(self, values: pa.Array) -> pa.Array:
-        """Return values that were read without types as plain texts, days as ISO 8601 has them."""
+        """Return values that were read without types as plain texts, with days in ISO 8601."""
         return values if self.days is None else self.days.iso(values)
 
     def forms(self, batch: pa.RecordBatch) -> Forms:
@@ -361,7 +363,7 @@ class CsvReader(TextLines):
         return Forms({name: forms_of(values, self.days) for name, values in columns})
 
     def typed(self, batch: pa.RecordBatch, schema: pa.Schema) -> list[pa.Array]:
-        """Return values that were read without types, in the types of a schema."""
+        """Convert values that were read without types to the types of a schema."""
         return [
             convert(
                 values if is_text(field.type) else self._without_markers(values),
@@ -372,7 +374,7 @@ class CsvReader(TextLines):
         ]
 
     def schema(self, forms: Forms) -> pa.Schema:
-        """Return the columns with their types. See :meth:`TextLines.schema`."""
+        """Return the columns with their types. Logs why texts that look like others stay texts."""
         fields = []
         for name in self.names or forms.columns:
             kind, reason = type_of(forms.columns.get(name, {}))

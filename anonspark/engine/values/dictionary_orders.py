@@ -1,4 +1,4 @@
-"""Orders that Parquet files bring: their ordered dictionaries, as of pandas and polars."""
+"""Read the orders that Parquet files bring: ordered dictionaries, as pandas and polars write."""
 
 from __future__ import annotations
 
@@ -16,35 +16,21 @@ from anonspark.engine.raw_columns import in_order, is_text
 _LOGGER = logging.getLogger("anonspark")
 
 _MOST_FILES = 200
-# Bytes that are read at a time of a column.
+# Bytes of a column to read at a time.
 _BUFFER = 1 << 16
 
 Orders = Mapping[str, set[tuple[str, ...]]]
-"""Dictionaries of columns, of which one without values stands for none."""
+"""The different dictionaries of each column. An empty one stands for a part without an order."""
 
 
 def with_orders(schema: pa.Schema, files: Files | None, configuration: Configuration) -> pa.Schema:
-    """Return columns of an input with the orders that its Parquet files bring.
+    """Add the orders that an input's Parquet files bring to its columns.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        Of the input.
-    files : Files or None
-        Where its files lie. None where it has none.
-    configuration : Configuration
-
-    Returns
-    -------
-    pyarrow.Schema
-        Quasi-identifiers of texts of which nothing is declared have an order
-        (:func:`anonspark.engine.raw_columns.order_of`) if all files that have the column agree in
-        it. Where they do not, that is logged.
-
-    Notes
-    -----
-    Reads the footer of the first file, and of columns that have an order there a dictionary of
-    each row group, in 200 files at most.
+    A quasi-identifier of texts without a declaration gets an order
+    (:func:`anonspark.engine.raw_columns.order_of`) if all files with the column agree in it. If
+    they do not, that is logged. ``files`` is None for an input without files. Reads the footer of
+    the first file and, of columns that have an order there, a dictionary of each row group, in at
+    most 200 files.
     """
     options = configuration.input
     if files is None or options.format.lower() != "parquet":
@@ -83,17 +69,18 @@ def _orders_of_files(files: Files, paths: Sequence[str], names: Sequence[str]) -
             with parquet.ParquetFile(opened, buffer_size=_BUFFER, pre_buffer=False) as file:
                 if orders is None:
                     orders = {name: set() for name in names if _is_ordered(file, name)}
-                for name, every in orders.items():
-                    every.update({()} if number >= _MOST_FILES else _orders_of_file(file, name))
+                for name, seen in orders.items():
+                    seen.update({()} if number >= _MOST_FILES else _orders_of_file(file, name))
             if not orders or number >= _MOST_FILES:
                 break
     except (pa.ArrowException, OSError):
-        # Whoever reads the records says what is wrong with the files.
+        # Reading the records raises the error of a damaged file.
         return {}
     return orders or {}
 
 
 def _is_ordered(file: parquet.ParquetFile, name: str) -> bool:
+    """Return whether a file has one column of a name, with an ordered dictionary of texts."""
     schema = file.schema_arrow
     if schema.names.count(name) != 1:
         return False
@@ -102,7 +89,7 @@ def _is_ordered(file: parquet.ParquetFile, name: str) -> bool:
 
 
 def _orders_of_file(file: parquet.ParquetFile, name: str) -> set[tuple[str, ...]]:
-    """Return the dictionaries of a column's row groups, nothing of a file that lacks it."""
+    """Return the dictionaries of a column's row groups, or none if the file lacks the column."""
     if name not in file.schema_arrow.names:
         return set()
     if not _is_ordered(file, name):
@@ -113,7 +100,7 @@ def _orders_of_file(file: parquet.ParquetFile, name: str) -> set[tuple[str, ...]
     orders = set()
     for number in range(file.num_row_groups):
         if not file.metadata.row_group(number).column(index).has_dictionary_page:
-            # Arrow would number its texts as they come.
+            # Without a stored dictionary Arrow numbers texts in the order of records.
             return {()}
         first = next(file.iter_batches(1, [number], columns=[name], use_threads=False), None)
         if first is not None:

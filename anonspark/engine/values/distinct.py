@@ -1,4 +1,7 @@
-"""Count different values, in memory of a fixed size and independent of their order."""
+"""Count different values in a fixed amount of memory, whatever their order.
+
+The k smallest hashes estimate the number of all (Beyer et al. 2007).
+"""
 
 from __future__ import annotations
 
@@ -12,23 +15,17 @@ _ALL = 2.0**64
 
 
 class Distinct:
-    """Counts different values by their hashes, of which the smallest are kept.
+    """Counts different values by their smallest hashes, uint64 (m,), at most ``most`` of them.
 
-    What is kept depends on the values alone, not on how often, in which order or in which task they
-    came. So counts of parts can be merged in any order.
+    These depend on the values alone, not on their number, order or task. So counts of parts can be
+    merged in any order. Up to ``most`` the count is exact, but for values with equal hashes.
+    Beyond, its relative standard error is about ``1 / sqrt(most)``. A hash takes 16 bytes, and its
+    share of sorting ``most``.
 
-    Parameters
-    ----------
-    most : int
-        Hashes that are kept. Up to here the count is exact, but for values of one hash. Beyond, its
-        relative standard error is about ``1 / sqrt(most)``.
-    hashes : uint64 ndarray of shape (m,), optional
-        Of values seen.
-
-    Notes
-    -----
-    16 bytes for each hash that is kept. A hash that is added costs a share of a sort of as many as
-    are kept.
+    >>> distinct = Distinct(most=100, hashes=np.array([7, 7, 9], np.uint64))
+    >>> distinct.add(np.array([9, 11], np.uint64))
+    >>> distinct.count()
+    3
     """
 
     def __init__(self, most: int, hashes: Hashes = _NONE) -> None:
@@ -38,7 +35,7 @@ class Distinct:
         self._waits = 0
 
     def add(self, hashes: Hashes) -> None:
-        """Take in hashes of values, uint64 ndarray of shape (n,)."""
+        """Add hashes of values, uint64 (n,)."""
         if len(self._smallest) == self.most:
             hashes = hashes[hashes < self._smallest[-1]]
         self._waiting.append(hashes)
@@ -47,18 +44,19 @@ class Distinct:
             self._settle()
 
     def smallest(self) -> Hashes:
-        """Return the hashes that are kept, rising, uint64 ndarray of shape (at most ``most``,)."""
+        """Return the smallest hashes, ascending, uint64 (at most ``most``,)."""
         if self._waiting:
             self._settle()
         return self._smallest
 
     def count(self) -> int:
-        """Return how many different values there were, more or less."""
+        """Return the number of different values, or an estimate if they are more than ``most``."""
         smallest = self.smallest()
         if len(smallest) < self.most:
             return len(smallest)
         return max(round((self.most - 1) / ((float(smallest[-1]) + 1.0) / _ALL)), self.most)
 
     def _settle(self) -> None:
+        """Merge the waiting hashes into the smallest."""
         self._smallest = np.unique(np.concatenate([self._smallest, *self._waiting]))[: self.most]
         self._waiting, self._waits = [], 0

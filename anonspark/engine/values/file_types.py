@@ -1,4 +1,4 @@
-"""Types of columns in files, and of their values in memory, as Spark reads them."""
+"""Map types of columns in files to those of their values in memory, as Spark does."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 BATCH_ROWS = 1 << 16
-"""Rows of a file that are decoded at a time."""
+"""Rows of a file to decode at a time."""
 
 INSTANT = pa.timestamp("us", "UTC")
-"""The type as which points in time are read."""
+"""The type of points in time."""
 
 
-# Spark 2 and others count days before by another calendar, and times before by the sun.
+# Spark 2 and others count earlier days by the Julian calendar, and earlier times by the sun.
 FIRST_DAY = date(1582, 10, 15)
 FIRST_TIME = datetime(1900, 1, 1, tzinfo=UTC)
 
 ORC_INSTANT = "timestamp with local time zone"
-"""What ORC calls points in time of a zone, which Spark does not read."""
+"""ORC's name for points in time with a zone, which Spark does not read."""
 
 
 class TypeNotReadError(Exception):
@@ -28,11 +28,10 @@ class TypeNotReadError(Exception):
 
 
 def type_as_read(stored: pa.DataType) -> pa.DataType:
-    """Return the type that Spark reads values of a type of Parquet as.
+    """Return the type that Spark reads a type of Parquet as. Raises TypeNotReadError if it cannot.
 
-    Raises
-    ------
-    TypeNotReadError
+    >>> type_as_read(pa.uint32()), type_as_read(pa.dictionary(pa.int8(), pa.large_string()))
+    (DataType(int64), DataType(string))
     """
     if isinstance(stored, pa.BaseExtensionType):
         if stored.extension_name != "arrow.json":
@@ -62,7 +61,7 @@ def type_as_read(stored: pa.DataType) -> pa.DataType:
 
 
 def _type_inside(stored: pa.DataType) -> pa.DataType:
-    """Return the type that values inside others are read as. Parquet stores nulls as numbers."""
+    """Return the type of values inside of others. Parquet stores nulls there as integers."""
     return pa.int32() if pa.types.is_null(stored) else type_as_read(stored)
 
 
@@ -94,6 +93,8 @@ def wider(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
 
     >>> wider(pa.decimal128(9, 2), pa.int32())
     Decimal128Type(decimal128(12, 2))
+    >>> wider(pa.int64(), pa.float64()) is None
+    True
     """
     pair = [first, second]
     if all(map(pa.types.is_list, pair)):
@@ -103,17 +104,17 @@ def wider(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
         pair = [_EXACT.get(kind, kind) for kind in pair]
     try:
         schemas = [pa.schema([("column", kind)]) for kind in pair]
-        joined = pa.unify_schemas(schemas, promote_options="permissive").types[0]
+        promoted = pa.unify_schemas(schemas, promote_options="permissive").types[0]
     except pa.ArrowException:
         return None
-    return joined if all(_is_kept(kind, joined) for kind in pair) else None
+    return promoted if all(_is_held(kind, promoted) for kind in pair) else None
 
 
 _INTEGERS = pa.int8(), pa.int16(), pa.int32(), pa.int64()
 _EXACT = dict(zip(_INTEGERS, (pa.decimal128(digits) for digits in (3, 5, 10, 19)), strict=True))
 
 
-def _is_kept(kind: pa.DataType, joined: pa.DataType) -> bool:
+def _is_held(kind: pa.DataType, joined: pa.DataType) -> bool:
     """Return whether all values of a type are values of one that Arrow promotes it to."""
     if pa.types.is_integer(kind):
         return bool(pa.types.is_integer(joined) or kind != pa.int64())
@@ -131,7 +132,7 @@ def widest(types: Iterable[pa.DataType]) -> pa.DataType | None:
 
 
 def is_read_as(stored: pa.DataType, target: pa.DataType) -> bool:
-    """Return whether :func:`values_as_read` makes values of one type of those of another."""
+    """Return whether :func:`values_as_read` converts values of a stored type to another one."""
     if pa.types.is_timestamp(stored) and stored.unit == "ns":
         stored = pa.timestamp("us", stored.tz)
     try:
@@ -141,7 +142,7 @@ def is_read_as(stored: pa.DataType, target: pa.DataType) -> bool:
 
 
 def values_as_read(values: pa.Array, target: pa.DataType) -> pa.Array:
-    """Return values in the type that :func:`type_as_read` returned for theirs."""
+    """Convert values to the type that :func:`type_as_read` returned for theirs."""
     if values.type == target:
         return values
     if pa.types.is_null(values.type):
@@ -149,6 +150,6 @@ def values_as_read(values: pa.Array, target: pa.DataType) -> pa.Array:
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
     if pa.types.is_timestamp(values.type) and values.type.unit == "ns":
-        # Arrow would take the last digits off towards 1970, Spark takes them off downwards.
+        # Arrow would round towards 1970, but Spark rounds down.
         values = pc.floor_temporal(values, unit="microsecond")
     return values.cast(target)

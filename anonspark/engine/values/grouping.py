@@ -1,4 +1,4 @@
-"""One row for all rows that are equal in some columns."""
+"""Group rows that are equal in some columns, and aggregate each group to one row."""
 
 from __future__ import annotations
 
@@ -19,22 +19,15 @@ from anonspark.engine.values.value_texts import plain
 
 Kind = Literal["count", "sum", "min", "max", "xor", "list"]
 
-# Of whole numbers of 64 bits.
+# The type of sums of any number of 64-bit integers.
 _LARGE_SUM = pa.decimal128(38, 0)
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A figure of each group.
+    """A figure of each group: its name, its kind, the column that it is of, and its type.
 
-    Parameters
-    ----------
-    name : str
-        Of its column.
-    kind : str
-    column : str
-        That it is of. Of counts any.
-    type : pyarrow.DataType
+    A count has no column.
     """
 
     name: str
@@ -44,7 +37,7 @@ class Aggregate:
 
     @property
     def merged(self) -> Aggregate:
-        """The same of rows that are figures of parts of the groups already."""
+        """Return the aggregate that merges figures of parts of the groups."""
         return Aggregate(
             self.name, "sum" if self.kind == "count" else self.kind, self.name, self.type
         )
@@ -60,7 +53,7 @@ def aggregates_of(
     hashes: str | None,
     lists: Sequence[str],
 ) -> list[Aggregate]:
-    """Return the figures of :meth:`anonspark.engine.protocol.Table.aggregate`, in order."""
+    """Return the aggregates of :meth:`anonspark.engine.protocol.Table.aggregate`, in order."""
     types = {field.name: field.type for field in schema}
     figures = [] if count is None else [Aggregate(count, "count", "", pa.int64())]
     figures += [Aggregate(name, "sum", name, _sum_type(types[name])) for name in sums]
@@ -73,7 +66,11 @@ def aggregates_of(
 
 
 def _sum_type(data_type: pa.DataType) -> pa.DataType:
-    """Return the type of a sum, as SQL has it."""
+    """Return the type of a sum in SQL.
+
+    >>> _sum_type(pa.decimal128(9, 2))
+    Decimal128Type(decimal128(19, 2))
+    """
     if pa.types.is_integer(data_type) or pa.types.is_boolean(data_type):
         return pa.int64()
     if pa.types.is_decimal(data_type):
@@ -82,20 +79,14 @@ def _sum_type(data_type: pa.DataType) -> pa.DataType:
 
 
 def aggregate(rows: pa.Table, by: Sequence[str], figures: Sequence[Aggregate]) -> pa.Table:
-    """Return the figures of each group, in the order in which the groups come first.
+    """Return the figures of each group, in the order of the groups' first rows.
 
-    Parameters
-    ----------
-    rows : pyarrow.Table
-        Texts may be dictionaries. In the result they are not.
-    by : sequence of str
-        None for one row of all, also where there are no rows.
-    figures : sequence of Aggregate
+    Texts may be dictionaries, but are not in the result. Without columns in ``by`` the whole table
+    is one group, even if it has no rows. Raises ArrowInvalid if a sum needs more than 64 bits.
 
-    Raises
-    ------
-    pyarrow.ArrowInvalid
-        If a sum needs more than 64 bits.
+    >>> rows = pa.table({"sex": ["m", "f", "m"], "visits": [1, 2, 3]})
+    >>> aggregate(rows, ["sex"], [Aggregate("visits", "sum", "visits", pa.int64())]).to_pylist()
+    [{'sex': 'm', 'visits': 4}, {'sex': 'f', 'visits': 2}]
     """
     if not by:
         values = {figure.name: [_of_all(rows, figure)] for figure in figures}
@@ -114,40 +105,41 @@ def aggregate(rows: pa.Table, by: Sequence[str], figures: Sequence[Aggregate]) -
 
 
 def _aggregated(rows: pa.Table, groups: Groups, figures: Sequence[Aggregate]) -> pa.Table:
-    """Return figures that Arrow has functions for, in the order of the groups."""
+    """Return the figures that Arrow has functions for, in the order of the groups."""
     if not figures:
         return pa.table({})
     values = {f"{index}": _value(rows, figure) for index, figure in enumerate(figures)}
     table = pa.table({"group": pa.array(groups.numbers), **values})
     by_group = table.group_by("group", use_threads=False)
-    # Arrow has an order of its own.
+    # The order of Arrow's groups is arbitrary.
     kinds = [figure.kind for figure in figures]
     return _in_order(by_group.aggregate(list(zip(values, kinds, strict=True))), "group")
 
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups of equal rows.
+    """The groups of equal rows, numbered from 0 in the order of their first rows.
 
-    Parameters
-    ----------
-    numbers : int64 ndarray of shape (rows,)
-        Of each row's group, counted from 0 in the order in which the groups come first.
-    first : int64 ndarray of shape (groups,)
-        Each group's first row.
+    ``numbers`` has each row's group, int64 (rows,), and ``first`` each group's first row, int64
+    (groups,).
     """
 
     numbers: npt.NDArray[np.int64]
     first: npt.NDArray[np.int64]
 
     @cached_property
-    def stand_together(self) -> bool:
-        """Return whether there are rows, and those of each group are adjacent."""
+    def are_adjacent(self) -> bool:
+        """Return whether there are rows, and those of each group follow each other."""
         return len(self.first) > 0 and bool((self.numbers[1:] >= self.numbers[:-1]).all())
 
     def reduce(self, ufunc: np.ufunc, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return what a ufunc whose identity is 0 makes of each group's values."""
-        if self.stand_together:
+        """Reduce the values of each group by a ufunc whose identity is 0, int64 (groups,).
+
+        >>> groups = Groups(np.array([0, 1, 0]), np.array([0, 1]))
+        >>> groups.reduce(np.add, np.array([1, 2, 3])).tolist()
+        [4, 2]
+        """
+        if self.are_adjacent:
             reduced: npt.NDArray[np.int64] = ufunc.reduceat(values, self.first)
             return reduced
         results = np.zeros(len(self.first), np.int64)
@@ -155,28 +147,28 @@ class Groups:
         return results
 
     def sizes(self) -> npt.NDArray[np.int64]:
-        """Return the rows of each group, int64 of shape (groups,)."""
+        """Return the number of rows of each group, int64 (groups,)."""
         return np.bincount(self.numbers, minlength=len(self.first))
 
     def members(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the rows, group by group, and where groups begin, with the end of the last."""
+        """Return the rows group by group, int64 (rows,), and where groups begin, with the end.
+
+        >>> rows, ends = Groups(np.array([0, 1, 0]), np.array([0, 1])).members()
+        >>> rows.tolist(), ends.tolist()
+        ([0, 2, 1], [0, 2, 3])
+        """
         ends = np.concatenate([[0], np.cumsum(self.sizes())])
         return np.argsort(self.numbers, kind="stable"), ends
 
 
 def find_groups(columns: Sequence[pa.ChunkedArray]) -> Groups:
-    """Find the rows that are equal in all of some columns.
+    """Find the rows that are equal in all of at least one column. Texts may be dictionaries.
 
-    Parameters
-    ----------
-    columns : sequence of pyarrow.ChunkedArray
-        At least one. Texts may be dictionaries.
+    Adjacent equal rows, as those of a class in a release, become one row first. The others are
+    sorted by a hash, and values with equal hashes are compared: the result is exact.
 
-    Notes
-    -----
-    Equal rows that stand together, as the records of a class do in a release, are one row from the
-    beginning. The others are sorted by a hash, and values that have the same one are compared: the
-    result is exact.
+    >>> find_groups([pa.chunked_array([["m", "f", "m"]])]).numbers.tolist()
+    [0, 1, 0]
     """
     whole = [
         column.combine_chunks() if len(column) else pa.array([], column.type)
@@ -192,19 +184,19 @@ def find_groups(columns: Sequence[pa.ChunkedArray]) -> Groups:
         whole = [column.take(pa.array(starts)) for column in whole]
     hashes = content_hash(whole)
     order = np.argsort(hashes, kind="stable")
-    ordered = hashes[order]
-    same = ordered[1:] == ordered[:-1]
-    if not _are_equal(whole, order[1:][same], order[:-1][same]):
+    sorted_hashes = hashes[order]
+    has_hash_before = sorted_hashes[1:] == sorted_hashes[:-1]
+    if not _are_equal(whole, order[1:][has_hash_before], order[:-1][has_hash_before]):
         return _groups_of_arrow(columns)
-    new = np.ones(len(order), bool)
-    new[1:] = ~same
-    first = order[new]
-    # In the order of their first rows.
+    is_new = np.ones(len(order), bool)
+    is_new[1:] = ~has_hash_before
+    first = order[is_new]
+    # Number groups in the order of their first rows.
     ranks = np.empty(len(first), np.int64)
     by_first = np.argsort(first)
     ranks[by_first] = np.arange(len(first))
     numbers = np.empty(len(order), np.int64)
-    numbers[order] = ranks[np.cumsum(new) - 1]
+    numbers[order] = ranks[np.cumsum(is_new) - 1]
     first = starts[first[by_first]]
     lengths = np.diff(starts, append=rows)
     return Groups(np.repeat(numbers, lengths), first)
@@ -218,6 +210,7 @@ def _is_coded(column: pa.Array) -> bool:
 
 
 def _groups_of_codes(column: pa.DictionaryArray) -> Groups:
+    """Group rows by the codes of a dictionary of different values."""
     missing = len(column.dictionary)
     codes = column.indices.fill_null(missing).to_numpy()
     rows = len(codes)
@@ -230,28 +223,30 @@ def _groups_of_codes(column: pa.DictionaryArray) -> Groups:
 
 
 def _in_order(table: pa.Table, name: str) -> pa.Table:
-    """Return rows in the order of a column of numbers, in which they often are already."""
+    """Sort rows by a column of numbers, unless they are sorted already, as they often are."""
     numbers = table[name].to_numpy()
     return table if (numbers[1:] > numbers[:-1]).all() else table.sort_by(name)
 
 
 def _unified(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Give all chunks of a column one dictionary."""
     is_coded = pa.types.is_dictionary(column.type) and column.num_chunks > 1
     return column.unify_dictionaries() if is_coded else column
 
 
 def _is_comparable(column: pa.Array) -> bool:
+    """Return whether values can be hashed and compared without a detour over Python."""
     data_type = column.type
     if pa.types.is_dictionary(data_type):
-        # Of no value there are two.
+        # A null in a dictionary would be another one than a null code.
         return is_text(data_type.value_type) and column.dictionary.null_count == 0
     return is_plain(data_type)
 
 
 def _starts_of_runs(columns: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
-    """Return the rows that differ from the one before in a column, the first row included.
+    """Return the first row, and each row that differs from the one before.
 
-    Rows that are equal may be distinguished.
+    May take equal rows for different ones, but not the other way around.
     """
     rows = len(columns[0])
     changes = np.zeros(rows, bool)
@@ -270,7 +265,7 @@ def _are_equal(
     if not len(rows):
         return True
     for column in columns:
-        left, right = (_bits(plain(column.take(pa.array(some)))) for some in (rows, others))
+        left, right = (_bits(plain(column.take(pa.array(indices)))) for indices in (rows, others))
         equal = pc.fill_null(pc.equal(left, right), False)
         if not pc.all(pc.or_(equal, pc.and_(pc.is_null(left), pc.is_null(right)))).as_py():
             return False
@@ -278,7 +273,7 @@ def _are_equal(
 
 
 def _bits(column: pa.Array) -> pa.Array:
-    """Return what can be compared: of floats the bits, for NaN is not equal to itself."""
+    """Return floats as their bits, since NaN is not equal to itself, and other values unchanged."""
     if not pa.types.is_floating(column.type):
         return column
     plain_zeros: pa.Array = comparable(pa.chunked_array([column])).combine_chunks()
@@ -286,7 +281,7 @@ def _bits(column: pa.Array) -> pa.Array:
 
 
 def _groups_of_arrow(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Groups:
-    """Find equal rows of any types, and where different ones have the same hash."""
+    """Group rows of any types by Arrow, or rows of which different ones have equal hashes."""
     chunked = [
         column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
         for column in columns
@@ -305,6 +300,7 @@ def _groups_of_arrow(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Groups:
 
 
 def _representatives(column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
+    """Return the value of each group's first row."""
     values = _unified(column).take(pa.array(groups.first))
     if pa.types.is_dictionary(values.type):
         return values.cast(values.type.value_type)
@@ -312,9 +308,12 @@ def _representatives(column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray
 
 
 def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return values that are equal in their bytes where those of a column are equal.
+    """Return values whose bytes are equal if the values of a column are.
 
-    Zeros are one, whatever their sign. Of nested values it is their number.
+    -0.0 becomes 0.0, and a nested value becomes a number.
+
+    >>> comparable(pa.chunked_array([[-0.0, 0.0]])).to_pylist()
+    [0.0, 0.0]
     """
     data_type = column.type
     if pa.types.is_dictionary(data_type):
@@ -332,33 +331,35 @@ def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _is_left_to_arrow(rows: pa.Table, figure: Aggregate, groups: Groups | None = None) -> bool:
+    """Return whether Arrow aggregates a figure, because NumPy is not faster or cannot."""
     if figure.kind == "sum":
         return not _is_sum_of_hashes(rows, figure)
     if figure.kind not in ("min", "max") or pa.types.is_nested(figure.type):
         return False
     plain_numbers = pa.types.is_int64(figure.type) and not rows.column(figure.column).null_count
-    return not (plain_numbers and groups is not None and groups.stand_together)
+    return not (plain_numbers and groups is not None and groups.are_adjacent)
 
 
 def _is_sum_of_hashes(rows: pa.Table, figure: Aggregate) -> bool:
+    """Return whether a figure is an exact sum of 64-bit hashes."""
     return bool(figure.type == _LARGE_SUM and pa.types.is_int64(rows.column(figure.column).type))
 
 
 def _value(rows: pa.Table, figure: Aggregate) -> pa.ChunkedArray:
-    """Return what Arrow adds up or compares for a figure."""
+    """Return the column that Arrow aggregates for a figure, in a type that holds the result."""
     column = rows.column(figure.column)
     if figure.kind != "sum":
         return column
-    # Wide enough before it is added up.
+    # Cast first: Arrow adds up in the type of the values.
     if pa.types.is_decimal(figure.type):
         return column.cast(pa.decimal128(38, figure.type.scale))
     wide = column.cast(figure.type)
-    # Arrow does not say that a sum needs more than 64 bits; who makes one of a decimal does.
+    # Arrow's sum of integers overflows without a word. A decimal's cast to 64 bits raises.
     return wide.cast(_LARGE_SUM) if pa.types.is_integer(figure.type) and _is_large(wide) else wide
 
 
 def _is_large(numbers: pa.ChunkedArray) -> bool:
-    """Return whether a sum of some of these whole numbers may need more than 64 bits."""
+    """Return whether the sum of some whole numbers may need more than 64 bits."""
     ends = pc.min_max(numbers).as_py()
     widest = max(abs(ends["min"] or 0), abs(ends["max"] or 0))
     return bool(widest * len(numbers) >= 2**63)
@@ -382,10 +383,10 @@ def _figure(rows: pa.Table, groups: Groups, figure: Aggregate) -> pa.Array:
         values = members.combine_chunks() if len(members) else pa.array([], members.type)
         return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), plain(values))
     best = min if figure.kind == "min" else max
-    every = members.to_pylist()
+    items = members.to_pylist()
     return pa.array(
         [
-            best((value for value in every[start:end] if value is not None), default=None)
+            best((value for value in items[start:end] if value is not None), default=None)
             for start, end in pairwise(ends.tolist())
         ],
         figure.type,
@@ -393,6 +394,7 @@ def _figure(rows: pa.Table, groups: Groups, figure: Aggregate) -> pa.Array:
 
 
 def _hashes(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """Return hashes as int64, with 0 for null."""
     filled = pc.fill_null(column, 0) if column.null_count else column
     return filled.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
 
@@ -401,7 +403,7 @@ _HALF = 32
 
 
 def _sums_of_hashes(hashes: npt.NDArray[np.int64], groups: Groups) -> pa.Array:
-    """Return exact sums, as decimals: of both halves of the numbers, which fit 64 bits."""
+    """Return exact sums as decimals, from sums of both halves of the numbers, which fit 64 bits."""
     low = groups.reduce(np.add, hashes & (2**_HALF - 1))
     high = groups.reduce(np.add, hashes >> _HALF)
     # The sum is high * 2^32 + low, in two words of 64 bits.
@@ -413,18 +415,19 @@ def _sums_of_hashes(hashes: npt.NDArray[np.int64], groups: Groups) -> pa.Array:
 
 
 def _of_all(rows: pa.Table, figure: Aggregate) -> Any:
+    """Return a figure of all rows as one group."""
     if figure.kind == "sum" or _is_left_to_arrow(rows, figure):
         function = {"sum": pc.sum, "min": pc.min, "max": pc.max}[figure.kind]
         return function(_value(rows, figure)).cast(figure.type).as_py()
     if figure.kind == "xor":
         return int(np.bitwise_xor.reduce(_hashes(rows.column(figure.column))))
-    # Nothing is a group, too.
+    # A table without rows is one group, too.
     whole = Groups(np.zeros(len(rows), np.int64), np.zeros(1, np.int64))
     return _figure(rows, whole, figure)[0].as_py()
 
 
 def merge(parts: pa.Table, by: Sequence[str], figures: Sequence[Aggregate]) -> pa.Table:
-    """Return the figures of whole groups from those of their parts."""
+    """Merge the figures of parts of groups to those of whole groups."""
     return aggregate(parts, by, [figure.merged for figure in figures])
 
 

@@ -1,4 +1,4 @@
-"""Hashes of the values in columns of Arrow, equal to those of Spark's ``xxhash64``."""
+"""Hash the values in columns of Arrow, with the same result as Spark's ``xxhash64``."""
 
 from __future__ import annotations
 
@@ -27,35 +27,20 @@ _SEED = 42
 _ALL_VALID = np.empty(0, np.bool_)
 _NO_CODES = np.empty(0, np.int32)
 
-# Of a decimal that Spark has as one number of 64 bits.
+# Spark stores a decimal of so many digits as one 64-bit integer.
 _DIGITS_OF_A_WORD = 18
 
 
 def xxhash64(columns: Sequence[Column], seed: int = _SEED, *, rows: int | None = None) -> Hashes:
-    """Return the hash of each row, as Spark's function of this name does.
+    """Hash each row as Spark's function of this name does, int64 (rows,). Skips nulls.
 
-    Parameters
-    ----------
-    columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
-        Of one length. Texts may be dictionaries. Nulls are passed over.
-    seed : int
-        Of 64 bits, signed: what rows without a value hash as.
-    rows : int or None
-        Their number, needed only if there are no columns.
-
-    Returns
-    -------
-    int64 ndarray of shape (rows,)
-
-    Raises
-    ------
-    TypeError
-        If Spark has no such type.
-
-    Notes
-    -----
-    One pass over each column. Of nested values one over the first of each row, one over the second,
+    The columns have one length, and texts may be dictionaries. A row without a value hashes as the
+    seed. ``rows`` is needed only without columns. Raises TypeError if Spark has no such type. One
+    pass over each column, and over nested values one for the first of each row, one for the second,
     and so on.
+
+    >>> xxhash64([pa.array([39, None])]).tolist()
+    [-2936356529320094847, 42]
     """
     if rows is None:
         if not columns:
@@ -70,28 +55,18 @@ def xxhash64(columns: Sequence[Column], seed: int = _SEED, *, rows: int | None =
 def content_hash(
     columns: Sequence[Column], key: int | None = None, *, rows: int | None = None
 ) -> Hashes:
-    """Return a 64-bit hash of each record's whole content.
+    """Hash the whole content of each record, also which values are null, int64 (rows,).
 
-    Parameters
-    ----------
-    columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
-        The content. A hash passes over nulls, so which values are null is hashed, too.
-    key : int or None
-        Of 64 bits, signed. Hashed first, so that only who knows it can compute the hash.
-    rows : int or None
-        Their number, needed only if there are no columns.
-
-    Returns
-    -------
-    int64 ndarray of shape (rows,)
+    The ``key``, a signed integer of 64 bits, is hashed first: only who knows it can compute the
+    hash. ``rows`` is needed only without columns.
     """
     seed = np.full(1, _SEED, np.int64).view(np.uint64)
     if key is not None:
-        # As Spark has a number that is written in a query: in 32 bits if it fits.
+        # Spark types a literal as 32-bit integer if it fits, else as 64: hash the key as the same.
         small = -(2**31) <= key < 2**31
         _add(pa.array([key], pa.int32() if small else pa.int64()), seed)
     hashes = xxhash64(columns, int(seed.view(np.int64)[0]), rows=rows).view(np.uint64)
-    # Of columns without nulls, which are most, no array of flags is made.
+    # Most columns have no nulls: hash how many there are in a row, without arrays of flags.
     plain = 0
     for column in columns:
         if column.null_count == 0:
@@ -105,6 +80,7 @@ def content_hash(
 
 
 def _whole(column: Column) -> pa.Array:
+    """Return a column as one array with one dictionary."""
     if not isinstance(column, pa.ChunkedArray):
         return column
     if pa.types.is_dictionary(column.type):
@@ -113,11 +89,12 @@ def _whole(column: Column) -> pa.Array:
 
 
 def _valid(column: pa.Array) -> npt.NDArray[np.bool_]:
+    """Return which values are not null, or an empty array if all are."""
     return flags(column.is_valid()) if column.null_count else _ALL_VALID
 
 
 def _add(column: pa.Array, hashes: _State) -> None:
-    """Take the values of a column into hashes, in place."""
+    """Update hashes by the values of a column, in place."""
     dtype = column.type
     if pa.types.is_null(dtype):
         return
@@ -144,6 +121,7 @@ def _add(column: pa.Array, hashes: _State) -> None:
 
 
 def _is_bytes(dtype: pa.DataType) -> bool:
+    """Return whether values are texts or bytes."""
     return any(
         of(dtype)
         for of in (
@@ -156,13 +134,14 @@ def _is_bytes(dtype: pa.DataType) -> bool:
 
 
 def _add_dictionary(column: pa.DictionaryArray, hashes: _State) -> None:
+    """Update hashes by the values of a dictionary."""
     if not _is_bytes(column.type.value_type) or column.dictionary.null_count:
         _add(column.cast(column.type.value_type), hashes)
         return
     offsets, data = _texts(column.dictionary)
     codes, valid = _numbers(column.indices, pa.int32(), np.int32), _valid(column)
     if len(column.dictionary) < len(hashes) and (hashes == hashes[0]).all():
-        # Of the first column: each different text is hashed once.
+        # All hashes are equal, so this is the first column: hash each different text once.
         text_hashes = np.repeat(hashes[:1], len(column.dictionary))
         hash_texts(offsets, data, _NO_CODES, _ALL_VALID, text_hashes)
         rows = valid if len(valid) else slice(None)
@@ -172,24 +151,24 @@ def _add_dictionary(column: pa.DictionaryArray, hashes: _State) -> None:
 
 
 def _texts(column: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Return where texts begin in their bytes, with the end of the last one, and the bytes."""
+    """Return the offsets of texts, int64 (n + 1,), and their bytes."""
     large = pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type)
-    _, places, content = column.buffers()
+    _, stored_offsets, content = column.buffers()
     if len(column) == 0:
         return np.zeros(1, np.int64), np.empty(0, np.uint8)
-    all_places = np.frombuffer(places, np.int64 if large else np.int32)
-    offsets = all_places[column.offset : column.offset + len(column) + 1].astype(np.int64)
+    all_offsets = np.frombuffer(stored_offsets, np.int64 if large else np.int32)
+    offsets = all_offsets[column.offset : column.offset + len(column) + 1].astype(np.int64)
     data = np.empty(0, np.uint8) if content is None else np.frombuffer(content, np.uint8)
     return offsets, data
 
 
 def _add_lists(column: pa.Array, values: Sequence[pa.Array], hashes: _State) -> None:
-    """Take in the first value of each list, then the second, and so on."""
+    """Update hashes by the first value of each list, then by the second, and so on."""
     offsets = column.offsets.to_numpy().astype(np.int64)
     sizes = np.diff(offsets)
     valid = _valid(column)
     if len(valid):
-        # What stands behind a null does not count.
+        # A null list may have values behind it, which do not count.
         sizes = np.where(valid, sizes, 0)
     rows = np.flatnonzero(sizes)
     position = 0
@@ -203,6 +182,7 @@ def _add_lists(column: pa.Array, values: Sequence[pa.Array], hashes: _State) -> 
 
 
 def _add_numbers(column: pa.Array, hashes: _State) -> None:
+    """Update hashes by numbers, booleans, days or moments. Raises TypeError for other types."""
     dtype, valid = column.type, _valid(column)
     if pa.types.is_boolean(dtype) or pa.types.is_int8(dtype) or pa.types.is_int16(dtype):
         hash_half_words(_numbers(column.cast(pa.int32()), pa.int32(), np.int32), valid, hashes)
@@ -225,7 +205,7 @@ def _add_numbers(column: pa.Array, hashes: _State) -> None:
 
 
 def _numbers(column: pa.Array, storage: pa.DataType, dtype: type[np.generic]) -> npt.NDArray[Any]:
-    """Return numbers as they lie in memory, with any number in the place of a null."""
+    """Return numbers as they are stored, with any number for a null."""
     if column.type != storage:
         is_index = pa.types.is_integer(column.type) and pa.types.is_integer(storage)
         column = column.cast(storage) if is_index else column.view(storage)
@@ -237,7 +217,11 @@ def _numbers(column: pa.Array, storage: pa.DataType, dtype: type[np.generic]) ->
 
 
 def _float_bits(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the bits of floats, the same for equal ones and for all NaN."""
+    """Return the bits of floats, equal for both zeros and for all NaN.
+
+    >>> _float_bits(np.array([0.0, -0.0])).tolist()
+    [0, 0]
+    """
     canonical: npt.NDArray[Any] = values + values.dtype.type(0)
     odd = np.isnan(canonical)
     if odd.any():
@@ -246,7 +230,7 @@ def _float_bits(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _decimals(column: pa.Array) -> npt.NDArray[np.uint8]:
-    """Return decimals without their points as (rows, 16) bytes, the lowest first."""
+    """Return unscaled decimals as bytes, uint8 (rows, 16), the lowest byte first."""
     if column.type.bit_width != 128:
         column = column.cast(pa.decimal128(column.type.precision, column.type.scale))
     if len(column) == 0:

@@ -1,4 +1,4 @@
-"""Records of JSON, whose writer gave each value its kind."""
+"""Read records of JSON, where each value has a kind already."""
 
 from __future__ import annotations
 
@@ -19,28 +19,23 @@ from anonspark.engine.values.text_forms import MOST_DIGITS, Forms
 from anonspark.engine.values.text_lines import TextLines
 from anonspark.engine.values.value_texts import NUMBER, parse
 
-# Records that are Python's objects at once.
+# Records that are objects of Python at the same time.
 _RECORDS = 1 << 13
 
 _ELEMENTS, _MEMBERS = "elements", "members"
-# A whole number that no float is, so that a fraction in its column would change it.
+# Marks a column with an integer beyond 2^53, which a fraction in the column would change.
 _EXACT = "exact"
 _NUMBERS = {"long", "decimal", "double", _EXACT}
 
 
 @dataclass(frozen=True)
 class JsonReader(TextLines):
-    """The reading of JSON records.
-
-    Parameters
-    ----------
-    infers : bool
-        Whether values decide the types of columns, else all are texts as JSON writes them.
-    """
+    """The reading of JSON records. Unless it ``infers`` types, all values are texts of JSON."""
 
     infers: bool = True
 
     def _records(self, blocks: Iterable[bytes]) -> Iterator[list[dict[str, Any]]]:
+        """Decode records, some thousands at once."""
         records: list[dict[str, Any]] = []
         for block in blocks:
             locate = self.locator(block)
@@ -52,10 +47,10 @@ class JsonReader(TextLines):
                     record = _DECODER.decode(line)
                 except (ValueError, LookupError, RecursionError) as error:
                     raise malformed_json(locate(None if self.multi_line else number)) from error
-                several = record if isinstance(record, list) else [record]
-                if not all(isinstance(each, dict) for each in several):
+                objects = record if isinstance(record, list) else [record]
+                if not all(isinstance(item, dict) for item in objects):
                     raise malformed_json(locate(None if self.multi_line else number))
-                records += several
+                records += objects
                 if len(records) >= _RECORDS:
                     yield records
                     records = []
@@ -63,6 +58,7 @@ class JsonReader(TextLines):
             yield records
 
     def _is_missing(self, value: Any) -> bool:
+        """Return whether a value is null or a text that means missing."""
         return value is None or (isinstance(value, str) and value.strip(" ") in self._markers)
 
     @property
@@ -78,10 +74,14 @@ class JsonReader(TextLines):
 
     @cached_property
     def _marked_numbers(self) -> frozenset[float]:
+        """Return the markers that are numbers."""
         return frozenset(float(marker) for marker in self.markers if NUMBER.fullmatch(marker))
 
     def _means_missing(self, value: Any, *, is_number: bool) -> bool:
-        """Return whether a value is missing, also as a number, which a text may be declared as."""
+        """Return whether a value is missing, also as the number of a marker, or NaN.
+
+        A text counts by its number if the column is declared as one of numbers.
+        """
         if is_number and isinstance(value, str):
             number = parse(pa.array([value]), pa.float64())[0].as_py()
             value = value if number is None else number
@@ -90,7 +90,7 @@ class JsonReader(TextLines):
         return self._is_missing(value)
 
     def infer(self, blocks: Iterable[bytes]) -> Forms:
-        """Return the forms of the values in blocks of whole lines, of records that stay."""
+        """Return the forms of the values of records that stay, in blocks of whole lines."""
         forms: dict[str, Any] = {}
         for records in self._records(blocks):
             for record in records:
@@ -113,21 +113,23 @@ class JsonReader(TextLines):
         return self.infer([_lines(batch)])
 
     def typed(self, batch: pa.RecordBatch, schema: pa.Schema) -> list[pa.Array]:
-        """Return values that were read without types, in the types of a schema."""
+        """Convert values that were read without types to the types of a schema."""
         table = pa.Table.from_batches(self.read([_lines(batch)], schema), schema)
         return [column.combine_chunks() for column in table.columns]
 
     def _add(self, members: dict[str, Any], record: Mapping[str, Any]) -> None:
+        """Add the forms of a record's, or an object's, members."""
         for name, value in record.items():
             self._add_value(members.setdefault(name, {}), value)
 
     def _add_value(self, forms: dict[str, Any], value: Any) -> None:
+        """Add the form of a value: its kind with its digits, or the forms inside of it."""
         if isinstance(value, dict):
             self._add(forms.setdefault(_MEMBERS, {}), value)
         elif isinstance(value, list):
             elements = forms.setdefault(_ELEMENTS, {})
-            for each in value:
-                self._add_value(elements, each)
+            for element in value:
+                self._add_value(elements, element)
         elif not self._is_missing(value):
             kind = _KINDS[type(value)]
             digits = 1
@@ -139,12 +141,9 @@ class JsonReader(TextLines):
             forms[kind] = max(forms.get(kind, 0), digits)
 
     def schema(self, forms: Forms) -> pa.Schema:
-        """Return the columns with their types, sorted by their names. See :meth:`TextLines.schema`.
+        """Return the columns with their types, sorted by name. See :meth:`TextLines.schema`.
 
-        Raises
-        ------
-        DataError
-            If an attribute has values of several kinds.
+        Raises DataError if an attribute has values of several kinds.
         """
         columns = {name: forms.columns[name] for name in sorted(forms.columns)}
         if not self.infers:
@@ -174,52 +173,56 @@ class JsonReader(TextLines):
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def _column(self, records: Sequence[Mapping[str, Any]], field: pa.Field) -> pa.Array:
+        """Return a column of records, at first by Arrow, and value by value if it refuses one."""
         if not self.infers:
             values = [_value_at(record, field.name) for record in records]
-            return pa.array([None if each is None else json.dumps(each) for each in values])
+            return pa.array([None if value is None else json.dumps(value) for value in values])
         values = [record.get(field.name) for record in records]
         try:
             return pa.array(values, field.type)
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             return pa.array(
-                [self._read(*each, field.type) for each in zip(values, records, strict=True)],
+                [self._read(*pair, field.type) for pair in zip(values, records, strict=True)],
                 field.type,
             )
 
-    def _read(self, value: Any, record: Mapping[str, Any], to: pa.DataType) -> Any:
+    def _read(self, value: Any, record: Mapping[str, Any], target: pa.DataType) -> Any:
+        """Convert a value, or raise DataError if it has another type and its record stays."""
         try:
-            return self._value(value, to)
+            return self._value(value, target)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             if self._stays(record):
                 raise malformed_json(self.where) from error
             return None
 
-    def _value(self, value: Any, to: pa.DataType) -> Any:
-        """Return a value of JSON for a type of Arrow."""
+    def _value(self, value: Any, target: pa.DataType) -> Any:
+        """Convert a value of JSON for a type of Arrow, also within lists and objects."""
         if value is None:
             return None
-        if pa.types.is_string(to):
+        if pa.types.is_string(target):
             value = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
             return pa.scalar(value).as_py()
         if self._is_missing(value):
             return None
-        if pa.types.is_floating(to) or pa.types.is_decimal(to):
-            value = float(value) if pa.types.is_floating(to) else Decimal(value)
-        elif pa.types.is_list(to):
-            return [self._value(each, to.value_type) for each in value]
-        elif pa.types.is_struct(to):
-            return {each.name: self._value(value.get(each.name), each.type) for each in to}
-        return pa.scalar(value, to).as_py()
+        if pa.types.is_floating(target) or pa.types.is_decimal(target):
+            value = float(value) if pa.types.is_floating(target) else Decimal(value)
+        elif pa.types.is_list(target):
+            return [self._value(element, target.value_type) for element in value]
+        elif pa.types.is_struct(target):
+            return {part.name: self._value(value.get(part.name), part.type) for part in target}
+        return pa.scalar(value, target).as_py()
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the members of an object. Raises ValueError if a name occurs twice."""
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise ValueError("a name that is there twice")
+        raise ValueError("a name that occurs twice")
     return members
 
 
 def _float(text: str) -> float:
+    """Return a number as a finite float, or raise ValueError."""
     number = float(text)
     if not isfinite(number):
         raise ValueError("a number that no float is")
@@ -233,7 +236,11 @@ _KINDS = {bool: "boolean", int: "long", float: "double", str: "string"}
 
 
 def _value_at(record: Mapping[str, Any], name: str) -> Any:
-    """Return a member of a record, or of an object in it whose names have points between them."""
+    """Return a member of a record, or of an object in it if the name has a point.
+
+    >>> _value_at({"address": {"city": "Ashford"}}, "Address.City")
+    'Ashford'
+    """
     if name not in record:
         record = {member.lower(): value for member, value in record.items()}
         name = name.lower()
@@ -245,14 +252,18 @@ def _value_at(record: Mapping[str, Any], name: str) -> Any:
 
 
 def _paths(members: Mapping[str, Any], outer: str = "") -> Iterator[str]:
-    """Yield the names of columns, and of what is in their objects."""
+    """Yield the names of columns, and of the members of their objects.
+
+    >>> list(_paths({"a": {_MEMBERS: {"b": {"long": 1}}}}))
+    ['a', 'a.b']
+    """
     for name, forms in members.items():
         yield f"{outer}{name}"
         yield from _paths(forms.get(_MEMBERS, {}), f"{outer}{name}.")
 
 
 def _lines(batch: pa.RecordBatch) -> bytes:
-    """Return values that were read without types as records of JSON."""
+    """Return values that were read without types as lines of JSON."""
     names = [json.dumps(name) for name in batch.schema.names]
     rows = zip(*(column.fill_null("null").to_pylist() for column in batch.columns), strict=True)
     lines = (",".join(map(":".join, zip(names, row, strict=True))) for row in rows)
@@ -260,30 +271,36 @@ def _lines(batch: pa.RecordBatch) -> bytes:
 
 
 def _kinds(forms: Mapping[str, Any]) -> set[str]:
+    """Return the kinds in forms, with one kind for all numbers."""
     kinds = set(forms)
     return (kinds - _NUMBERS) | {"number"} if kinds & _NUMBERS else kinds
 
 
 def _is_mixed(forms: Mapping[str, Any]) -> bool:
-    """Return whether values have no type in common but that of their JSON."""
+    """Return whether values have no type in common but text."""
     inner = [*forms.get(_MEMBERS, {}).values(), forms.get(_ELEMENTS, {})]
     loses_digits = {_EXACT, "double"} <= forms.keys()
     return loses_digits or len(_kinds(forms)) > 1 or any(map(_is_mixed, filter(None, inner)))
 
 
 def _is_nothing(forms: Mapping[str, Any]) -> bool:
-    """Return whether it is objects without members, which no file has."""
+    """Return whether all values are objects without members, for which files have no type."""
     if set(forms) == {_ELEMENTS}:
         return bool(forms[_ELEMENTS]) and _is_nothing(forms[_ELEMENTS])
     return set(forms) == {_MEMBERS} and all(map(_is_nothing, forms[_MEMBERS].values()))
 
 
 def _type_of(forms: Mapping[str, Any]) -> pa.DataType:
+    """Return the type of a column from the forms of its values.
+
+    >>> _type_of({"long": 1, "double": 1}), _type_of({_ELEMENTS: {"string": 1}}).value_type
+    (DataType(double), DataType(string))
+    """
     kinds = _kinds(forms)
     if kinds == {_ELEMENTS}:
         return pa.list_(pa.field("element", _type_of(forms[_ELEMENTS])))
     if kinds == {_MEMBERS}:
-        inner = {name: each for name, each in forms[_MEMBERS].items() if not _is_nothing(each)}
+        inner = {name: part for name, part in forms[_MEMBERS].items() if not _is_nothing(part)}
         return pa.struct([(name, _type_of(inner[name])) for name in sorted(inner)])
     if kinds == {"boolean"}:
         return pa.bool_()

@@ -1,4 +1,4 @@
-"""Records of the input, batch by batch: validated, hashed and counted."""
+"""Read records of the input batch by batch: validate, hash and count them."""
 
 from __future__ import annotations
 
@@ -30,27 +30,28 @@ from anonspark.engine.values.value_validation import Findings, Validated, valida
 
 @dataclass(frozen=True)
 class ReadRecords:
-    """Checks records, and reports what it found in them.
+    """Reads and validates records, hashes them, and counts findings.
 
     Parameters
     ----------
     plans : tuple of PlannedColumn
+        How the quasi-identifiers are read.
     carried : mapping of str to str
-        Staged names of the columns that are taken along as they are, and their own.
+        Unchanged columns of the records: the staged name of each, and that in the input.
     markers : tuple of str
         Texts that mean missing.
     drops : bool
         Whether records with missing values are left out.
     seed : int or None
-        Key of the hashes. None where nothing is hashed.
+        Key of the hashes, or None to hash nothing.
     unit : tuple of str
-        The columns that identify people.
+        Columns that identify the unit that is counted, as people.
     companions : mapping of str to str
-        Staged names of columns that travel beside the records, unhashed, and their own.
+        Columns that travel with the records, but are not hashed, named as ``carried`` are.
     pseudonymous : bool
-        Whether whom a record is about is published by a pseudonym, beside what is as it came.
+        Whether a pseudonym of the unit is published, and hashed with the unchanged columns.
     listed : tuple of str
-        Columns of which a record has a value in one at least.
+        Columns of which a record has a value in at least one. Other rows are blank.
     """
 
     plans: tuple[PlannedColumn, ...]
@@ -72,14 +73,14 @@ class ReadRecords:
         identifiers: bool = False,
         seed: int | None = None,
     ) -> ReadRecords:
-        """Return what reads a configuration's attributes, the identifiers if they are wanted."""
+        """Return the reader of a configuration's attributes, with identifiers if needed."""
         payload = configuration.published_as_is
         carried = {payload_column(index): name for index, name in enumerate(payload)}
         if identifiers:
             indexed = enumerate(configuration.identifiers)
             carried |= {identifier_column(index): name for index, name in indexed}
         weights = configuration.evaluate.risk.weights
-        # Only staged records need it.
+        # Only staged records need weights, and only these are hashed.
         is_companion = seed is not None and weights in configuration.identifiers
         return cls(
             tuple(plans),
@@ -95,20 +96,14 @@ class ReadRecords:
 
     @property
     def columns(self) -> list[str]:
-        """The columns of the input that are read, each once."""
+        """Return the columns of the input that are read, each once."""
         names = [plan.column.name for plan in self.plans]
         # A column may have two roles.
         others = (*self.carried.values(), *self.unit, *self.companions.values())
         return list(dict.fromkeys([*names, *others]))
 
     def schema(self, source: pa.Schema) -> pa.Schema:
-        """Return the schema of the records.
-
-        Parameters
-        ----------
-        source : pyarrow.Schema
-            Of the input.
-        """
+        """Return the schema of the records, from that of the input."""
         fields = []
         for index, plan in enumerate(self.plans):
             data_type = plan.read_as or source.field(plan.column.name).type
@@ -125,13 +120,9 @@ class ReadRecords:
         return pa.schema(fields)
 
     def of_columns(self, names: Collection[str], *, whole: bool) -> ReadRecords:
-        """Return what reads some staged columns, and what decides which records stay.
+        """Return the reader of some staged columns, and of those that decide which records stay.
 
-        Parameters
-        ----------
-        names : collection of str
-        whole : bool
-            Whether all records stay, so that nothing has to decide.
+        If ``whole``, all records stay, and no column decides.
         """
         if not whole:
             return self
@@ -142,14 +133,9 @@ class ReadRecords:
         return replace(self, plans=plans, carried=carried, drops=False, unit=unit, listed=())
 
     def records(self, batches: Batches, findings: Findings | None = None) -> Batches:
-        """Yield the records that are kept.
+        """Yield the records that stay, from batches of :attr:`columns`.
 
-        Parameters
-        ----------
-        batches : iterator of pyarrow.RecordBatch
-            Of the input. See :attr:`columns`.
-        findings : Findings or None
-            To which is added what was found. None if it is not needed.
+        Adds to the findings, unless they are None.
         """
         for rows in map(batch_with_one_zero, batches):
             blank = blank_rows(rows, self.listed, self.markers)
@@ -180,27 +166,32 @@ class ReadRecords:
             yield records
 
     def _staying(self, validated: Sequence[Validated], rows: int) -> np.ndarray:
+        """Return which records stay under the policy for missing values, bool (rows,)."""
         keep = np.ones(rows, bool)
         for column in validated if self.drops else ():
             keep &= ~column.missing
         return keep
 
     def _units(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
-        """Return who each record is about, one column or none."""
+        """Return the hash of each record's unit as a column, or no column if no unit is declared.
+
+        It is null if a column of the unit is missing.
+        """
         if not self.unit:
             return {}
         reading = Reading(UNIT, UNIT, None, ("", *self.markers))
-        values, gone = [], np.zeros(len(batch), bool)
+        values, is_missing = [], np.zeros(len(batch), bool)
         for name in self.unit:
             column, missing = read_values(reading, batch.column(name))
-            # Two spellings of a number would be two people.
+            # With blanks, one key would be that of two people.
             values.append(pc.ascii_trim(column, " ") if is_text(column.type) else column)
-            gone |= flags(missing)
-        return {UNIT: pa.array(content_hash(values, self.seed), mask=gone)}
+            is_missing |= flags(missing)
+        return {UNIT: pa.array(content_hash(values, self.seed), mask=is_missing)}
 
     def _hashed(
         self, records: pa.RecordBatch, people: Sequence[pa.Array], findings: Findings | None
     ) -> pa.RecordBatch:
+        """Add the hash of each record's content, and that of its unchanged columns."""
         names = [name for name in records.schema.names if is_payload(name)]
         hashes = content_hash(records.columns, self.seed)
         payload = [*(records.column(name) for name in names), *people]

@@ -1,4 +1,4 @@
-"""The input of a run: the one pass that validates, hashes, counts and stages, on every engine."""
+"""Open the input of a run, and validate, hash, count and stage it in one pass, on every engine."""
 
 from __future__ import annotations
 
@@ -28,16 +28,10 @@ from anonspark.engine.values.value_validation import Findings
 
 
 class RecordInput(ABC):
-    """A table of people as an :class:`anonspark.engine.protocol.Input`.
-
-    Attributes
-    ----------
-    most_distinct : int
-        Different texts of a column that a task counts exactly. Beyond, the count is off by 2% or
-        so.
-    """
+    """A table of people as an :class:`anonspark.engine.protocol.Input`, for every engine."""
 
     most_distinct: ClassVar[int] = 4096
+    """Different texts of a column that a task counts exactly. Beyond, counts are off by 2%."""
 
     if TYPE_CHECKING:
 
@@ -47,35 +41,35 @@ class RecordInput(ABC):
 
         @property
         def configuration(self) -> Configuration:
-            """Lists the attributes."""
+            """The configuration, which lists the attributes."""
 
         @property
-        def given(self) -> pa.Schema:
-            """Return the schema of the records."""
+        def input_schema(self) -> pa.Schema:
+            """The schema of the raw table."""
 
     @property
     @abstractmethod
     def engine(self) -> Engine:
-        """That opened the table."""
+        """The engine that opened the table."""
 
     @abstractmethod
     def rows(self, names: Sequence[str]) -> Table:
-        """Return some columns of the records. Lazy."""
+        """Return some raw columns of the table. Lazy."""
 
     @contextmanager
     def open_records(self, names: Sequence[str], *, whole: bool) -> Iterator[Table]:
         """Return columns of the records that stay, for the jobs inside of the ``with`` block."""
         reader = self.reader(identifiers=True).of_columns(names, whole=whole)
-        with self.one_pass(reader.columns) as rows:
-            records = rows.map_batches(KeptRecords(reader), reader.schema(self.given))
+        with self.open_rows(reader.columns) as rows:
+            records = rows.map_batches(KeptRecords(reader), reader.schema(self.input_schema))
             yield records.select(names)
 
-    def one_pass(self, names: Sequence[str]) -> AbstractContextManager[Table]:
-        """Return some columns of the records, for the jobs inside of the ``with`` block."""
+    def open_rows(self, names: Sequence[str]) -> AbstractContextManager[Table]:
+        """Return some raw columns for the jobs in the ``with`` block, which read them once."""
         return nullcontext(self.rows(names))
 
     def reader(self, *, identifiers: bool = False, seed: int | None = None) -> ReadRecords:
-        """Return what reads the records, with their hashes where a seed is said."""
+        """Return the reader of the records, which hashes them if a seed is given."""
         return ReadRecords.of(self.plans, self.configuration, identifiers=identifiers, seed=seed)
 
     @property
@@ -84,42 +78,40 @@ class RecordInput(ABC):
         return [plan.column for plan in self.plans]
 
     @property
-    def kept(self) -> Table:
+    def records(self) -> Table:
         """The records that stay, as they are staged. Lazy."""
         reader = self.reader()
         rows = self.rows(reader.columns)
-        return rows.map_batches(KeptRecords(reader), reader.schema(self.given))
+        return rows.map_batches(KeptRecords(reader), reader.schema(self.input_schema))
 
     def inspect(self) -> Mapping[str, Any]:
-        """Count what can be wrong with the values."""
+        """Count what can be wrong with the values. One job."""
         inspect = InspectRecords(self.reader(), self.most_distinct)
-        with self.one_pass(inspect.reader.columns) as rows:
+        with self.open_rows(inspect.reader.columns) as rows:
             reports = rows.map_batches(inspect, inspect.schema).collect()
         return self._total_of(reports).as_dict(self.plans)
 
     def stage(self, path: str, pack: OnBatches, schema: pa.Schema, seed: int) -> Staged:
-        """Write the records that are kept, with their hashes, and count.
+        """Write the records that stay, with their hashes, and count.
 
-        Notes
-        -----
-        One job, and a small one for what the tasks found.
+        One job, and one for the findings.
         """
         prepare = PrepareRecords(self.reader(seed=seed), self.most_distinct, pack, schema)
-        with self.one_pass(prepare.reader.columns) as rows:
+        with self.open_rows(prepare.reader.columns) as rows:
             rows.map_batches(prepare, prepare.schema).stage_parts(path, PART, (BATCHES, FOUND), ())
-        of_found = pa.schema([(FOUND_TEXT, pa.string())])
-        reports = self.engine.staged([f"{path}/{PART}={FOUND}"], of_found)
-        # Of each text column a task reports 64 kB, which the driver need not hold of thousands.
+        text_schema = pa.schema([(FOUND_TEXT, pa.string())])
+        reports = self.engine.staged([f"{path}/{PART}={FOUND}"], text_schema)
+        # A task reports 64 kB for each text column: of thousands of tasks the driver holds few.
         total = self._total_of(
-            reports.map_batches(MergeFindings(self.most_distinct), of_found).collect()
+            reports.map_batches(MergeFindings(self.most_distinct), text_schema).collect()
         )
         return Staged(
             f"{path}/{PART}={BATCHES}",
-            prepare.reader.schema(self.given),
+            prepare.reader.schema(self.input_schema),
             total.as_dict(self.plans),
-            table_fingerprint(total.kept, total.hash_sum, total.hash_xor),
+            table_fingerprint(total.staying, total.hash_sum, total.hash_xor),
         )
 
     def _total_of(self, reports: pa.Table) -> Findings:
-        """Return what was found in all records, from the texts of the tasks. Nulls say nothing."""
+        """Return the findings in all records, from the texts of the tasks."""
         return MergeFindings(self.most_distinct).total(reports.to_batches())

@@ -18,35 +18,26 @@ BATCHES, FOUND = "batches", "found"
 """The part of a row: the packed batches, or the findings in their records."""
 
 FOUND_TEXT = "found_text"
-"""Column of what a task found, as a text of :class:`Findings`."""
+"""Column with the findings of a task, as a text of :class:`Findings`."""
 
 
 @dataclass(frozen=True)
 class KeptRecords:
-    """Reads records, and yields those that are kept.
-
-    Parameters
-    ----------
-    reader : ReadRecords
-    """
+    """Reads the records of a task, and yields those that stay."""
 
     reader: ReadRecords
     takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, rows: Batches) -> Batches:
-        """Yield the kept records of a task."""
+        """Yield the records of a task that stay."""
         yield from self.reader.records(rows)
 
 
 @dataclass(frozen=True)
 class InspectRecords:
-    """Reads records, and yields a text that says what was found in those of a task.
+    """Reads the records of a task, and yields their findings as a text.
 
-    Parameters
-    ----------
-    reader : ReadRecords
-    most_distinct : int
-        Different texts of a column that are counted exactly.
+    Counts ``most_distinct`` different texts of a column exactly.
     """
 
     reader: ReadRecords
@@ -55,7 +46,7 @@ class InspectRecords:
     takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, rows: Batches) -> Batches:
-        """Yield one row."""
+        """Yield one row for a task."""
         findings = Findings(most_distinct=self.most_distinct)
         for _ in self.reader.records(rows, findings):
             pass
@@ -64,20 +55,10 @@ class InspectRecords:
 
 @dataclass(frozen=True)
 class PrepareRecords:
-    """Reads records, packs them, and reports the findings in them.
+    """Reads and packs the records of a task, and reports their findings.
 
-    What was found is written beside what was packed, by the same attempt of a task, so that it is
-    counted once however often tasks run.
-
-    Parameters
-    ----------
-    reader : ReadRecords
-    most_distinct : int
-        As of :class:`InspectRecords`.
-    pack : callable
-        Takes a task's records, yields batches.
-    packed : pyarrow.Schema
-        Of these batches.
+    The same attempt of a task writes batches and findings, so that these are counted once, however
+    often tasks run. ``pack`` takes a task's records and yields batches of the schema ``packed``.
     """
 
     reader: ReadRecords
@@ -88,17 +69,11 @@ class PrepareRecords:
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of the rows: that of the batches, with a part and a text for the findings."""
+        """Return the schema of the rows: that of the batches, a part, and a text of findings."""
         return pa.schema([*self.packed, (FOUND_TEXT, pa.string()), (PART, pa.string())])
 
     def __call__(self, rows: Batches) -> Batches:
-        """Yield the rows of a task, the last of which has the findings.
-
-        Parameters
-        ----------
-        rows : iterator of pyarrow.RecordBatch
-            Of the input. See :attr:`ReadRecords.columns`.
-        """
+        """Yield the rows of a task, the last of which has the findings."""
         findings = Findings(most_distinct=self.most_distinct)
         for batch in self.pack(self.reader.records(rows, findings)):
             added = [pa.nulls(len(batch), pa.string()), pa.repeat(BATCHES, len(batch))]
@@ -110,13 +85,7 @@ class PrepareRecords:
 
 @dataclass(frozen=True)
 class MergeFindings:
-    """Adds up what tasks have found, given as texts.
-
-    Parameters
-    ----------
-    most_distinct : int
-        As of :class:`Findings`.
-    """
+    """Adds up the findings of tasks, which are texts."""
 
     most_distinct: int
 
@@ -125,7 +94,7 @@ class MergeFindings:
         yield pa.RecordBatch.from_pydict({FOUND_TEXT: [self.total(batches).to_text()]})
 
     def total(self, batches: Iterable[pa.RecordBatch]) -> Findings:
-        """Return the sum. Nulls say nothing."""
+        """Return the sum of findings. Skips nulls."""
         total = Findings(most_distinct=self.most_distinct)
         for batch in batches:
             for text in batch.column(FOUND_TEXT).drop_null():

@@ -1,8 +1,8 @@
-"""The grammar of values in texts: which type a column of texts has, and its values.
+"""The grammar of values in texts: infer the type of a column of texts, and convert it.
 
-A column gets a type only where every value comes back as it was written and different texts stay
-different values (docs/configuration.md). The forms of a column are a mapping of names to numbers,
-of which the larger ones stay when two are merged: so no order of records matters.
+A column gets a type only if every value comes back as it was written, and different texts become
+different values (docs/configuration.md). The forms of a column map names to numbers, of which the
+larger one stays when two are merged: so the order of records does not matter.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from anonspark.engine.values.value_texts import NUMBER, parse
 
 INSTANT = pa.timestamp("us", "UTC")
 FORMS = pa.schema([("forms", pa.string())])
-"""The forms of the values of a task, as :meth:`Forms.to_text` writes them."""
+"""A task's forms of values, as :meth:`Forms.to_text` writes them."""
 
 ISO_DAY = "yyyy-MM-dd"
 
 MOST_DIGITS = 38
 _FEW = 100
-# Of a float: so many come back, whatever they are.
+# Any number of so many digits and decimal places comes back from a float.
 _FLOAT_DIGITS, _FLOAT_PLACES = 15, 300
 
 _WHOLE = r"^(?:0|-?[1-9][0-9]*)$"
@@ -37,7 +37,7 @@ _DAY = r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}$"
 _INSTANT = r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?Z?$"
 _SPELLINGS = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
-# Why a text that looks like a number is none; the first that matches says it.
+# Why a text that looks like a number is none: the first pattern that matches.
 _REASONS = {
     "a blank around a value": r"^\s.*\S|\S.*\s$",
     "a leading zero": r"^[+-]?0[0-9]+(?:\.[0-9]*)?$",
@@ -54,13 +54,7 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class Forms:
-    """The forms of the values of each column of a table.
-
-    Parameters
-    ----------
-    columns : mapping of str to mapping
-        Names of forms and numbers, which may be nested (in JSON).
-    """
+    """The forms of the values of each column of a table: names and numbers, nested in JSON."""
 
     columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -68,17 +62,21 @@ class Forms:
         return Forms(merged(self.columns, other.columns))
 
     def to_text(self) -> str:
-        """Return it as a text, for :meth:`of_text`."""
+        """Write the forms as a text, for :meth:`of_texts`."""
         return json.dumps(self.columns)
 
     @classmethod
     def of_texts(cls, texts: Iterable[str]) -> Forms:
-        """Return what :meth:`to_text` wrote of parts of a table."""
+        """Merge the forms of parts of a table, which :meth:`to_text` wrote."""
         return reduce(cls.__or__, (cls(json.loads(text)) for text in texts), cls())
 
 
 def merged(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what two know of the same values: of each name the larger number."""
+    """Merge forms of parts of a column: the larger number of each name stays.
+
+    >>> merged({"whole numbers": 2}, {"whole numbers": 3, "days": 1})
+    {'whole numbers': 3, 'days': 1}
+    """
     both = dict(left)
     for name, value in right.items():
         if isinstance(value, Mapping):
@@ -90,24 +88,25 @@ def merged(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class DayForm:
-    """Forms of days other than 2026-01-31.
+    """A form of days other than 2026-01-31.
 
-    Parameters
-    ----------
-    pattern : str
-        Of ``dd`` or ``d``, ``MM`` or ``M`` and ``yyyy``, with signs between them.
+    The pattern has ``dd`` or ``d``, ``MM`` or ``M`` and ``yyyy``, with signs between them.
     """
 
     pattern: str
 
     @property
     def is_known(self) -> bool:
-        """Return whether a pattern has each part once, with one of . / - or a blank between."""
+        """Return whether the pattern has each part once, with one of . / - or a blank between."""
         parts = re.fullmatch(r"(dd?|MM?|yyyy)([./ -])(dd?|MM?|yyyy)\2(dd?|MM?|yyyy)", self.pattern)
         return parts is not None and {parts[1][0], parts[3][0], parts[4][0]} == set("dMy")
 
     def iso(self, values: pa.Array) -> pa.Array:
-        """Return texts of this form as ISO 8601 has them, others as they are."""
+        """Write texts of this form as ISO 8601 has them. Others stay.
+
+        >>> DayForm("d.M.yyyy").iso(pa.array(["31.1.2026", "?"])).to_pylist()
+        ['2026-01-31', '?']
+        """
         order = [part[0] for part in re.findall("d+|M+|y+", self.pattern)]
         digits = {"d": "([1-9][0-9]?)", "M": "([1-9][0-9]?)", "dd": "([0-9]{2})"}
         digits |= {"MM": "([0-9]{2})", "yyyy": "([1-9][0-9]{3})"}
@@ -123,21 +122,18 @@ class DayForm:
 
 
 def forms_of(values: pa.Array, days: DayForm | None = None) -> dict[str, int]:
-    """Return the forms of texts.
+    """Return the forms of texts. Skips nulls. Days may have a second form.
 
-    Parameters
-    ----------
-    values : pyarrow.StringArray
-        Nulls are passed over.
-    days : DayForm or None
-        How days may be written besides 2026-01-31.
+    >>> forms_of(pa.array(["39", "-7"])), forms_of(pa.array(["39", "Ashford"]))["text"]
+    ({'whole numbers': 2, 'bits': 32}, 1)
     """
-    # Most columns that are texts say so soon, and then nothing else counts.
+    # Most columns of texts show it in their first values, and then no other form matters.
     first = _forms_of(values.slice(0, _FEW), days)
     return first if "text" in first or len(values) <= _FEW else _forms_of(values, days)
 
 
 def _forms_of(values: pa.Array, days: DayForm | None) -> dict[str, int]:
+    """Return the forms of texts, each different text once."""
     rest = values.unique().drop_null()
     forms: dict[str, int] = {}
     for pattern, look in (
@@ -172,6 +168,7 @@ def _forms_of(values: pa.Array, days: DayForm | None) -> dict[str, int]:
 
 
 def _whole(values: pa.Array) -> dict[str, int]:
+    """Return the largest number of digits of whole numbers, and the bits that they need."""
     digits = pc.max(pc.utf8_length(pc.utf8_ltrim(values, "-"))).as_py()
     bits = 32
     if digits > MOST_DIGITS:
@@ -184,6 +181,7 @@ def _whole(values: pa.Array) -> dict[str, int]:
 
 
 def _fractions(values: pa.Array) -> dict[str, int]:
+    """Return digits and decimal places of fractions, and whether floats write them otherwise."""
     lengths = pc.utf8_length(values)
     places = pc.subtract(lengths, pc.add(pc.find_substring(values, "."), 1))
     trimmed = pc.utf8_ltrim(values, "-0")
@@ -208,21 +206,28 @@ def _fractions(values: pa.Array) -> dict[str, int]:
 
 
 def _unlike(values: pa.Array) -> list[str]:
-    """Return the numbers that Arrow writes in another way than they are written."""
+    """Return the numbers that Arrow writes differently."""
     again = values.cast(pa.float64()).cast(pa.string())
     return list(values.filter(pc.not_equal(again, values)).to_pylist())
 
 
 def _comes_back(text: str) -> bool:
+    """Return whether a text is the shortest of its float, but for a ``.0`` behind it.
+
+    >>> _comes_back("0.1"), _comes_back("0.10")
+    (True, False)
+    """
     written = format(Decimal(repr(float(text))), "f")
     return text in (written, f"{written}.0")
 
 
 def _days(values: pa.Array) -> dict[str, int]:
+    """Return the form of days, or another one if a day does not exist."""
     return {"days": 1} if _casts(values, pa.date32()) else {"with days that no calendar has": 1}
 
 
 def _instants(values: pa.Array) -> dict[str, int]:
+    """Return the form of points in time, with their digits and signs."""
     plain = pc.utf8_rtrim(values, "Z")
     if not _casts(plain, pa.timestamp("us")):
         return {"with times that no clock has": 1}
@@ -242,21 +247,22 @@ def _instants(values: pa.Array) -> dict[str, int]:
     return forms
 
 
-def _casts(values: pa.Array, to: pa.DataType) -> bool:
+def _casts(values: pa.Array, target: pa.DataType) -> bool:
+    """Return whether Arrow can read all texts as a type."""
     try:
-        values.cast(to)
+        values.cast(target)
     except pa.ArrowInvalid:
         return False
     return True
 
 
 def type_of(forms: Mapping[str, int]) -> tuple[pa.DataType, str | None]:
-    """Return the type of a column, and why texts that look like values of another stay texts.
+    """Return the type of a column by the forms of all its values.
 
-    Parameters
-    ----------
-    forms : mapping of str to int
-        Of all its values.
+    Also return why texts that look like values of another type stay texts, or None.
+
+    >>> type_of({"whole numbers": 2, "bits": 32}), type_of({"with a leading zero": 1})
+    ((DataType(int32), None), (DataType(string), 'a leading zero'))
     """
     reasons = [name.removeprefix("with ") for name in forms if name.startswith("with ")]
     kinds = [name for name in forms if name in _TYPES]
@@ -285,12 +291,14 @@ _TYPES = {
 
 
 def _is_written_once(forms: Mapping[str, int]) -> bool:
+    """Return whether each point in time has only one writing among the forms."""
     fixed = forms["most digits"] == -forms["fewest digits"]
     same = not any(sign in forms and f"no {sign}" in forms for sign in "TZ")
     return same and (fixed or "not shortest" not in forms)
 
 
 def _number(forms: Mapping[str, int]) -> tuple[pa.DataType, str | None]:
+    """Return the type of a column of numbers, or text and why it is."""
     whole = forms.get("whole numbers", 0)
     if whole > MOST_DIGITS:
         return pa.string(), f"more than {MOST_DIGITS} digits"
@@ -312,31 +320,35 @@ def _number(forms: Mapping[str, int]) -> tuple[pa.DataType, str | None]:
     return pa.decimal128(digits, places), None
 
 
-def convert(values: pa.Array, to: pa.DataType, days: DayForm | None = None) -> pa.Array:
-    """Return texts as values of the type that was inferred. Null for those that are none.
+def convert(values: pa.Array, target: pa.DataType, days: DayForm | None = None) -> pa.Array:
+    """Convert texts to an inferred type, and those that are no such value to null.
 
-    Parameters
-    ----------
-    values : pyarrow.StringArray
-    to : pyarrow.DataType
-    days : DayForm or None
-        As of :func:`forms_of`.
+    Days may have a second form.
+
+    >>> convert(pa.array(["39", "?"]), pa.int32()).to_pylist()
+    [39, None]
     """
-    if pa.types.is_string(to):
+    if pa.types.is_string(target):
         return values
-    if pa.types.is_date(to) and days is not None:
+    if pa.types.is_date(target) and days is not None:
         values = days.iso(values)
-    if pa.types.is_timestamp(to):
+    if pa.types.is_timestamp(target):
         values = pc.utf8_rtrim(values, "Z")
-    naive = pa.timestamp("us") if pa.types.is_timestamp(to) else to
+    naive = pa.timestamp("us") if pa.types.is_timestamp(target) else target
     try:
-        return values.cast(naive).cast(to)
+        return values.cast(naive).cast(target)
     except pa.ArrowInvalid:
-        return parse(values, to)
+        return parse(values, target)
 
 
 def mean_missing(texts: pa.Array, markers: Sequence[str], *, numbers: bool = False) -> pa.Array:
-    """Return which texts mean missing, in a column of numbers also by their numbers."""
+    """Return which texts mean missing.
+
+    In a column of numbers other texts of a marked number do, too.
+
+    >>> mean_missing(pa.array(["-9", "-9.0", "9", ""]), ["-9"], numbers=True).to_pylist()
+    [True, True, False, True]
+    """
     texts = pc.ascii_trim(texts, " ")
     missing = pc.is_in(texts, pa.array(["", None, *markers], pa.string()))
     marked = [

@@ -1,4 +1,4 @@
-"""Text files as blocks of whole lines in UTF-8, and what a reader of records has to be."""
+"""Read text files as blocks of whole lines in UTF-8, for readers of records."""
 
 from __future__ import annotations
 
@@ -21,36 +21,31 @@ from anonspark.engine.tasks import Batches
 from anonspark.engine.values.text_forms import Forms, mean_missing
 from anonspark.errors import DataError
 
-# Bytes that are in memory at once, and of a file that cannot be cut into lines of bytes.
+# Bytes in memory at the same time, and limit of a file that cannot be cut into lines of bytes.
 _BLOCK, _WHOLE_FILE = 1 << 24, 1 << 30
-# A record has a few kilobytes, a table of repeated values a hundredth of its bytes when compressed.
+# A record has a few kilobytes, and compression shrinks a table of repeated values to a hundredth.
 _LONGEST_LINE = 1 << 26
 _MAY_GROW_TO, _TIMES = 1 << 28, 250
-# Bytes before and behind one that does not decode, which tell the likely encodings.
+# Bytes around one that does not decode, by which encodings are guessed.
 _AROUND = 1 << 15
 
 _MARK = b"\xef\xbb\xbf"
 
-# Begins with few letters, for which it is looked fast.
+# A fixed first letter makes the search fast.
 _BLANK_LINE = re.compile(rb"(\n)[\x00-\x09\x0b-\x20]+(?=\n|\Z)")
 _FIRST_BLANK_LINE = re.compile(rb"\A[\x00-\x09\x0b-\x20]+(?=\n|\Z)")
 
 
 class Lines(bytes):
-    """Whole lines of a file, in UTF-8 with line feeds, which know where they stand.
+    """Whole lines of a file, in UTF-8 with line feeds, that can be located in messages.
 
-    Parameters
-    ----------
-    content : bytes
-    locate : callable
-        Takes the number of a line, from 0 on, or None, and returns what names paths, file and line
-        in messages.
+    ``locate`` takes the index of a line, or None, and returns words for paths, file and line.
     """
 
     locate: Callable[[int | None], str]
 
     def __new__(cls, content: bytes, locate: Callable[[int | None], str]) -> Self:
-        """Return lines that are located so."""
+        """Return lines with their location."""
         lines = super().__new__(cls, content)
         lines.locate = locate
         return lines
@@ -63,19 +58,19 @@ class TextLines(ABC):
     Parameters
     ----------
     where : str
-        What named the paths, and the paths, for messages.
+        The key that named the paths, and the paths, for messages.
     encoding : str
-        Any codec of Python. Empty for UTF-8, or UTF-16 where a mark says so.
+        A codec of Python. Empty for UTF-8, or UTF-16 if there is a byte order mark.
     markers : tuple of str
-        Texts that mean missing, besides nothing.
+        Texts that mean missing, like an empty one.
     attributes : tuple of str or None
-        Columns that are published. None for all.
+        Columns that are published, or None for all.
     required : tuple of str
-        Columns without a value in which a record is left out. It decides no type.
+        A record without a value in one of these is left out, and so decides no type.
     numbers : tuple of str
         Columns that are declared as numbers.
     skips_malformed : bool
-        Whether lines that are no record are passed over, each by itself, else they are errors.
+        Whether lines that are no record are passed over. If not, they are errors.
     multi_line : bool
         Whether a record may have several lines. Then a file is read as a whole.
     leaves_out : bool
@@ -93,7 +88,7 @@ class TextLines(ABC):
     leaves_out: bool = False
 
     def in_folders(self, folders: Mapping[str, str | None]) -> Self:
-        """Return the reader of a file whose folders name values, which may be missing."""
+        """Return the reader of a file whose folders name values: a required one may miss."""
         if not folders:
             return self
         named = {name.lower(): text for name, text in folders.items()}
@@ -115,24 +110,23 @@ class TextLines(ABC):
 
     @abstractmethod
     def schema(self, forms: Forms) -> pa.Schema:
-        """Return the columns with the types by the forms of all values, which is logged."""
+        """Return the columns with the types that the forms of all values allow."""
 
     @abstractmethod
     def read(self, blocks: Iterable[bytes], schema: pa.Schema) -> Batches:
         """Yield the records of blocks of whole lines, with some columns of :meth:`schema`.
 
-        Raises
-        ------
-        DataError
-            If a line is no record, or a record that is not left out has a value of another type.
+        Raises DataError if a line is no record, or a record that is not left out has a value of
+        another type.
         """
 
     def can_be_cut(self, path: str, beginning: bytes) -> bool:
-        """Return whether :meth:`blocks` takes parts of a file that begins so."""
+        """Return whether :meth:`blocks` takes parts of a file that begins with some bytes."""
         packed = path.lower().endswith(COMPRESSED)
         return not (packed or self.multi_line or self._is_wide(beginning))
 
     def _is_wide(self, beginning: bytes) -> bool:
+        """Return whether a line feed has several bytes in the file's encoding, as in UTF-16."""
         if not self.encoding:
             return encoding_of_mark(beginning) != UTF_8
         return "\n".encode(self.encoding) != b"\n"
@@ -140,42 +134,30 @@ class TextLines(ABC):
     def blocks(
         self, content: IO[bytes], path: str, start: int = 0, end: int | None = None
     ) -> Iterator[Lines]:
-        """Yield the lines of a file that begin in some of its bytes, some megabytes at once.
+        """Yield the lines that begin between two bytes of a file, some megabytes at once.
 
-        Parameters
-        ----------
-        content : binary stream
-            Of the whole file, which can be sought.
-        path : str
-            Its end shows whether it is compressed.
-        start, end : int
-            Bytes. See :meth:`can_be_cut`.
-
-        Yields
-        ------
-        Lines
-
-        Raises
-        ------
-        DataError
-            If bytes do not decode, a line is too long, or a compressed file grows too much.
+        The stream has to be seekable, and the end of the path shows a compression. Only some files
+        can be read in parts, see :meth:`can_be_cut`. Raises DataError if bytes do not decode, a
+        line is too long, or a compressed file grows too much.
         """
         return self._lines(content, path, start, end, _BLOCK)
 
     def first_line(self, content: IO[bytes], path: str) -> str:
         """Return the first line of a file that is not blank, or an empty text."""
         lines = self._lines(content, path, 0, None, 1)
-        # Of old Macs' files a line of ours has many of theirs.
+        # A file of old Macs has lines that end with a carriage return, all in one line of ours.
         texts = (text for block in lines for text in self._cleaned(block).decode().split("\n"))
         return next(filter(None, texts), "")
 
     def _cleaned(self, block: bytes) -> bytes:
+        """Empty blank lines. Their number stays, for messages."""
         return _BLANK_LINE.sub(rb"\1", _FIRST_BLANK_LINE.sub(b"", block))
 
     def _lines(
         self, content: IO[bytes], path: str, start: int, end: int | None, size: int
     ) -> Iterator[Lines]:
-        most = max(_MAY_GROW_TO, _TIMES * content.seek(0, io.SEEK_END))
+        """Yield the lines that begin between two bytes of a file, ``size`` bytes at once."""
+        limit = max(_MAY_GROW_TO, _TIMES * content.seek(0, io.SEEK_END))
         content.seek(0)
         source = unpacked(content, path)
         beginning = source.read(2)
@@ -191,7 +173,7 @@ class TextLines(ABC):
             if len(whole) > _WHOLE_FILE:
                 raise longer_than_a_line(self.where, path, _WHOLE_FILE)
             if self.encoding == "utf-16" and whole and encoding_of_mark(beginning) == UTF_8:
-                # Python would take the bytes in the order of this machine.
+                # Without a mark Python would assume the byte order of this machine.
                 where = f"{self.where}: {path}"
                 raise undecodable(where, "UTF-16 with a mark", None, whole[:_BLOCK])
             if is_wide:
@@ -199,7 +181,7 @@ class TextLines(ABC):
             source = io.BytesIO(whole)
         codec = "utf-8" if is_wide else self.encoding or "utf-8"
         if start:
-            # The line that begins before belongs to whoever reads there.
+            # A line that begins before belongs to the part before.
             source.seek(start - 1)
             self._rest(source, path)
         while end is None or source.tell() < end:
@@ -210,27 +192,29 @@ class TextLines(ABC):
                 return
             if not block.endswith(b"\n"):
                 block += self._rest(source, path)
-            if source is not content and source.tell() > most:
+            if source is not content and source.tell() > limit:
                 raise larger_than_a_table(self.where, path, _TIMES)
             lines = self._utf8(block, codec, path, source, at)
             yield Lines(lines, partial(self._location, path, source, at))
 
     def _rest(self, source: IO[bytes], path: str) -> bytes:
+        """Read to the end of a line. Raises DataError if it is too long."""
         line = source.readline(_LONGEST_LINE + 1)
         if len(line) > _LONGEST_LINE:
             raise longer_than_a_line(self.where, path, _LONGEST_LINE)
         return line
 
     def _location(self, path: str, source: IO[bytes], at: int, line: int | None) -> str:
+        """Return words for paths, file and line, given the index of the line in a block."""
         where = f"{self.where}: {path}"
         return where if line is None else f"{where}: line {_lines_before(source, at) + line + 1:,}"
 
     def locator(self, block: bytes) -> Callable[[int | None], str]:
-        """Return what names a line of a block in messages. See :class:`Lines`."""
+        """Return the function that locates lines of a block. See :class:`Lines`."""
         return block.locate if isinstance(block, Lines) else lambda _: self.where
 
     def _utf8(self, block: bytes, codec: str, path: str, source: IO[bytes], at: int = 0) -> bytes:
-        """Return bytes of a file as UTF-8, with line feeds, without a byte order mark."""
+        """Convert bytes of a file to UTF-8 with line feeds, without a byte order mark."""
         try:
             if codec != "utf-8" or not block.isascii():
                 policy = "replace" if self.skips_malformed else "strict"
@@ -246,7 +230,7 @@ class TextLines(ABC):
 
 
 def _lines_before(source: IO[bytes], at: int) -> int:
-    """Return how many lines end before some byte of a file."""
+    """Return how many lines end before a byte of a file."""
     source.seek(0)
     lines = 0
     while chunk := source.read(min(_BLOCK, at - source.tell())):

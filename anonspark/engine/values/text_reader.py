@@ -1,21 +1,22 @@
-"""The reader of text files: bytes are decoded, split into records and typed by it alone.
+"""Read text files: only this code decodes bytes, splits them into records, and types values.
 
-Engines hand over whole files, parts of them or lines, and get batches. They call, in this order,
+Engines pass whole files, parts of them or lines, and get batches. They call, in this order,
 
 - :func:`text_reader`, with the options of a table, whose result can be pickled,
-- of CSV ``with_header``, with the first line (``first_line``) of the first file that has one,
-- ``blocks`` of each file or part of it (lines that come without their file are a block as they are,
-  in UTF-8 and joined by line feeds, and need no call of this method),
-- ``infer`` of all blocks, the results of which are merged by ``|``,
-- ``schema`` of the merged one, and ``read`` of the blocks, with some columns of it.
+- for CSV ``with_header``, with the first line (``first_line``) of the first file that has one,
+- ``blocks`` of each file or part of it (lines without a file, in UTF-8 and joined by line feeds,
+  are a block already),
+- ``infer`` for all blocks, and merge the results by ``|``,
+- ``schema`` for the merged result, and ``read`` for the blocks, with some columns of it.
 
-A line is a record. One that equals the header's line is none, wherever it stands.
+A line is a record, unless it equals the header's line, wherever it stands.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from anonspark.config import Configuration
 from anonspark.engine.encodings import codec_of
@@ -42,58 +43,15 @@ def text_reader(
 ) -> Reader:
     """Return the reader of text files in one of :data:`TEXT_FORMATS`.
 
-    Parameters
-    ----------
-    address : TableAddress
-    options : mapping of str to str
-        Their names in any case of letters.
-    texts : sequence of str
-        Columns that are texts in any case.
-    selection : WantedColumns or None
-        What is looked for in the table. None for all of it.
+    Names of options may have any case. ``texts`` are columns that stay texts whatever their values
+    are, and ``selection`` the wanted columns, or None for all. Raises ConfigurationError if an
+    option is not known or has a wrong value.
 
-    Raises
-    ------
-    ConfigurationError
-        If an option is not known, or has a value that is none of it.
+    >>> text_reader(TableAddress(("a.csv",), "csv", "input.path"), {"SEP": ";"}).separator
+    ';'
     """
-    data_format = address.data_format
-    section = address.section or address.key
-    prefix = "--option " if address.key == "DATA" else f"{section}.options."
-    parse = {name.lower(): (name, parser) for name, parser in _OPTIONS[data_format].items()}
-    settings: dict[str, object] = {}
-    used: dict[str, str] = {}
-    for option, text in options.items():
-        lower = OPTION_ALIASES.get(option.lower(), option.lower()).lower()
-        if lower not in parse:
-            raise ConfigurationError(
-                f"{prefix}{option}: {data_format} has no such option. Expected "
-                f"{', '.join(_OPTIONS[data_format])}. Leave it out"
-            )
-        name, parser = parse[lower]
-        try:
-            value = parser.read(text)
-        except (ValueError, LookupError):
-            raise ConfigurationError(
-                f"{prefix}{name}: found {text!r}. Expected {parser.expected}"
-            ) from None
-        if settings.setdefault(parser.field, value) != value:
-            raise ConfigurationError(
-                f"{prefix}{option}: found {text!r}, and {options[used[lower]]!r} as {used[lower]}, "
-                "which is another name of it. Leave one of them out"
-            )
-        used.setdefault(lower, option)
-    if data_format == "csv":
-        separator = settings.get("separator", CsvReader.separator)
-        for name in ("quote", "escape", "comment", "decimal"):
-            if separator == settings.get(name, getattr(CsvReader, name)):
-                raise ConfigurationError(
-                    f"{prefix}sep: found {separator!r}, which is {name}, too. Expected another "
-                    "letter for one of them"
-                )
-    reader = JsonReader if data_format == "json" else CsvReader
-    if data_format == "csv":
-        settings["texts"] = tuple(texts)
+    prefix = "--option " if address.key == "DATA" else f"{address.section or address.key}.options."
+    settings = _read_options(address.data_format, options, prefix)
     if selection is not None:
         settings |= {
             "markers": selection.markers,
@@ -102,22 +60,51 @@ def text_reader(
             "numbers": selection.numbers,
             "skips_malformed": selection.skips_malformed,
         }
-    return reader(where=address.where, **settings)  # type: ignore[arg-type]
+    if address.data_format == "json":
+        return JsonReader(where=address.where, **settings)
+    separator = settings.get("separator", CsvReader.separator)
+    for name in ("quote", "escape", "comment", "decimal"):
+        if separator == settings.get(name, getattr(CsvReader, name)):
+            raise ConfigurationError(
+                f"{prefix}sep: found {separator!r}, which is {name}, too. Expected another letter "
+                "for one of them"
+            )
+    return CsvReader(where=address.where, texts=tuple(texts), **settings)
+
+
+def _read_options(data_format: str, options: Mapping[str, str], prefix: str) -> dict[str, Any]:
+    """Return the fields of a reader from options of a format, which messages name with a prefix."""
+    parsers = {name.lower(): (name, parser) for name, parser in _OPTIONS[data_format].items()}
+    settings: dict[str, Any] = {}
+    options_by_name: dict[str, str] = {}
+    for option, text in options.items():
+        lower = OPTION_ALIASES.get(option.lower(), option.lower()).lower()
+        if lower not in parsers:
+            raise ConfigurationError(
+                f"{prefix}{option}: {data_format} has no such option. Expected "
+                f"{', '.join(_OPTIONS[data_format])}. Leave it out"
+            )
+        name, parser = parsers[lower]
+        try:
+            value = parser.read(text)
+        except (ValueError, LookupError):
+            raise ConfigurationError(
+                f"{prefix}{name}: found {text!r}. Expected {parser.expected}"
+            ) from None
+        first = options_by_name.setdefault(lower, option)
+        if settings.setdefault(parser.field, value) != value:
+            raise ConfigurationError(
+                f"{prefix}{option}: found {text!r}, and {options[first]!r} as {first}, which is "
+                "another name of it. Leave one of them out"
+            )
+    return settings
 
 
 def reader_of_texts(configuration: Configuration) -> tuple[Configuration, Reader | None]:
-    """Return how an input is read without types, and what gives its values their types later.
+    """Return a configuration that reads its input without types, and a reader that adds them.
 
-    Parameters
-    ----------
-    configuration : Configuration
-        Says all of its input.
-
-    Returns
-    -------
-    Configuration
-    CsvReader, JsonReader or None
-        None if the files bring types, or all columns are texts.
+    The configuration has to be settled. The reader is None if the files bring types, or all columns
+    are texts.
     """
     source = configuration.input
     address = TableAddress(source.paths, source.format.lower(), "input.path", "input")
@@ -134,7 +121,7 @@ def reader_of_texts(configuration: Configuration) -> tuple[Configuration, Reader
 
 @dataclass(frozen=True)
 class _Option:
-    """An option: the reader's field, what makes its value of a text, and what users may say."""
+    """An option: the reader's field, the function that reads its text, and words for its values."""
 
     field: str
     read: Callable[[str], object]
@@ -142,10 +129,16 @@ class _Option:
 
 
 def _flag(text: str) -> bool:
+    """Read true or false. Raises KeyError for other texts."""
     return {"true": True, "false": False}[text.lower()]
 
 
 def _letter(text: str) -> str:
+    r"""Read one ASCII letter, or a tab. Raises ValueError for other texts.
+
+    >>> _letter(r"\t")
+    '\t'
+    """
     text = {"\\t": "\t"}.get(text, text)
     if len(text) != 1 or not text.isascii() or text in "\r\n\0":
         raise ValueError(text)
@@ -153,10 +146,16 @@ def _letter(text: str) -> str:
 
 
 def _letter_or_nothing(text: str) -> str:
+    """Read one ASCII letter or an empty text."""
     return _letter(text) if text else text
 
 
 def _encoding(text: str) -> str:
+    """Read the name of an encoding, which is empty for UTF-8. Raises ValueError if it is not known.
+
+    >>> _encoding("windows-1252"), _encoding("utf8")
+    ('cp1252', '')
+    """
     codec = codec_of(text)
     if codec is None:
         raise ValueError(text)
@@ -164,6 +163,10 @@ def _encoding(text: str) -> str:
 
 
 def _days(text: str) -> DayForm | None:
+    """Read a form of days, which is None for that of ISO 8601.
+
+    Raises ValueError if it is not known.
+    """
     form = DayForm(text)
     if not form.is_known:
         raise ValueError(text)

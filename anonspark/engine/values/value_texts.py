@@ -1,4 +1,4 @@
-"""Raw values as they are said to be read, and as texts. docs/configuration.md has the grammar."""
+"""Convert raw values to declared types, and to texts. docs/configuration.md has the grammar."""
 
 from __future__ import annotations
 
@@ -35,27 +35,24 @@ _CLOCK = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?"
 _MOMENT = re.compile(rf"({_DAY}(?:[ T]{_CLOCK})?)(?: ?(Z|UTC|[+-][0-9]{{2}}(?::?[0-9]{{2}})?))?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-# What Arrow reads alike, many times faster.
+# Texts that Arrow reads equally, and many times faster.
 _USUAL_NUMBER = r"^-?[0-9]{1,25}(?:\.[0-9]{1,25})?$"
 _USUAL_DAY = r"^[12][0-9]{3}-[0-9]{2}-[0-9]{2}$"
 _USUAL_MOMENT = rf"{_USUAL_DAY[:-1]}[ T][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(?:\.[0-9]{{1,6}})?$"
 
 _MANY_DIGITS = Context(prec=400)
 
-# Between them Java and Arrow write floats alike, of 32 bits and of 64.
+# Java and Arrow write floats between them equally, of 32 bits and of 64.
 _SMALLEST_ALIKE, _LARGEST_ALIKE = 1e-3, 1e6
 
 
 def parse(texts: pa.Array, target: pa.DataType) -> pa.Array:
-    """Read texts as values of another type. What cannot be read is null.
+    """Read texts as booleans, ``date32``, ``timestamp[us]``, numbers or decimals, or null.
 
-    Blanks around a text do not count, and a moment without a zone is one of UTC.
+    Strips blanks, and takes a moment without a zone for one of UTC.
 
-    Parameters
-    ----------
-    texts : pyarrow.StringArray
-    target : pyarrow.DataType
-        Boolean, ``date32``, ``timestamp[us]``, a number or a decimal.
+    >>> parse(pa.array([" 39", "1e3", "?"]), pa.float64()).to_pylist()
+    [39.0, 1000.0, None]
     """
     texts = pc.ascii_trim(texts, " ")
     usual = _usual_form(target)
@@ -68,7 +65,7 @@ def parse(texts: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _usual_form(target: pa.DataType) -> str | None:
-    """Return the pattern of texts that Arrow reads alike, or None if there are none."""
+    """Return the pattern of texts that Arrow reads equally, or None if there are none."""
     if pa.types.is_floating(target):
         return _USUAL_NUMBER
     if pa.types.is_date(target):
@@ -77,17 +74,17 @@ def _usual_form(target: pa.DataType) -> str | None:
 
 
 def _parse_usual(texts: pa.Array, target: pa.DataType) -> pa.Array:
-    """Read texts of the usual form, and nulls."""
+    """Read texts of the usual form, and nulls, by Arrow."""
     quick = pa.timestamp("us") if pa.types.is_timestamp(target) else target
     try:
         return texts.cast(quick).view(target)
     except pa.ArrowInvalid:
-        # A day that is in no calendar, or an hour that no clock shows.
+        # A day or a time of day does not exist: its text becomes null.
         return _parse_each(texts, target)
 
 
 def _parse_each(texts: pa.Array, target: pa.DataType) -> pa.Array:
-    """Read each different text once."""
+    """Read each different text once, by Python."""
     coded = texts.dictionary_encode()
     if isinstance(coded, pa.ChunkedArray):
         coded = coded.combine_chunks()
@@ -97,7 +94,7 @@ def _parse_each(texts: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _reader(target: pa.DataType) -> Callable[[str], Any]:
-    """Return what reads one text as a value, or None, of a type."""
+    """Return the function that reads one text as a value of a type, or None if it is none."""
     if pa.types.is_floating(target):
         return lambda text: _float(text, narrow=target.bit_width == 32)
     if pa.types.is_decimal(target):
@@ -112,15 +109,19 @@ def _reader(target: pa.DataType) -> Callable[[str], Any]:
 
 
 def _float(text: str, *, narrow: bool) -> float | None:
+    """Read a text as a float, or NaN, of 64 bits or, if narrow, of 32."""
     if not NUMBER.fullmatch(text) and text.lower() != "nan":
         return None
     return nearest_single(text) if narrow else float(text)
 
 
 def nearest_single(text: str) -> float:
-    """Return the float of 32 bits that is nearest to a number.
+    """Return the float of 32 bits that is nearest to the number of a text.
 
-    By way of 64 bits some numbers would be rounded twice: those that come to lie just between two.
+    By way of 64 bits a number just beside the middle of two such floats would be rounded twice.
+
+    >>> nearest_single("16777217.0000000001")
+    16777218.0
     """
     double = float(text)
     with np.errstate(over="ignore"):
@@ -135,25 +136,35 @@ def nearest_single(text: str) -> float:
 
 
 def _integer(text: str, *, bits: int) -> int | None:
+    """Read a text as a whole number of some bits, or None."""
     return within(int(text), bits) if _WHOLE_NUMBER.fullmatch(text) else None
 
 
 def within(value: int, bits: int) -> int | None:
-    """Return a whole number, or None if it needs more bits."""
+    """Return a whole number, or None if it needs more bits.
+
+    >>> within(127, bits=8), within(128, bits=8)
+    (127, None)
+    """
     return value if -(2 ** (bits - 1)) <= value < 2 ** (bits - 1) else None
 
 
 def _decimal(text: str, target: pa.DataType) -> Decimal | None:
+    """Read a text as a decimal of a type, or None."""
     if not NUMBER.fullmatch(text):
         return None
     try:
         return rounded(Decimal(text), target)
     except InvalidOperation:
-        return None  # nobody counts that far
+        return None  # the exponent is beyond that of any decimal
 
 
 def rounded(value: Decimal, target: pa.DataType) -> Decimal | None:
-    """Return a decimal with the places of a type, or None if it has too many digits."""
+    """Round a decimal to the places of a type, or return None if it has too many digits.
+
+    >>> rounded(Decimal("1.005"), pa.decimal128(4, 2)), rounded(Decimal(100), pa.decimal128(4, 2))
+    (Decimal('1.01'), None)
+    """
     if value and value.adjusted() > target.precision:
         return None
     try:
@@ -164,6 +175,7 @@ def rounded(value: Decimal, target: pa.DataType) -> Decimal | None:
 
 
 def _day(text: str) -> date | None:
+    """Read a text as a day, or None."""
     try:
         return date.fromisoformat(text) if re.fullmatch(_DAY, text) else None
     except ValueError:
@@ -171,6 +183,11 @@ def _day(text: str) -> date | None:
 
 
 def _microseconds(text: str) -> int | None:
+    """Read a text as a moment in microseconds since 1970, or None.
+
+    >>> _microseconds("1970-01-01 01:00 +01"), _microseconds("1970-01-01T00:00:01Z")
+    (0, 1000000)
+    """
     match = _MOMENT.fullmatch(text)
     if match is None:
         return None
@@ -185,14 +202,12 @@ def _microseconds(text: str) -> int | None:
 
 
 def write(values: pa.Array, *, whole: bool = False) -> pa.Array:
-    """Write values as texts.
+    """Write numbers, booleans, dates, timestamps or texts as texts.
 
-    Parameters
-    ----------
-    values : pyarrow.Array
-        Numbers, booleans, dates, timestamps or texts.
-    whole : bool
-        Whether floats that are whole numbers have no point.
+    If ``whole``, floats that are whole numbers have no point.
+
+    >>> write(pa.array([17.0, 0.1])).to_pylist(), write(pa.array([17.0]), whole=True).to_pylist()
+    (['17.0', '0.1'], ['17'])
     """
     data_type = values.type
     if pa.types.is_dictionary(data_type):
@@ -210,7 +225,7 @@ def write(values: pa.Array, *, whole: bool = False) -> pa.Array:
 
 
 def _float_texts(values: pa.Array, *, whole: bool) -> pa.Array:
-    """Write those of the usual sizes by Arrow, which is many times faster than Python."""
+    """Write floats of the usual sizes by Arrow, which is many times faster than Python."""
     numbers = np.asarray(pc.fill_null(values, 0).to_numpy(zero_copy_only=False))
     sizes = np.abs(numbers)
     rounded_numbers = numbers == np.rint(numbers)
@@ -236,14 +251,17 @@ def _each(values: pa.Array, text_of: Callable[[Any], str]) -> pa.Array:
     return pa.array(texts, pa.string()).take(coded.indices)
 
 
-# Beyond, floats are not told apart by their whole numbers.
+# Beyond, two floats may have the same whole number of so many digits.
 _WHOLE = 1e15
 
 
 def float_text(value: float, *, narrow: bool = False, whole: bool = False) -> str:
-    """Return the shortest text that reads back as the same float, as Java has it from 19 on.
+    """Return the shortest text that reads back as the same float, as Java writes it from 19 on.
 
-    Older ones write some floats with a digit more than it takes.
+    Older versions write some floats with a digit more.
+
+    >>> float_text(0.1), float_text(1e7), float_text(0.1, narrow=True)
+    ('0.1', '1.0E7', '0.1')
     """
     if value != value:
         return "NaN"
@@ -254,7 +272,7 @@ def float_text(value: float, *, narrow: bool = False, whole: bool = False) -> st
     shortest = str(np.float32(value)) if narrow else repr(value)
     sign, digits, exponent = Decimal(shortest).as_tuple()
     if len("".join(map(str, digits)).strip("0")) == 1:
-        # Java writes two digits at least, and takes the nearest of those.
+        # Java writes at least two digits, and those are the nearest.
         sign, digits, exponent = Decimal(f"{value:.1e}").as_tuple()
     if not any(digits):
         return "0.0"
@@ -272,6 +290,11 @@ def float_text(value: float, *, narrow: bool = False, whole: bool = False) -> st
 
 
 def _date_text(days: int) -> str:
+    """Write a day since 1970, in any year of the Gregorian calendar.
+
+    >>> _date_text(0), _date_text(-719_529)
+    ('1970-01-01', '-0001-12-31')
+    """
     cycles, within = divmod(days + 719_162, 146_097)
     day = date.fromordinal(within + 1)
     year = day.year + 400 * cycles
@@ -280,6 +303,11 @@ def _date_text(days: int) -> str:
 
 
 def _timestamp_text(micros: int) -> str:
+    """Write microseconds since 1970, without zeros at the end of the fraction.
+
+    >>> _timestamp_text(1_500_000)
+    '1970-01-01 00:00:01.5'
+    """
     days, within = divmod(micros, 86_400_000_000)
     seconds, fraction = divmod(within, 1_000_000)
     clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
@@ -291,39 +319,30 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 def read_values(reading: Reading, column: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return values as they are read, null where they are missing, and which of them are missing.
+    """Return a column's values of the reading's type, null if missing or unreadable.
 
-    Parameters
-    ----------
-    reading : Reading
-    column : pyarrow.Array
-        Of length n.
+    Also return which of them are missing, as booleans of Arrow.
 
-    Returns
-    -------
-    values : pyarrow.Array
-        Of length n and the reading's type.
-    missing : pyarrow.BooleanArray
-        Of length n.
+    >>> reading = Reading("age", "age", pa.int64(), markers=("-9",))
+    >>> values, missing = read_values(reading, pa.array(["39", "-9", "?"]))
+    >>> values.to_pylist(), missing.to_pylist()
+    ([39, None, None], [False, True, False])
     """
     column = plain(column)
     missing = are_missing(column, reading.markers)
     value = column if reading.type is None else convert(column, reading.type, reading)
     if is_text(column.type) and not is_text(value.type):
-        # A marker means the value that it says, in whatever way a text says it.
+        # A marker means its value, in whatever form a text has it.
         marked = are_missing(value, reading.markers)
         missing = pc.or_(missing, pc.and_(marked, pc.is_valid(value)))
     return pc.if_else(missing, pa.scalar(None, value.type), value), missing
 
 
 def are_missing(column: pa.Array, markers: Sequence[str]) -> pa.Array:
-    """Return which values are missing: nulls, NaN, and what a marker means in the column's type.
+    """Return which values are null, NaN, or that of a marker in the column's type.
 
-    Parameters
-    ----------
-    column : pyarrow.Array or pyarrow.ChunkedArray
-    markers : sequence of str
-        Texts. Of a column of numbers, days or booleans those count that say such a value.
+    >>> are_missing(pa.array([39, -9, None]), ["-9", "?"]).to_pylist()
+    [False, True, True]
     """
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -338,11 +357,11 @@ def are_missing(column: pa.Array, markers: Sequence[str]) -> pa.Array:
 def blank_rows(
     batch: pa.RecordBatch | pa.Table, names: Sequence[str], markers: Sequence[str]
 ) -> Flags:
-    """Return which rows are no records, for they have no value in any of some columns.
+    """Return which rows have no value in any of some columns, bool (rows,): these are no records.
 
-    Returns
-    -------
-    bool ndarray of shape (rows,)
+    >>> rows = pa.table({"age": [39, None], "city": ["?", "?"]})
+    >>> blank_rows(rows, ["age", "city"], ["?"]).tolist()
+    [False, True]
     """
     blank = np.full(len(batch), bool(names))
     for name in names:
@@ -354,12 +373,12 @@ def blank_rows(
 
 
 def _values_of_markers(markers: Sequence[str], data_type: pa.DataType) -> pa.Array:
-    """Return the values of a type that markers say, as the exact number of a decimal."""
+    """Return the values of a type that markers mean, as exact numbers for decimals."""
     texts = pa.array(markers, pa.string())
     if is_text(data_type):
         return texts.cast(data_type)
     if pa.types.is_boolean(data_type):
-        # Of them 0 is no marker for False.
+        # The marker 0 does not mean False.
         texts = pa.array(
             [marker for marker in markers if marker.lower() in ("true", "false")], pa.string()
         )
@@ -374,14 +393,18 @@ def _values_of_markers(markers: Sequence[str], data_type: pa.DataType) -> pa.Arr
 
 
 def plain(column: pa.Array) -> pa.Array:
-    """Return a column whose values stand in it themselves."""
+    """Return a column as an array without a dictionary."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def coded_values(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
-    """Return a column as a dictionary, which it may be already."""
+    """Return a column as an array with a dictionary.
+
+    >>> coded_values(pa.array(["m", "f", "m"])).indices.to_pylist()
+    [0, 1, 0]
+    """
     if isinstance(column, pa.ChunkedArray):
         if pa.types.is_dictionary(column.type):
             column = column.unify_dictionaries()
@@ -390,7 +413,11 @@ def coded_values(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def as_floats(column: pa.Array) -> pa.Array:
-    """Return numbers, days and times as floats, and texts that are numbers. NaN for all else."""
+    """Return numbers, days, times, and texts that are numbers as floats, and NaN for all else.
+
+    >>> as_floats(pa.array(["39", "?"])).to_pylist()
+    [39.0, nan]
+    """
     if is_text(column.type):
         column = parse(column, pa.float64())
     elif pa.types.is_date32(column.type):
@@ -401,14 +428,12 @@ def as_floats(column: pa.Array) -> pa.Array:
 
 
 def convert(column: pa.Array, target: pa.DataType, reading: Reading | None = None) -> pa.Array:
-    """Convert values to another type. What cannot be converted is null.
+    """Convert values to another type, and those that it cannot hold to null.
 
-    Parameters
-    ----------
-    column : pyarrow.Array
-    target : pyarrow.DataType
-    reading : Reading or None
-        Says how texts are written and numbers are read.
+    A reading declares how texts are written and numbers are read.
+
+    >>> convert(pa.array([1.0, 1.5]), pa.int64()).to_pylist()
+    [1, None]
     """
     data_type = column.type
     if is_text(target):
@@ -425,7 +450,7 @@ def convert(column: pa.Array, target: pa.DataType, reading: Reading | None = Non
         return parse(write(column), target)
     if is_number(data_type) and is_number(target):
         return _number(column, target)
-    # Days and points in time.
+    # Only days and moments are left.
     if pa.types.is_date(target):
         micros = column.cast(pa.timestamp("us", data_type.tz)).view(pa.timestamp("us"))
         return micros.cast(pa.date32(), safe=False)
@@ -439,10 +464,11 @@ _A_DAY = 86_400_000_000
 
 
 def _number(column: pa.Array, target: pa.DataType) -> pa.Array:
+    """Convert numbers to another type of numbers, and those that it cannot hold to null."""
     data_type = column.type
     if pa.types.is_floating(target):
         if pa.types.is_decimal(data_type):
-            # Arrow's own cast is wrong in the last digit at times.
+            # Arrow's cast is sometimes wrong in the last digit.
             to_float = nearest_single if target.bit_width == 32 else float
             texts = [None if value is None else str(value) for value in column.to_pylist()]
             floats = [None if text is None else to_float(text) for text in texts]
@@ -460,6 +486,7 @@ def _number(column: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _exact(value: object) -> Decimal | None:
+    """Return a number as a decimal, a float by its shortest text, or None if it is not finite."""
     if value is None or value != value or value in (float("inf"), float("-inf")):
         return None
     if isinstance(value, float):
@@ -468,13 +495,12 @@ def _exact(value: object) -> Decimal | None:
 
 
 def hashed_as(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, pa.Array]:
-    """Return values in another type, to be hashed, and which of them that changed.
+    """Return values in another type, to hash them, and which of them the cast changed.
 
-    Parameters
-    ----------
-    column : pyarrow.Array
-    target : pyarrow.DataType
-        Equal to the column's, or one that it can be read as.
+    The type is the column's, or one that it can be read as.
+
+    >>> [part.to_pylist() for part in hashed_as(pa.array([1.0, 1.5]), pa.int64())]
+    [[1, None], [False, True]]
     """
     column = with_one_zero(plain(column))
     data_type = column.type

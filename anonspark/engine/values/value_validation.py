@@ -1,4 +1,4 @@
-"""Check the values of the input, batch by batch."""
+"""Validate the values of the input batch by batch, and count findings."""
 
 from __future__ import annotations
 
@@ -19,20 +19,15 @@ from anonspark.engine.values.hashing import xxhash64
 from anonspark.engine.values.value_texts import convert, parse, plain, read_values
 
 MOST_DISTINCT = 2**20
-"""Different texts that are counted exactly. More are an error, and need not be."""
+"""Different texts that are counted exactly. More are an error, so an estimate is enough."""
 
 
 @dataclass(frozen=True)
 class Validated:
-    """The values of one quasi-identifier in a batch of n records.
+    """The values of one quasi-identifier in a batch of n records, null if missing or invalid.
 
-    Parameters
-    ----------
-    values : pyarrow.Array
-        As they are read. Null where they are missing, or cannot be read.
-    missing, invalid, infinite, numeric : bool ndarray of shape (n,)
-        Whether each is missing, is there but not of its declared type, is an infinite number, or is
-        a text, of which nothing was declared, that reads as a number.
+    The flags, bool (n,), say whether a value is missing, is not of its declared type, is an
+    infinite number, or is a text without a declared type that reads as a number.
     """
 
     values: pa.Array
@@ -43,33 +38,27 @@ class Validated:
 
 
 def validate(plan: PlannedColumn, column: pa.Array, markers: Sequence[str]) -> Validated:
-    """Read the values of a quasi-identifier, and report the errors in them.
+    """Read the values of a quasi-identifier, and flag the errors in them.
 
-    Parameters
-    ----------
-    plan : PlannedColumn
-    column : pyarrow.Array
-        Of the input. Of a dictionary each value is looked at once, and texts come back as one.
-    markers : sequence of str
-        Texts that mean missing.
+    Validates each value of a dictionary once, and returns texts as a dictionary then.
     """
     if isinstance(column, pa.DictionaryArray) and len(column.dictionary) < len(column):
         return _validate_codes(plan, column, markers)
     raw = plain(column)
     name = plan.column.name
     reading = Reading(name, name, plan.read_as, tuple(markers))
-    values, gone = read_values(reading, raw)
+    values, is_missing = read_values(reading, raw)
     if pa.types.is_timestamp(raw.type) and pa.types.is_date(values.type):
-        # A moment of the day is no day.
+        # A timestamp is a day only at midnight.
         midnights = pc.equal(values.cast(raw.type), raw)
         values = pc.if_else(midnights, values, pa.scalar(None, values.type))
-    missing = flags(gone)
-    no = np.zeros(len(raw), bool)
-    invalid = ~missing & flags(pc.is_null(values)) if plan.read_as is not None else no
-    infinite = no
+    missing = flags(is_missing)
+    none = np.zeros(len(raw), bool)
+    invalid = ~missing & flags(pc.is_null(values)) if plan.read_as is not None else none
+    infinite = none
     if pa.types.is_floating(values.type):
         infinite = flags(pc.fill_null(pc.is_inf(values), False))
-    numeric = no
+    numeric = none
     if plan.column.undeclared_text and is_text(raw.type):
         numeric = ~missing & flags(pc.is_valid(parse(raw, pa.float64())))
     if plan.in_text is not None:
@@ -80,19 +69,19 @@ def validate(plan: PlannedColumn, column: pa.Array, markers: Sequence[str]) -> V
 def _validate_codes(
     plan: PlannedColumn, column: pa.DictionaryArray, markers: Sequence[str]
 ) -> Validated:
-    """Validate the different values, and last a null, for all that are equal to them."""
+    """Validate the different values and a null, and spread the results over the rows."""
     values = column.dictionary
     by_code = validate(plan, pa.concat_arrays([values, pa.nulls(1, values.type)]), markers)
     codes = pc.fill_null(column.indices, len(values))
-    places = codes.to_numpy()
+    value_of_row = codes.to_numpy()
     if is_text(by_code.values.type):
-        # Several may be read as one text, or as none.
+        # Several values may be read as the same text, or as null.
         read = by_code.values.dictionary_encode()
         of_rows = pa.DictionaryArray.from_arrays(read.indices.take(codes), read.dictionary)
     else:
         of_rows = by_code.values.take(codes)
     flags = (by_code.missing, by_code.invalid, by_code.infinite, by_code.numeric)
-    return Validated(of_rows, *(each[places] for each in flags))
+    return Validated(of_rows, *(flag[value_of_row] for flag in flags))
 
 
 @dataclass
@@ -101,22 +90,22 @@ class Findings:
 
     Parameters
     ----------
-    rows, kept : int
+    rows, staying : int
         Records, and those that stay under the policy for missing values.
     counts : dict of str to int
-        By name. See :meth:`anonspark.engine.protocol.Input.inspect`.
+        Counts by name. See :meth:`anonspark.engine.protocol.Input.inspect`.
     texts : dict of int to Distinct
-        Different values of the quasi-identifiers that are texts, by their places.
+        Different values of the quasi-identifiers that are texts, by their indices.
     lowest, highest : dict of int to int, float or Decimal
-        Extremes of the others.
+        Extremes of the other quasi-identifiers.
     hash_sum, hash_xor : int
-        Of the records' hashes, where they are hashed.
+        Sum and exclusive or of the records' hashes, if they are hashed.
     most_distinct : int
         Different texts of a quasi-identifier that are counted exactly. More are estimated.
     """
 
     rows: int = 0
-    kept: int = 0
+    staying: int = 0
     counts: dict[str, int] = field(default_factory=dict)
     texts: dict[int, Distinct] = field(default_factory=dict)
     lowest: dict[int, Any] = field(default_factory=dict)
@@ -128,9 +117,9 @@ class Findings:
     def add(
         self, plans: Sequence[PlannedColumn], validated: Sequence[Validated], keep: np.ndarray
     ) -> None:
-        """Count the records of a batch."""
+        """Count the records of a batch, of which ``keep``, bool (n,), says which stay."""
         self.rows += len(keep)
-        self.kept += int(keep.sum())
+        self.staying += int(keep.sum())
         mask = None if keep.all() else pa.array(keep)
         for index, (plan, column) in enumerate(zip(plans, validated, strict=True)):
             for name in ("missing", "invalid", "infinite"):
@@ -148,32 +137,38 @@ class Findings:
                     self.counts[name] = _places(numbers, self.counts.get(name, 0))
 
     def _distinct(self, index: int) -> Distinct:
+        """Return the counter of a quasi-identifier's different texts."""
         return self.texts.setdefault(index, Distinct(self.most_distinct))
 
     def count(self, name: str, number: int) -> None:
-        """Add to one of the counts."""
+        """Add to a count."""
         self.counts[name] = self.counts.get(name, 0) + number
 
     def _extremes(self, index: int, numbers: pa.Array) -> None:
+        """Widen the extremes of a quasi-identifier by numbers."""
         ends = pc.min_max(numbers).as_py()
         if ends["min"] is not None:
             self._widen({index: ends["min"]}, {index: ends["max"]})
 
     def _widen(self, lowest: Mapping[int, Any], highest: Mapping[int, Any]) -> None:
+        """Widen extremes by others."""
         for values, others, better in ((self.lowest, lowest, min), (self.highest, highest, max)):
             for index, value in others.items():
                 values[index] = better(values.get(index, value), value)
 
     def add_hashes(self, hashes: np.ndarray) -> None:
-        """Add hashes of records, int64 ndarray of shape (n,), to their sum."""
+        """Add hashes of records, int64 (n,), to their sum.
+
+        Halves, whose sums fit 64 bits, are added.
+        """
         high, low = hashes >> 32, hashes & 0xFFFFFFFF
         self.hash_sum += (int(high.sum()) << 32) + int(low.sum())
         self.hash_xor ^= int(np.bitwise_xor.reduce(hashes)) if len(hashes) else 0
 
     def merge(self, other: Findings) -> None:
-        """Add what was found in other records."""
+        """Add the findings in other records."""
         self.rows += other.rows
-        self.kept += other.kept
+        self.staying += other.staying
         self.hash_sum += other.hash_sum
         self.hash_xor ^= other.hash_xor
         for name, number in other.counts.items():
@@ -186,7 +181,7 @@ class Findings:
         self._widen(other.lowest, other.highest)
 
     def to_text(self) -> str:
-        """Return it as a text, for :meth:`of_text`."""
+        """Write the findings as a text, for :meth:`of_text`."""
         return json.dumps(
             {
                 **vars(self),
@@ -201,7 +196,11 @@ class Findings:
 
     @classmethod
     def of_text(cls, text: str) -> Findings:
-        """Return what :meth:`to_text` wrote."""
+        """Read what :meth:`to_text` wrote.
+
+        >>> Findings.of_text(Findings(rows=3, lowest={0: Decimal("1.5")}).to_text()).lowest
+        {0: Decimal('1.5')}
+        """
         fields = json.loads(text)
         fields["texts"] = {
             int(index): Distinct(
@@ -215,8 +214,8 @@ class Findings:
         return cls(**fields)
 
     def as_dict(self, plans: Sequence[PlannedColumn]) -> dict[str, object]:
-        """Return it as :meth:`anonspark.engine.protocol.Input.inspect` does."""
-        figures: dict[str, object] = {"rows": self.rows, "kept": self.kept}
+        """Return the counts of :meth:`anonspark.engine.protocol.Input.inspect`."""
+        figures: dict[str, object] = {"rows": self.rows, "kept": self.staying}
         figures["blank_rows"] = self.counts.get("blank_rows", 0)
         for index, plan in enumerate(plans):
             for name in ("missing", "invalid", "infinite"):
@@ -240,16 +239,17 @@ _KINDS: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "Decimal"
 
 
 def _written(value: Any) -> tuple[str, str]:
+    """Return the name of a number's type, and its text."""
     return type(value).__name__, str(value)
 
 
 def _hashes(texts: pa.Array) -> np.ndarray:
-    """Return hashes of the different texts, uint64 ndarray."""
+    """Return the hashes of different texts, uint64 (m,)."""
     return xxhash64([texts.unique().drop_null()]).view(np.uint64)
 
 
 def _plain_numbers(values: pa.Array) -> pa.Array:
-    """Return values as plain 64-bit numbers. Decimals stay what they are."""
+    """Return values as 64-bit numbers, days and microseconds since 1970. Decimals stay."""
     data_type = values.type
     if pa.types.is_decimal(data_type):
         return values
@@ -263,8 +263,12 @@ def _plain_numbers(values: pa.Array) -> pa.Array:
 
 
 def _places(numbers: pa.Array, least: int) -> int:
-    """Return how many decimal places decimals need, or others did, whichever is more."""
-    # With room for a digit before the point, which rounding asks for.
+    """Return how many decimal places some decimals need, at least ``least``.
+
+    >>> _places(pa.array([Decimal("1.50")], pa.decimal128(5, 2)), 0)
+    1
+    """
+    # Rounding needs room for another digit before the point.
     wide = numbers.cast(pa.decimal256(76, numbers.type.scale))
     for places in range(least, numbers.type.scale):
         if pc.all(pc.equal(pc.round(wide, places, "towards_zero"), wide)).as_py():

@@ -1,4 +1,4 @@
-"""Parquet files that lie in memory as a whole, decoded."""
+"""Decode Parquet files of which a task has the whole content, or a share."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from anonspark.errors import DataError
 
 _TEXTS = pa.dictionary(pa.int32(), pa.string())
 
-# With its length alone, a text would take more.
+# A text takes more, for its length has four bytes.
 _BYTES_OF_A_CODE = 2
 
-# Of a column chunk in a file on a disk, that are read at a time.
+# Bytes of a column chunk of a file on a disk to read at a time.
 _BUFFER = 1 << 20
 
 
 class Share(NamedTuple):
-    """One of several equal parts of a file on a disk, of so many bytes in all."""
+    """One of several equal parts of a file on a disk, by its index, and the bytes of the file."""
 
     address: str
     bytes: int
@@ -57,28 +57,13 @@ def decode_file(
     constants: Mapping[str, pa.Scalar] = MappingProxyType({}),
     name: str = "a Parquet file",
 ) -> Batches:
-    """Decode columns of a Parquet file.
+    """Decode columns of a Parquet file, by names in any case and the types that they are read as.
 
-    Parameters
-    ----------
-    source : pyarrow.Buffer or Share
-        The file, or what is read of it.
-    columns : pyarrow.Schema
-        Their names in any case of letters, and the types that they are read as.
-    dictionaries : bool
-        Whether all texts become dictionaries. Else those do that are numbers of few different ones
-        in the file: to read them so takes a fraction of the time.
-    complete : bool
-        Whether the file has to have all columns, else one that it lacks is missing in every row.
-    constants : mapping of str to pyarrow.Scalar
-        Values of columns that are not in the file.
-    name : str
-        Of the file, for messages.
-
-    Raises
-    ------
-    DataError
-        If the file is damaged, lacks a column, or has one of another type.
+    With ``dictionaries`` all texts become dictionaries. If not, those do that the file stores as
+    codes of few different texts: this takes a fraction of the time. If the file need not be
+    ``complete``, a column that it lacks is null. ``constants`` are values of columns that are not
+    in the file. Raises DataError, with the name of the file, if it is damaged, lacks a column, or
+    has one of another type.
     """
     try:
         yield from _decoded(source, columns, dictionaries, complete, constants)
@@ -88,8 +73,8 @@ def decode_file(
         pass
     else:
         return
-    # Outside the handler, so that no traceback shows the error that came first. In the words of
-    # Spark for it, by which the driver knows what failed.
+    # Outside of the handler, so that no traceback shows the first error. The driver knows the
+    # failure by Spark's word for it.
     raise DataError(f"CANNOT_READ: {name} is damaged, or is another than when the table was opened")
 
 
@@ -104,6 +89,7 @@ def _decoded(
     complete: bool,
     constants: Mapping[str, pa.Scalar],
 ) -> Batches:
+    """Decode columns of a Parquet file. Raises errors of Arrow if it is damaged."""
     if isinstance(source, Share):
         opened: pa.NativeFile = pa.OSFile(source.address.removeprefix("file:"))
         if opened.size() != source.bytes:
@@ -126,7 +112,7 @@ def _decoded(
     with parquet.ParquetFile(
         opened, metadata=metadata, read_dictionary=texts, pre_buffer=False, buffer_size=buffer
     ) as file:
-        # One column at least tells how many rows there are.
+        # At least one column is read, for the number of rows.
         for batch in file.iter_batches(
             BATCH_ROWS,
             groups,
@@ -154,31 +140,24 @@ def coded_columns(
     bytes_of_a_code: int,
     group: int | None = None,
 ) -> list[str]:
-    """Return which columns of texts are numbers of few different ones, as their size shows.
+    """Return which columns of texts a file stores as codes of few different texts.
 
-    Parameters
-    ----------
-    metadata : pyarrow.parquet.FileMetaData
-    names : sequence of str
-        Of the columns.
-    bytes_of_a_code : int
-        What a row takes at most.
-    group : int or None
-        The row group that is looked at. None for all of them.
+    Their size shows it: a row takes at most ``bytes_of_a_code``, in one row group or in all.
     """
     numbers = range(metadata.num_row_groups) if group is None else [group]
     groups = [metadata.row_group(number) for number in numbers]
-    places = {metadata.schema.column(index).path: index for index in range(metadata.num_columns)}
-    most = bytes_of_a_code * sum(part.num_rows for part in groups)
+    indices = {metadata.schema.column(index).path: index for index in range(metadata.num_columns)}
+    limit = bytes_of_a_code * sum(part.num_rows for part in groups)
     return [
         name
         for name in names
-        if name in places
-        and sum(part.column(places[name]).total_uncompressed_size for part in groups) <= most
+        if name in indices
+        and sum(part.column(indices[name]).total_uncompressed_size for part in groups) <= limit
     ]
 
 
 def _as_read(values: pa.Array, target: pa.DataType) -> pa.Array:
+    """Convert values to the type they are read as, but leave dictionaries of texts as they are."""
     if not is_read_as(values.type, target):
         raise _OtherTypeError
     if values.type == _TEXTS and target == _TEXTS.value_type:

@@ -16,21 +16,15 @@ from anonspark.release.derived_manifest import figures_of_gates
 
 @dataclass(frozen=True)
 class GateResult:
-    """A figure beside its bounds.
+    """A figure and its bounds.
 
-    Parameters
-    ----------
-    metric : str
-        As the configuration names it.
-    found : float or None
-        None where the run has no such figure, which is out of all bounds.
-    min, max : float or None
-        The bounds. A figure equal to one of them is within.
-    withheld : bool
-        Whether the run has the figure and does not publish it, because it is of fewer than k
-        records.
-    within : bool
-        Of a figure that is withheld: whether it is within the bounds.
+    ``metric`` is its name in the configuration. ``found`` is None if the run has no such figure,
+    which is out of all bounds; a figure equal to a bound is within. ``withheld`` figures are not
+    published, because they count fewer than k records, and ``within`` says whether they are within
+    the bounds.
+
+    >>> GateResult("gcp", 0.31, None, 0.25).describe()
+    'gates.gcp: found 0.31, expected at most 0.25, 0.06 less'
     """
 
     metric: str
@@ -60,7 +54,7 @@ class GateResult:
         return None
 
     def _needed_k(self, risk: float, bound: float) -> str:
-        """Return which k keeps a bound on the highest risk, and how a rounded one is written."""
+        """Return the k that keeps a bound on the highest risk, and how to write a rounded bound."""
         k = k_of(bound)
         if self.metric != "risk.prosecutor.highest" or k < 2:
             return ""
@@ -87,17 +81,14 @@ def check_gates(
 ) -> list[GateResult]:
     """Look up the figures of all gates.
 
-    Parameters
-    ----------
-    gates : mapping of str to Gate
-        Metric to bounds: a column of the table ``summary``, ``attributes.<name>.<column>`` or
-        ``risk.<attacker>.<column>``.
-    summary : mapping
-        The row of the table.
-    attributes, risk : sequence of mapping
-        The rows of the tables. Of ``risk`` those of the whole release count.
-    counted : mapping of str to float
-        Of figures that the tables may withhold: what they are.
+    A gate is named by a column of the table ``summary``, ``attributes.<name>.<column>`` or
+    ``risk.<attacker>.<column>``. ``summary`` is the row of the table, ``attributes`` and ``risk``
+    are the rows of theirs, of which ``risk`` counts for the whole release. ``counted`` are exact
+    figures that the tables may withhold.
+
+    >>> (result,) = check_gates({"gcp": Gate(max=0.25)}, {"gcp": 0.2}, [], [])
+    >>> result.found, result.describe()
+    (0.2, None)
     """
     figures = figures_of_gates(summary, attributes, risk)
     results = []
@@ -115,13 +106,7 @@ def _number(figure: Any) -> float | None:
 
 
 def require_passed(gates: Sequence[GateResult]) -> None:
-    """Check that all figures are within their bounds.
-
-    Raises
-    ------
-    GuaranteeError
-        Naming every figure that is not.
-    """
+    """Raise GuaranteeError that names every figure out of its bounds, if any."""
     failed = [problem for problem in (gate.describe() for gate in gates) if problem is not None]
     if failed:
         raise GuaranteeError(
@@ -132,20 +117,14 @@ def require_passed(gates: Sequence[GateResult]) -> None:
 
 @dataclass(frozen=True)
 class Drift:
-    """A figure beside that of the last run.
+    """A figure and that of the last run.
 
-    Parameters
-    ----------
-    metric : str
-        A column of the table ``summary``.
-    found : float or None
-        None where this run has no such figure.
-    before : float or None
-        None where the last run has no such figure, or there is no last run.
-    max : float
-        Largest relative change.
-    run_id : str or None
-        The last run. None where there is none.
+    ``metric`` is a column of the table ``summary``, and ``max`` its largest relative change.
+    ``found`` is None if this run has no such figure, and ``before`` if the last run has none, or
+    there is no last run, ``run_id``.
+
+    >>> Drift("rows_in", 130.0, 100.0, 0.1, "night-7").change
+    0.3
     """
 
     metric: str
@@ -156,7 +135,7 @@ class Drift:
 
     @property
     def change(self) -> float | None:
-        """Absolute difference as a share of the figure before. None where one is missing."""
+        """Absolute difference as a share of the figure before, or None if one is absent."""
         if self.found is None or self.before is None:
             return None
         if self.found == self.before:
@@ -174,13 +153,7 @@ class Drift:
         )
 
     def is_sure(self, less: int) -> bool:
-        """Return whether a count is out of its bound even if it were smaller by some records.
-
-        Parameters
-        ----------
-        less : int
-            At most so many records.
-        """
+        """Return whether a count is out of its bound even if it is up to ``less`` smaller."""
         if self.found is None or self.before is None:
             return False
         nearest = min(max(self.before, self.found - less), self.found)
@@ -190,20 +163,10 @@ class Drift:
 def measure_drift(
     bounds: Mapping[str, float], summary: Mapping[str, Any], before: Mapping[str, Any] | None
 ) -> list[Drift]:
-    """Put the figures that have a bound beside those of the last run.
+    """Compare the bounded figures with those of the last run.
 
-    Parameters
-    ----------
-    bounds : mapping of str to float
-        Column of the table ``summary`` to its largest relative change.
-    summary : mapping
-        The row of this run.
-    before : mapping or None
-        The row of the last run that can be compared, None where there is none.
-
-    Notes
-    -----
-    A count that is withheld is compared by the least that it can be.
+    ``before`` is the row of the last comparable run, or None without one. A withheld count is
+    compared by the least that it can be.
     """
     earlier: Mapping[str, Any] = before or {}
     return [
@@ -219,13 +182,7 @@ def measure_drift(
 
 
 def require_no_drift(drifts: list[Drift]) -> None:
-    """Check that no figure has moved further than its bound.
-
-    Raises
-    ------
-    GuaranteeError
-        Naming every figure that has.
-    """
+    """Raise GuaranteeError that names every figure that moved further than its bound, if any."""
     failed = [problem for problem in (drift.describe() for drift in drifts) if problem is not None]
     if failed:
         raise GuaranteeError(

@@ -1,4 +1,4 @@
-"""Figures of a release, summed up from its classes."""
+"""Figures of a release, summed from its classes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RoundResult:
     Parameters
     ----------
     number : int
-        1, 2, ...
+        Number of the round: 1, 2, ...
     rows : int
         Records of its table.
     left_over : int
@@ -53,13 +53,13 @@ class RoundResult:
     squares_if_whole : int
         Sum of the squared sizes of the round's groups, as if they had been kept whole.
     levels : mapping of str to int or None
-        Level that each quasi-identifier was recoded to, where it is one for the whole table.
+        Level that each quasi-identifier was recoded to, if it is one for the whole table.
     large_block : int
-        Records of the largest block, if it is far larger than usual, else 0.
+        Records of the largest block if it is far larger than usual, otherwise 0.
     staged_bytes : int
-        What the records of the finished classes take before they are compressed.
+        Bytes of the records of the finished classes before they are compressed.
     price : float
-        Of :class:`anonspark.models.model.Anonymized`.
+        Price of :class:`anonspark.models.model.Anonymized`.
     """
 
     number: int
@@ -81,7 +81,7 @@ _LABEL_BYTES = "label_bytes"
 
 @dataclass(frozen=True)
 class _SumUp:
-    """Sums up the classes of one task, by round and size."""
+    """Sums the classes of one task, by round and size."""
 
     quasi_identifiers: int
 
@@ -123,27 +123,14 @@ class _SumUp:
 
 
 def sum_up(classes: Records, quasi_identifiers: Sequence[QuasiIdentifier]) -> list[Totals]:
-    """Sum up classes, round by round.
+    """Sum staged classes, round by round. Rounds without a class are left out.
 
-    Parameters
-    ----------
-    classes : Records
-        Of :func:`anonspark.layers.generalize.figures.class_schema`.
-    quasi_identifiers : sequence of QuasiIdentifier
-
-    Returns
-    -------
-    list of Totals
-        In the order of the rounds. Rounds without a class are left out.
-
-    Notes
-    -----
-    One job, one shuffle of one row a batch and class size, of which some hundreds differ. The
-    result does not depend on the tasks.
+    One job, one shuffle of one row for each batch and class size, of which some hundreds differ.
+    The result does not depend on the tasks.
     """
-    own_sums = _SumUp(len(quasi_identifiers))
-    summed = classes.map_batches(own_sums, own_sums.schema)
-    names = [name for name in own_sums.schema.names if name not in (ROUND, SIZE)]
+    summing = _SumUp(len(quasi_identifiers))
+    summed = classes.map_batches(summing, summing.schema)
+    names = [name for name in summing.schema.names if name not in (ROUND, SIZE)]
     rows = summed.aggregate([ROUND, SIZE], sums=names).collect().to_pylist()
     by_round: dict[int, Totals] = {}
     for row in rows:
@@ -163,7 +150,7 @@ def sum_up(classes: Records, quasi_identifiers: Sequence[QuasiIdentifier]) -> li
 
 
 def weight_of(quasi_identifier: QuasiIdentifier) -> Decimal:
-    """Return what the figures of all attributes together are weighted by."""
+    """Return the weight of an attribute in figures of all attributes together."""
     return Decimal(str(quasi_identifier.weight))
 
 
@@ -230,36 +217,27 @@ def _groups(attribute: AttributeGroups, level: int, labels: pa.Array) -> pa.Arra
 
 @dataclass(frozen=True)
 class _Loss:
-    """Losses of nodes, from the records in each group of the chosen one. Exact.
-
-    Parameters
-    ----------
-    attributes : tuple of AttributeGroups
-    levels : tuple of int
-        The chosen node.
-    records : list of int64 ndarray
-        Of each attribute, the published records in each group.
-    """
+    """Exact losses of nodes, from the published records in each group of the chosen node."""
 
     attributes: tuple[AttributeGroups, ...]
     levels: Levels
     records: Sequence[Counts]
 
     def of(self, levels: Levels) -> Fraction:
-        """Return the loss of a node above the chosen one."""
-        records = []
-        for attribute, low, high, record in zip(
+        """Return the loss of a node above the chosen one, from sums: no pass over the records."""
+        counts_by_attribute = []
+        for attribute, chosen_level, level, chosen_counts in zip(
             self.attributes, self.levels, levels, self.records, strict=True
         ):
-            counts = np.zeros(attribute.number(high), np.int64)
-            np.add.at(counts, attribute.between(low, high), record)
-            records.append(counts)
-        return node_loss(self.attributes, levels, records)
+            counts = np.zeros(attribute.number(level), np.int64)
+            np.add.at(counts, attribute.between(chosen_level, level), chosen_counts)
+            counts_by_attribute.append(counts)
+        return node_loss(self.attributes, levels, counts_by_attribute)
 
     def ascending(self) -> Iterator[tuple[Fraction, Levels]]:
-        """Yield the chosen node and all above it. The least loss first, then the least height.
+        """Yield the chosen node and all above it, the least loss first, then the least height.
 
-        A step up never loses less, so that the next best one is always right above one that was
+        A step up never loses less, so the next best node is always right above one that was
         yielded.
         """
         heights = [attribute.height for attribute in self.attributes]
@@ -281,32 +259,16 @@ def node_rows(
     quasi_identifiers: Sequence[QuasiIdentifier],
     number: int,
     *,
-    counts_told: bool,
+    shows_counts: bool,
 ) -> list[dict[str, object]]:
     """Return the rows of the table ``nodes``. See docs/output.md.
 
-    Parameters
-    ----------
-    classes : Records
-        Of :func:`anonspark.layers.generalize.figures.class_schema`, as they may be published.
-    results : sequence of RoundResult
-        Of all rounds, in their order.
-    quasi_identifiers : sequence of QuasiIdentifier
-        As their values may be published, in the order of the configuration.
-    number : int
-        Of the classes.
-    counts_told : bool
-        Whether the release shows how many records it leaves out.
+    ``classes`` and ``quasi_identifiers`` are what may be published, ``number`` counts the classes,
+    and ``shows_counts`` says whether the release shows how many records it leaves out. There are no
+    rows if the rounds have no levels, or there are more than 2,000,000 classes.
 
-    Returns
-    -------
-    list of dict
-        None where the rounds have no levels, or there are more than 2,000,000 classes.
-
-    Notes
-    -----
     One job without a shuffle, which collects some numbers of each class. The driver merges the
-    classes of 20 nodes a round. That is O(classes) each.
+    classes of 20 nodes a round, O(classes) each.
     """
     attributes = tuple(
         AttributeGroups(identifier, position)
@@ -328,7 +290,7 @@ def node_rows(
         if part.num_rows:
             groups = [part.column(f"group_{index}").to_numpy() for index in range(len(attributes))]
             table = _tuples(attributes, rounds[result.number], groups, part[_COUNT].to_numpy())
-            rows += _rows_of_round(result, table, counts_told=counts_told)
+            rows += _rows_of_round(result, table, shows_counts=shows_counts)
     return rows
 
 
@@ -343,7 +305,7 @@ def _tuples(
 
 
 def _rows_of_round(
-    result: RoundResult, table: Tuples, *, counts_told: bool
+    result: RoundResult, table: Tuples, *, shows_counts: bool
 ) -> Iterator[dict[str, object]]:
     attributes = table.domain.attributes
     records = table.score(Criteria(1), by_group=True).groups
@@ -352,7 +314,7 @@ def _rows_of_round(
     for index, (lost, levels) in enumerate(islice(loss.ascending(), MOST_NODES), start=1):
         node = table.roll_up(levels)
         # Of those left out a wider recoding would place some: how many, nobody may be told.
-        is_published = counts_told and (index == 1 or not result.left_over)
+        is_published = shows_counts and (index == 1 or not result.left_over)
         pairs = zip(table.domain.names, levels, strict=True)
         yield {
             "round": result.number,

@@ -1,7 +1,7 @@
 """Withhold counts of records that a release leaves out if they are of fewer than k.
 
-A count that is withheld is null wherever figures are written, and so is every count that would
-reveal it by a sum or a difference.
+A withheld count is null wherever figures are written, and so is every count that would reveal it by
+a sum or a difference.
 """
 
 from __future__ import annotations
@@ -14,19 +14,22 @@ COUNTS = ("rows_in", "rows_dropped_missing", "rows_suppressed", "rows_left_out")
 
 
 def is_few(records: int, k: int) -> bool:
-    """Return whether a number of records must be withheld: at least one, and fewer than k."""
+    """Return whether a number of records must be withheld: at least one, and fewer than k.
+
+    >>> [is_few(records, k=5) for records in (0, 4, 5)]
+    [False, True, False]
+    """
     return 0 < records < k
 
 
-def told_counts(counts: Mapping[str, int], k: int) -> dict[str, int | None]:
-    """Return the counts of a summary as they are published, None where one is withheld.
+def published_counts(counts: Mapping[str, int], k: int) -> dict[str, int | None]:
+    """Return the counts of a summary as they are published, None for a withheld one.
 
-    Parameters
-    ----------
-    counts : mapping of str to int
-        Each of :data:`COUNTS`: rows of the input, those of them left out for a missing
-        quasi-identifier, records without a class, and those of them that are not published.
-    k : int
+    ``counts`` has each of :data:`COUNTS`: rows of the input, those left out because a
+    quasi-identifier is missing, records without a class, and those of them that are not published.
+
+    >>> published_counts(dict(zip(COUNTS, (100, 2, 9, 9))), k=5)["rows_in"] is None
+    True
     """
     dropped = is_few(counts["rows_dropped_missing"], k)
     left_out = is_few(counts["rows_left_out"], k)
@@ -40,24 +43,16 @@ def told_counts(counts: Mapping[str, int], k: int) -> dict[str, int | None]:
     return {name: None if withheld[name] else counts[name] for name in COUNTS}
 
 
-def told_missing(missing: Sequence[int], dropped: int | None, k: int) -> list[int | None]:
+def published_missing(missing: Sequence[int], dropped: int | None, k: int) -> list[int | None]:
     """Return the missing values of each quasi-identifier as they are published.
 
-    Parameters
-    ----------
-    missing : sequence of int
-        Of the input.
-    dropped : int or None
-        Records left out because one is missing. None where none is left out for that: then all of
-        them are published.
-    k : int
+    ``dropped`` counts the records left out because one is missing, or is None if all are published:
+    then all counts are. All counts are None if one of them, or what it leaves of the records that
+    were left out, or the number of values that are missing twice in a record, would be of fewer
+    than k: a 0 among them would reveal what the others lack.
 
-    Returns
-    -------
-    list of int or None
-        All are None where one of them, what it leaves of the records that were left out, or the
-        number of values that are missing twice in a record, would be of fewer than k: a 0 among
-        them would reveal what the others lack.
+    >>> published_missing([7, 0], 7, k=5), published_missing([7, 2], 9, k=5)
+    ([7, 0], [None, None])
     """
     if dropped is None:
         return list(missing)
@@ -68,16 +63,12 @@ def told_missing(missing: Sequence[int], dropped: int | None, k: int) -> list[in
 
 
 def least_count(summary: Mapping[str, Any], name: str) -> Any:
-    """Return a figure of a summary. Of a count that is withheld, the least that it can be.
+    """Return a figure of a row of the table ``summary``, or the least that a withheld count can be.
 
     Runs are compared by it: the least of a count of fewer than k records is 0.
 
-    Parameters
-    ----------
-    summary : mapping
-        A row of the table.
-    name : str
-        Of the figure.
+    >>> least_count({"rows_published": 90, "rows_left_out": None}, "rows_left_out")
+    0
     """
     figure = summary.get(name)
     if figure is not None or name not in COUNTS or summary.get("rows_published") is None:

@@ -2,6 +2,6 @@
 
 - ``classes`` turns the codes of finished classes into published columns and loss figures.
 - ``figures`` packs the figures of classes.
-- ``full_domain`` does the same for classes of full-domain recoding.
-- ``published`` writes a release as the published records alone would have made it.
+- ``full_domain`` publishes classes of full-domain recoding.
+- ``published`` writes a release as if the records left out had not been in the input.
 """

@@ -31,17 +31,9 @@ Codes = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PublishedColumn:
-    """A column of the release.
+    """A column of the release, with its published name and what it holds.
 
-    Parameters
-    ----------
-    name : str
-        As published.
-    attribute : int
-        Index of the quasi-identifier that it describes.
-    content : {"label", "lowest", "highest", "mean", "set", "missing"}
-        What it holds.
-    arrow_type : pyarrow.DataType
+    ``attribute`` is the index of the quasi-identifier that it describes.
     """
 
     name: str
@@ -52,22 +44,13 @@ class PublishedColumn:
 
 @dataclass(frozen=True)
 class ClassFigures:
-    """Bounds and loss of classes, arrays of one entry a class.
+    """Bounds and loss of classes, arrays of one element a class, or of shape (classes, d).
 
-    Parameters
-    ----------
-    sizes : int64 ndarray of shape (classes,)
-        Records.
-    lowest, highest : list of pyarrow.Array
-        Bounds of each quasi-identifier, null where all values are missing.
-    levels : int64 ndarray of shape (classes, d)
-        Level of the hierarchy that each quasi-identifier is published at. Without a hierarchy 0
-        for one value and 1 for several.
-    penalties : float64 ndarray of shape (classes, d)
-        Certainty penalty of each quasi-identifier, in [0, 1] (Xu et al. 2006).
-    losses : float64 ndarray of shape (classes, d)
-        Share of the other values of the domain that the class covers, in [0, 1] (ILoss, Xiao and
-        Tao 2006).
+    ``lowest`` and ``highest`` are the bounds of each quasi-identifier, null if all values are
+    missing. ``levels`` (int64) is the level of the hierarchy that each is published at; without a
+    hierarchy it is 0 for one value and 1 for several. ``penalties`` (float64) is the certainty
+    penalty of each, in [0, 1] (Xu et al. 2006), and ``losses`` the share of the other values of the
+    domain that the class covers, in [0, 1] (ILoss, Xiao and Tao 2006).
     """
 
     sizes: Codes
@@ -82,7 +65,7 @@ class ClassFigures:
 class _Extent:
     """Values that one quasi-identifier covers in each class, without missing ones.
 
-    ``codes`` are the smallest and the largest ones of records, whose ends these are.
+    ``codes`` are the smallest and the largest code of records, whose ends the bounds are.
     """
 
     lowest: Codes
@@ -95,7 +78,7 @@ class _Extent:
     def of(
         cls, identifier: QuasiIdentifier, low: Codes, high: Codes, some: Flags, every: Flags
     ) -> _Extent:
-        """Return what is from a code to another one, which are the same where all are missing."""
+        """Return the extent between two codes, which are the same if all values are missing."""
         ends = identifier.first(low), identifier.last(high)
         low_end, high_end = (np.where(every, low, end) for end in ends)
         return cls(low_end, high_end, some, every, (low, high))
@@ -105,25 +88,24 @@ class _Extent:
 class Generalizer:
     """Turns classes of records into published columns.
 
-    Parameters
-    ----------
-    quasi_identifiers : tuple of QuasiIdentifier
-    style : {"interval", "bounds", "mean"}
-        How a class is published.
-    tell_missing : bool
-        Whether missing values are a category of their own, so that styles without a label for them
-        need a column that shows them.
+    ``style`` is how a class is published. With ``shows_missing``, missing values are a category, so
+    that styles without a label for them need a column that shows them.
     """
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]
     style: Style
-    tell_missing: bool
+    shows_missing: bool
 
     def columns(self) -> list[PublishedColumn]:
-        """Return the columns of the release that describe quasi-identifiers, in order."""
+        """Return the columns of the release that describe quasi-identifiers, in order.
+
+        >>> age = QuasiIdentifier("age", "integer", pa.int64(), 0, 99)
+        >>> [column.name for column in Generalizer((age,), "bounds", shows_missing=False).columns()]
+        ['age_min', 'age_max']
+        """
         columns = []
         for index, quasi_identifier in enumerate(self.quasi_identifiers):
-            name, own_type = quasi_identifier.name, quasi_identifier.arrow_type
+            name, value_type = quasi_identifier.name, quasi_identifier.arrow_type
             if quasi_identifier.is_category and self.style == "bounds":
                 columns.append(PublishedColumn(name, index, "set", pa.list_(pa.string())))
                 continue
@@ -131,13 +113,13 @@ class Generalizer:
                 columns.append(PublishedColumn(name, index, "label", pa.string()))
                 continue
             if self.style == "bounds":
-                columns.append(PublishedColumn(f"{name}_min", index, "lowest", own_type))
-                columns.append(PublishedColumn(f"{name}_max", index, "highest", own_type))
+                columns.append(PublishedColumn(f"{name}_min", index, "lowest", value_type))
+                columns.append(PublishedColumn(f"{name}_max", index, "highest", value_type))
             else:
                 numeric = quasi_identifier.kind in ("integer", "float", "decimal")
-                mean_type = pa.float64() if numeric else own_type
+                mean_type = pa.float64() if numeric else value_type
                 columns.append(PublishedColumn(name, index, "mean", mean_type))
-            if self.tell_missing:
+            if self.shows_missing:
                 columns.append(PublishedColumn(f"{name}_missing", index, "missing", pa.bool_()))
         return columns
 
@@ -147,20 +129,17 @@ class Generalizer:
         return any(column.content == "mean" for column in self.columns())
 
     def generalize(self, codes: Codes, starts: Codes) -> tuple[list[pa.Array], ClassFigures]:
-        """Generalize classes.
+        """Generalize classes: an array for each of :meth:`columns`, and the figures.
 
-        Parameters
-        ----------
-        codes : int64 ndarray of shape (n, d)
-            Codes of the records, class by class, in canonical order inside each.
-        starts : int64 ndarray of shape (classes + 1,)
-            Where each class begins. No class is empty.
+        ``codes`` (int64, shape (n, d)) are those of the records, class by class, in canonical order
+        inside each, and ``starts`` (classes + 1,) where each class begins. No class is empty.
 
-        Returns
-        -------
-        columns : list of pyarrow.Array
-            One entry a class, for each of :meth:`columns`.
-        figures : ClassFigures
+        >>> age = QuasiIdentifier("age", "integer", pa.int64(), 0, 100)
+        >>> generalizer = Generalizer((age,), "interval", shows_missing=False)
+        >>> ages, starts = np.array([[17], [42], [50]]), np.array([0, 2, 3])
+        >>> columns, figures = generalizer.generalize(ages, starts)
+        >>> columns[0].to_pylist(), figures.penalties.tolist()
+        (['[17-42]', '50'], [[0.25], [0.0]])
         """
         extents = [
             _extent(quasi_identifier, codes[:, index], starts)
@@ -185,20 +164,10 @@ class Generalizer:
         return published, ClassFigures(np.diff(starts), lowest, highest, levels, penalties, losses)
 
     def penalty(self, codes: Codes, starts: Codes, *, by_sets: bool = False) -> Figures:
-        """Return what groups would add to ``gcp_total`` as classes.
+        """Return what groups would add to ``gcp_total`` as classes. See :meth:`generalize`.
 
-        Parameters
-        ----------
-        codes, starts
-            As for :meth:`generalize`.
-        by_sets : bool
-            Whether categories lose by the number of values in the set, whatever their order, as in
-            ``loss``.
-
-        Returns
-        -------
-        float64 ndarray of shape (groups,)
-            Records times the weighted sum of the certainty penalties.
+        It is their records times the weighted sum of the certainty penalties. With ``by_sets``,
+        categories lose by the number of values in the set, whatever their order, as in ``loss``.
         """
         total = np.zeros(len(starts) - 1)
         for index, quasi_identifier in enumerate(self.quasi_identifiers):
@@ -240,9 +209,9 @@ class Generalizer:
 def _extent(quasi_identifier: QuasiIdentifier, codes: Codes, starts: Codes) -> _Extent:
     classes = len(starts) - 1
     if not quasi_identifier.has_missing:
-        none = np.zeros(classes, bool)
+        no_missing = np.zeros(classes, bool)
         low, high = (end.reduceat(codes, starts[:-1]) for end in (np.minimum, np.maximum))
-        return _Extent.of(quasi_identifier, low, high, none, none)
+        return _Extent.of(quasi_identifier, low, high, no_missing, no_missing)
     missing = codes == quasi_identifier.missing_code
     lowest = np.minimum.reduceat(codes, starts[:-1])
     present_or_low = np.where(missing, np.iinfo(np.int64).min, codes)
@@ -262,7 +231,8 @@ def _decode(quasi_identifier: QuasiIdentifier, codes: Codes, all_missing: Flags)
 def _span(quasi_identifier: QuasiIdentifier, extent: _Extent) -> Figures:
     """Return the share of the global range that each class covers, in [0, 1].
 
-    With a hierarchy, the share of all leaves that the lowest common ancestor covers, 0 for one.
+    With a hierarchy it is the share of all leaves that the lowest common ancestor covers, 0 for
+    one.
     """
     if quasi_identifier.hierarchy is not None:
         covered = _covered_leaves(quasi_identifier.hierarchy, extent)
@@ -294,6 +264,7 @@ def _level(quasi_identifier: QuasiIdentifier, extent: _Extent, spans: Figures) -
 def _loss(
     quasi_identifier: QuasiIdentifier, extent: _Extent, codes: Codes, starts: Codes
 ) -> Figures:
+    """Return the share of the other values of the domain that each class covers."""
     if quasi_identifier.hierarchy is not None:
         # Missing is one more value of the domain, as it is for other categories.
         covered = _covered_leaves(quasi_identifier.hierarchy, extent) + extent.some_missing
@@ -307,7 +278,12 @@ def _loss(
 
 
 def _distinct_codes(codes: Codes, starts: Codes) -> tuple[Codes, Codes]:
-    """Return the distinct codes of each class in order, and where each class begins in them."""
+    """Return the distinct codes of each class in order, and where each class begins in them.
+
+    >>> codes, starts = _distinct_codes(np.array([4, 2, 4, 7]), np.array([0, 3, 4]))
+    >>> codes.tolist(), starts.tolist()
+    ([2, 4, 7], [0, 2, 3])
+    """
     owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     order = np.lexsort((codes, owner))
     sorted_codes, sorted_owner = codes[order], owner[order]
@@ -358,8 +334,8 @@ def _interval_labels(quasi_identifier: QuasiIdentifier, extent: _Extent) -> pa.S
     labels = interval_labels(low, high, kind, extent.some_missing[present])
     if present.all():
         return labels
-    everywhere = pa.array([MISSING] * len(present), pa.string())
-    return pc.replace_with_mask(everywhere, pa.array(present), labels)
+    all_missing = pa.array([MISSING] * len(present), pa.string())
+    return pc.replace_with_mask(all_missing, pa.array(present), labels)
 
 
 def _mean(

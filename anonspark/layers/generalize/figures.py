@@ -30,21 +30,10 @@ _LOW_BITS = 25
 def class_schema(records: pa.Schema, d: int, columns: Sequence[PublishedColumn]) -> pa.Schema:
     """Return the schema of staged classes.
 
-    Parameters
-    ----------
-    records : pyarrow.Schema
-        Schema of the staged records.
-    d : int
-        Quasi-identifiers.
-    columns : sequence of PublishedColumn
-        Of the release, those that describe quasi-identifiers.
-
-    Returns
-    -------
-    pyarrow.Schema
-        The round, the class's name and size, for each quasi-identifier its bounds, its published
-        level and its loss (see :class:`anonspark.layers.generalize.classes.ClassFigures`), and the
-        columns of the release, which all records of a class have in common.
+    They have the round, the class's name and size, for each of ``d`` quasi-identifiers its bounds,
+    its published level and its loss (see
+    :class:`anonspark.layers.generalize.classes.ClassFigures`), and the ``columns`` of the release,
+    which all records of a class have in common. ``records`` is the schema of the staged records.
     """
     fields = [
         pa.field(ROUND, pa.int32()),
@@ -73,18 +62,7 @@ def published_fields(columns: Sequence[PublishedColumn]) -> list[pa.Field]:
 def class_rows(
     number: int, identifiers: pa.Array, figures: ClassFigures, published: Sequence[pa.Array]
 ) -> pa.Table:
-    """Return classes as they are staged, of :func:`class_schema`.
-
-    Parameters
-    ----------
-    number : int
-        The round.
-    identifiers : pyarrow.Int64Array of shape (classes,)
-        Names of the classes.
-    figures : ClassFigures
-    published : sequence of pyarrow.Array of shape (classes,)
-        The columns of the release.
-    """
+    """Return classes as they are staged, see :func:`class_schema`."""
     columns: dict[str, object] = {
         ROUND: pa.repeat(pa.scalar(number, pa.int32()), len(identifiers)),
         CLASS_ID: identifiers,
@@ -105,11 +83,8 @@ def class_rows(
 def losses_of_records(penalties: Sequence[Figures], weights: Sequence[float]) -> Figures:
     """Return the weighted sum of the certainty penalties of each class, which a record loses.
 
-    Parameters
-    ----------
-    penalties : sequence of float64 ndarray of shape (classes,)
-        Of each quasi-identifier.
-    weights : sequence of float
+    >>> losses_of_records([np.array([0.5, 0.0]), np.array([0.25, 1.0])], [1.0, 2.0]).tolist()
+    [1.0, 2.0]
     """
     total = np.zeros(len(penalties[0]))
     for penalty, weight in zip(penalties, weights, strict=True):
@@ -123,22 +98,14 @@ def penalties_of_classes(figures: ClassFigures, weights: Sequence[float]) -> Fig
 
 
 def exact_sums(values: Figures, starts: Places | Sequence[int] = (0,)) -> list[Decimal]:
-    """Return sums of numbers that are rounded to 15 decimal places first.
+    """Return sums of numbers, each rounded to 15 decimal places first, of groups.
 
-    They do not depend on the order of the numbers, nor on how these are shared out among tasks.
-    Sums of floating-point numbers would.
+    They do not depend on the order of the numbers, nor on how these are shared out among tasks, as
+    sums of floats would. The numbers are less than 2^62 together, and fewer than 2^37. ``starts``
+    is where each group begins; no group is empty.
 
-    Parameters
-    ----------
-    values : float64 ndarray of shape (n,)
-        Less than 2^62 together. n < 2^37.
-    starts : int64 ndarray of shape (groups,)
-        Where each group of numbers begins. None is empty.
-
-    Returns
-    -------
-    list of Decimal
-        Of each group. With 15 places.
+    >>> [str(total) for total in exact_sums(np.array([0.1, 0.2, 5.0]), [0, 2])]
+    ['0.300000000000000', '5.000000000000000']
     """
     if not len(values):
         return [Decimal(0) for _ in starts]

@@ -20,13 +20,9 @@ Codes = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class RecodedAttribute:
-    """The labels of the groups of one attribute, and their losses.
+    """The labels of the groups of one attribute, and their penalties and losses.
 
-    Parameters
-    ----------
-    labels : pyarrow.StringArray of shape (groups,)
-    penalties, losses : float64 ndarray of shape (groups,)
-        See :class:`anonspark.layers.generalize.classes.ClassFigures`.
+    See :class:`anonspark.layers.generalize.classes.ClassFigures`.
     """
 
     labels: pa.Array
@@ -35,19 +31,21 @@ class RecodedAttribute:
 
 
 def recode(attribute: AttributeGroups, level: int) -> RecodedAttribute:
-    """Return what the groups of an attribute at a level are published as, and what they lose."""
+    """Return the labels of the groups of an attribute at a level, and what they lose."""
     quasi_identifier, hierarchy = attribute.quasi_identifier, attribute.hierarchy
-    nothing_known = not hierarchy.leaves
-    everything = quasi_identifier.has_missing and level == attribute.height and not nothing_known
+    has_no_values = not hierarchy.leaves
+    may_be_missing = (
+        quasi_identifier.has_missing and level == attribute.height and not has_no_values
+    )
     labels = [
-        hierarchy_label(label, with_missing=everything)
+        hierarchy_label(label, with_missing=may_be_missing)
         for label in hierarchy.labels(level, attribute.first_leaves(level)).tolist()
     ]
-    if quasi_identifier.has_missing and not everything:
+    if quasi_identifier.has_missing and not may_be_missing:
         labels.append(MISSING)
     covered = attribute.leaves(level)
     shares = np.where(covered > 1, covered / max(len(hierarchy.leaves), 1), 0.0)
-    if everything:
+    if may_be_missing:
         # Anything may be missing: such a class tells nothing for sure.
         shares[:] = 1.0
     return RecodedAttribute(
@@ -61,13 +59,7 @@ def recode(attribute: AttributeGroups, level: int) -> RecodedAttribute:
 class FullDomainRecoding:
     """Publishes every quasi-identifier at one level of its hierarchy.
 
-    Parameters
-    ----------
-    attributes : tuple of AttributeGroups
-    levels : tuple of int
-        One level for each.
-    columns : tuple of PublishedColumn
-        Columns of the release that describe quasi-identifiers: one label each.
+    ``columns`` are those of the release that describe quasi-identifiers: one label each.
     """
 
     attributes: tuple[AttributeGroups, ...]
@@ -80,47 +72,32 @@ class FullDomainRecoding:
         return [recode(attribute, level) for attribute, level in pairs]
 
     @cached_property
-    def _places(self) -> list[int]:
-        """Place among the attributes of each quasi-identifier of the configuration."""
+    def _indices(self) -> list[int]:
+        """Index among the attributes of each quasi-identifier of the configuration."""
         places = range(len(self.attributes))
         return sorted(places, key=lambda index: self.attributes[index].position)
 
     def publish(self, groups: Codes) -> list[pa.Array]:
-        """Return the published columns.
+        """Return the published columns, one element a row.
 
-        Parameters
-        ----------
-        groups : int32 ndarray of shape (n, d)
-            Group of each quasi-identifier at its level, in the order of :attr:`attributes`.
-
-        Returns
-        -------
-        list of pyarrow.Array
-            One entry a row, for each of :attr:`columns`.
+        ``groups`` (int32, shape (n, d)) is the group of each quasi-identifier at its level, in the
+        order of :attr:`attributes`.
         """
         published = []
         for column in self.columns:
-            index = self._places[column.attribute]
+            index = self._indices[column.attribute]
             recoded = self._recoded[index]
             published.append(recoded.labels.take(pa.array(groups[:, index])))
         return published
 
     def names(self, groups: Codes) -> list[pa.Array]:
-        """Return what classes are called by, in the order of the configuration.
+        """Return the labels that name classes, in configuration order, null for missing values.
 
-        Parameters
-        ----------
-        groups : int32 ndarray of shape (classes, d)
-            In the order of :attr:`attributes`.
-
-        Returns
-        -------
-        list of pyarrow.StringArray
-            The label of each group, null for missing values. Numbers of groups would depend on
-            what else the input holds, and so on records that are left out.
+        ``groups`` is that of :meth:`publish`. Numbers of groups would depend on what else the input
+        holds, and so on records that are left out.
         """
         names = []
-        for index in self._places:
+        for index in self._indices:
             attribute, level = self.attributes[index], self.levels[index]
             first = attribute.first_leaves(level)
             labels = pa.array(attribute.hierarchy.labels(level, first).tolist(), pa.string())
@@ -132,23 +109,19 @@ class FullDomainRecoding:
     def figures(self, groups: Codes, sizes: Integers) -> ClassFigures:
         """Return the loss of classes, with labels as bounds, in the order of the configuration.
 
-        Parameters
-        ----------
-        groups : int32 ndarray of shape (classes, d)
-            In the order of :attr:`attributes`.
-        sizes : int64 ndarray of shape (classes,)
+        ``groups`` is that of :meth:`publish`.
         """
         # No values: those of a rule's hierarchy are the input's, also of records that are left out.
         labels = []
         penalties = np.empty(groups.shape)
         losses = np.empty(groups.shape)
-        for index, column in enumerate(self._places):
+        for index, column in enumerate(self._indices):
             recoded = self._recoded[column]
             numbers = groups[:, column]
             arrow_type = self.attributes[column].quasi_identifier.arrow_type
             labels.append(recoded.labels.take(pa.array(numbers)).cast(arrow_type))
             penalties[:, index] = recoded.penalties[numbers]
             losses[:, index] = recoded.losses[numbers]
-        own_levels = [self.levels[column] for column in self._places]
-        levels = np.tile(np.array(own_levels, np.int64), (len(groups), 1))
+        published = [self.levels[column] for column in self._indices]
+        levels = np.tile(np.array(published, np.int64), (len(groups), 1))
         return ClassFigures(sizes, labels, labels, levels, penalties, losses)

@@ -1,9 +1,8 @@
 """Full-domain recoding as if records that are left out had not been in the input.
 
-A rule's hierarchy is built over the values that occur, and an attribute has missing values where
-one occurs: a record that is left out adds a leaf, or makes the top label one that may be missing.
-Where nothing may be published about such records, labels and losses are those of the published
-values.
+A rule's hierarchy is built over the values that occur, and an attribute has missing values if one
+occurs: a record that is left out adds a leaf, or makes the top label one that may be missing. If
+nothing may be published about such records, labels and losses are those of the published values.
 """
 
 from __future__ import annotations
@@ -34,14 +33,8 @@ _CODES = pa.schema([("attribute", pa.int32()), ("code", pa.int64()), ("records",
 class PublishedValues:
     """The quasi-identifiers as the published records alone show them.
 
-    Parameters
-    ----------
-    before : tuple of QuasiIdentifier
-        Of the whole input.
-    after : tuple of QuasiIdentifier
-        Of the published records.
-    missing : tuple of int
-        Missing values of each among the published records.
+    ``before`` are those of the whole input, ``after`` those of the published records, among which
+    ``missing`` values of each are missing.
     """
 
     before: tuple[QuasiIdentifier, ...]
@@ -98,21 +91,10 @@ def count_published(
 ) -> PublishedValues:
     """Count the values of the records that are published.
 
-    Parameters
-    ----------
-    records : Records
-        All of the input, as staged.
-    left_out : Records
-        Of them, those that are not published.
-    quasi_identifiers : tuple of QuasiIdentifier
-        Each with a hierarchy.
-    from_files : sequence of str
-        Names of those whose hierarchy comes from a file, which no record changes.
-
-    Notes
-    -----
-    Two jobs with one shuffle each of the different values of each task. These are collected, at
-    most about 1,000,000 of each quasi-identifier.
+    ``records`` are all of the input, as staged, and ``left_out`` those that are not published. Each
+    quasi-identifier has a hierarchy; ``from_files`` names those whose hierarchy comes from a file,
+    which no record changes. Two jobs with one shuffle each of the different values of each task.
+    These are collected, at most about 1,000,000 for each quasi-identifier.
     """
     totals, left_counts = (_count_codes(part, quasi_identifiers) for part in (records, left_out))
     after, missing = [], []
@@ -128,7 +110,7 @@ def count_published(
 def _with_values(
     quasi_identifier: QuasiIdentifier, present: Counts, has_missing: bool, from_file: bool
 ) -> QuasiIdentifier:
-    """Return a quasi-identifier of which only some values occur."""
+    """Restrict a quasi-identifier to the values that occur."""
     hierarchy = quasi_identifier.hierarchy
     if hierarchy is None:
         raise ValueError(f"{quasi_identifier.name} has no hierarchy")

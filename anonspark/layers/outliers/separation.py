@@ -30,15 +30,11 @@ class GroupedRecords(NamedTuple):
 
 @dataclass(frozen=True)
 class OutlierSeparation:
-    """Finds the records that a group keeps. Travels to the workers, so it holds plain values only.
+    """Finds the records that a group keeps. It travels to the workers and holds plain values only.
 
-    Parameters
-    ----------
-    neighbors : int
-        Neighbours that a record is judged by.
-    by_density : bool
-        Whether the reference is the point with the smallest sum of distances to its neighbours,
-        not the one with the smallest local outlier factor.
+    A record is compared with so many ``neighbors``. With ``by_density``, the reference is the point
+    with the smallest sum of distances to its neighbours, not the one with the smallest local
+    outlier factor.
     """
 
     neighbors: int
@@ -61,13 +57,9 @@ class PublishedSeparation(OutlierSeparation):
 
 @dataclass(frozen=True)
 class PayingSeparation(OutlierSeparation):
-    """Gives records up only where the release loses less without them.
+    """Gives records up only if the release loses less without them.
 
-    Parameters
-    ----------
-    quasi_identifiers : tuple of QuasiIdentifier
-    price : float
-        What a record that is given up is expected to lose elsewhere, as a certainty penalty.
+    ``price`` is the certainty penalty that a record that is given up is expected to have elsewhere.
     """
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]
@@ -87,7 +79,7 @@ class PayingSeparation(OutlierSeparation):
 
 def spans_of(quasi_identifiers: Sequence[QuasiIdentifier]) -> Spans:
     """Return what the kernels compute certainty penalties from."""
-    none = np.iinfo(np.int64).max
+    never = np.iinfo(np.int64).max
     first, nodes, shares = [0], [np.zeros(0, np.int64)], [np.zeros(0)]
     for identifier in quasi_identifiers:
         if identifier.hierarchy is not None:
@@ -101,7 +93,7 @@ def spans_of(quasi_identifiers: Sequence[QuasiIdentifier]) -> Spans:
         weights=np.array([identifier.weight for identifier in quasi_identifiers], np.float64),
         missing=np.array(
             [
-                identifier.missing_code if identifier.has_missing else none
+                identifier.missing_code if identifier.has_missing else never
                 for identifier in quasi_identifiers
             ],
             np.int64,

@@ -53,17 +53,8 @@ of, or the draw that it is of, numbered on from the predicted nodes."""
 class CountForest:
     """Counts one partition's packed records in a Python worker.
 
-    Parameters
-    ----------
-    descent : Descent
-        The tree.
-    forest : ForestArrays
-        What is predicted under its leaves.
-    keys : PackedKeys
-    values : int
-        Sensitive values, of all attributes together.
-    draws : sequence of Draw
-        What to draw on the way, sorted by node.
+    ``forest`` is what is predicted under the leaves of the tree, ``values`` the number of sensitive
+    values of all attributes together, and ``draws``, sorted by node, are drawn on the way.
     """
 
     descent: Descent
@@ -90,7 +81,7 @@ class CountForest:
                 keys,
                 normalized,
                 leaves,
-                self.forest.places,
+                self.forest.roots,
                 self.forest.attributes,
                 self.forest.points,
                 self.forest.ends,
@@ -114,7 +105,7 @@ class CountForest:
         yield _counts(sides, rows, extremes, values)
 
     def _draw(self, keys: Integers, leaves: npt.NDArray[np.int32]) -> tuple[Integers, Integers]:
-        """Return draws and the records that are drawn, of equal ones one."""
+        """Return draws and the records that are drawn, one of equal ones."""
         d = len(self.descent.quasi_identifiers)
         draws, records, _ = draw_among(keys[:, d], leaves, self.draws, len(self.descent))
         contents = np.column_stack([draws, keys[records, : d + 1]])
@@ -138,7 +129,7 @@ class CountForest:
 def _counts(
     sides: Integers, rows: Integers, extremes: Integers, values: Integers
 ) -> pa.RecordBatch:
-    """Return what is counted as rows of :data:`FOREST_COUNTS`, without zeros."""
+    """Return the counts as rows of :data:`FOREST_COUNTS`, without zeros."""
     nodes, d = extremes.shape[:2]
     counts = np.concatenate(
         [sides.reshape(nodes, -1), np.repeat(rows[:, None], d, axis=1), values], axis=1
@@ -161,17 +152,8 @@ def _counts(
 class CountedForest:
     """The knowledge of the driver after a pass.
 
-    Parameters
-    ----------
-    forest : Forest
-    keys : PackedKeys
-        That packed the records.
-    values : int
-        Sensitive values, of all attributes together.
-    result : pyarrow.Table
-        Rows of :data:`FOREST_COUNTS`, one for each node and item.
-    draws : int
-        How many were asked for.
+    ``result`` holds rows of :data:`FOREST_COUNTS`, one for each node and item, with records packed
+    by ``keys``. ``values`` is the number of sensitive values of all attributes together.
     """
 
     def __init__(
@@ -203,7 +185,7 @@ class CountedForest:
         self._certain = self._add_up(counts, minima, maxima)
 
     def _add_up(self, counts: Integers, minima: Integers, maxima: Integers) -> list[Counted]:
-        """Return what was counted of all records that surely come to each node."""
+        """Sum the counts of all records that surely come to each node."""
         first = counts.shape[1] - self._values - self._d
         of_keys = slice(first, first + self._d)
         certain: list[Counted] = []
@@ -228,13 +210,9 @@ class CountedForest:
         return self._columns[:, self._starts[index] : self._starts[index + 1]]
 
     def evidence(self, index: int, columns: Integers) -> Evidence | None:
-        """Return what is known of a predicted node. None of leaves whose records differ.
+        """Return what is known of a predicted node, or None for leaves whose records differ.
 
-        Parameters
-        ----------
-        index : int
-        columns : int64 ndarray of shape (width, n)
-            Those of its records that are known one by one, see :meth:`known`.
+        ``columns`` are those of its records that are known one by one, see :meth:`known`.
         """
         bracket = self.forest.brackets[index]
         if bracket is None:
@@ -249,11 +227,7 @@ class CountedForest:
     def known(self, index: int, arrived: Integers) -> Integers:
         """Return the transposed keys of the records of a node that are known one by one.
 
-        Parameters
-        ----------
-        index : int
-        arrived : int64 ndarray of shape (width, n)
-            Those that come from the brackets of the nodes above.
+        ``arrived`` come from the brackets of the nodes above.
         """
         return np.concatenate([self._inside(index), arrived], axis=1)
 
@@ -262,7 +236,7 @@ class CountedForest:
         return self._columns[:, :0]
 
     def drawn(self, draw: int) -> Integers:
-        """Return the transposed keys of the records of a draw, of equal ones at least one."""
+        """Return the transposed keys of the records of a draw, at least one of equal ones."""
         return self._inside(len(self.forest) + draw)
 
 
@@ -275,19 +249,11 @@ class CountsForest(Protocol):
 
 @dataclass(frozen=True)
 class Outlook:
-    """The start of looking ahead.
+    """A sample of the table, and the pass that counts around its cuts.
 
-    Parameters
-    ----------
-    columns : int64 ndarray of shape (width, n)
-        Transposed keys of a sample.
-    sampled : int64 ndarray of shape (n,)
-        1 for each of its records, 0 for those with outermost values.
-    largest_leaf : int
-        Records of the largest node that is not cut.
-    most_nodes : int
-        Nodes of a forest at most.
-    count : CountsForest
+    ``columns`` are the transposed keys of the sample, and ``sampled`` is 1 for its records, 0 for
+    those with outermost values. Nodes of at most ``largest_leaf`` records are not cut, and a forest
+    has at most ``most_nodes``.
     """
 
     columns: Integers

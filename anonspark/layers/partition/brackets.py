@@ -1,7 +1,7 @@
-"""Brackets: where a cut is expected, between a lower and an upper end.
+"""Brackets: the interval in which a cut is expected, between a lower and an upper end.
 
 Whatever the exact boundary inside of a bracket is, records outside of it go the same way. So they
-need not be looked at one by one to find it.
+need not be known one by one to find it.
 """
 
 from __future__ import annotations
@@ -21,18 +21,12 @@ from anonspark.staged.keys import normalized_positions
 
 @dataclass(frozen=True)
 class Bracket:
-    """An interval in the order of records, which are compared key by key.
+    """An interval in the order of records, which are compared key by key, see :class:`Boundary`.
 
-    Parameters
-    ----------
-    keys : tuple of int
-        What to compare in turn, as of :class:`Boundary`.
-    lower, upper : tuple of int
-        The ends: values of these keys or of the first ones of them.
-    lower_goes_left, upper_goes_right : bool
-        Whether records equal to an end are outside of the bracket already.
-    vantage_point : tuple of float or None
-        Normalized position that distances are measured from.
+    ``lower`` and ``upper`` are the ends: values of the keys or of the first ones of them.
+    ``lower_goes_left`` and ``upper_goes_right`` say whether records equal to an end are outside of
+    the bracket already. ``vantage_point`` is the normalized position that distances are measured
+    from.
     """
 
     keys: tuple[int, ...]
@@ -43,7 +37,12 @@ class Bracket:
     vantage_point: tuple[float, ...] | None = None
 
     def allows(self, boundary: Boundary) -> bool:
-        """Return whether a boundary sends all records outside where the bracket sends them."""
+        """Return whether a boundary sends all records outside to the sides of the bracket.
+
+        >>> bracket = Bracket((0,), (17,), (42,))
+        >>> bracket.allows(Boundary((0,), (30,))), bracket.allows(Boundary((0,), (50,)))
+        (True, False)
+        """
         shared = min(len(boundary.keys), len(self.keys))
         if boundary.keys[:shared] != self.keys[:shared]:
             return False
@@ -61,12 +60,11 @@ class Bracket:
         )
 
     def outside(self, columns: Integers) -> tuple[Flags, Flags]:
-        """Return which records are on the left, and which on the right of the bracket.
+        """Return which records of a transposed key matrix are left, and which right of the bracket.
 
-        Parameters
-        ----------
-        columns : int64 ndarray of shape (width, n)
-            Transposed key matrix, see :func:`row_of`.
+        >>> left, right = Bracket((0,), (17,), (42,)).outside(np.array([[3, 20, 99]]))
+        >>> left.tolist(), right.tolist()
+        ([True, False, False], [False, False, True])
         """
         lower = Boundary(self.keys[: len(self.lower)], self.lower, self.lower_goes_left)
         upper = Boundary(self.keys[: len(self.upper)], self.upper, not self.upper_goes_right)
@@ -74,21 +72,17 @@ class Bracket:
 
 
 def _comparison(thresholds: Sequence[int], end: Sequence[int]) -> int:
-    """Return -1, 0 or 1: whether thresholds come before an end, agree with it, or come behind."""
+    """Return -1, 0 or 1: whether thresholds come before an end, agree with it, or come after it."""
     shared = min(len(thresholds), len(end))
     first, second = tuple(thresholds[:shared]), tuple(end[:shared])
     return (first > second) - (first < second)
 
 
 def _agrees(boundary: Boundary, end: Sequence[int], decided: bool, equal_agrees: bool) -> bool:
-    """Return whether records outside of an end go its way, where the boundary agrees with it.
+    """Return whether records outside of an end go its way, if the boundary agrees with it.
 
-    Parameters
-    ----------
-    decided : bool
-        Whether records equal to the end are outside.
-    equal_agrees : bool
-        Whether records equal to the boundary go the end's way.
+    ``decided`` says whether records equal to the end are outside, and ``equal_agrees`` whether
+    records equal to the boundary go the end's way.
     """
     if len(boundary.thresholds) < len(end):
         # Records outside are among those equal to the boundary.
@@ -102,7 +96,7 @@ def _agrees(boundary: Boundary, end: Sequence[int], decided: bool, equal_agrees:
 def row_of(key: int) -> int:
     """Return the row of a transposed key matrix that holds a key of a boundary.
 
-    Distances are in the last one, if the boundary has a vantage point. See :func:`with_distances`.
+    Distances are in the last row, if the boundary has a vantage point. See :func:`with_distances`.
     """
     return -1 if key == DISTANCE else key
 
@@ -121,13 +115,10 @@ def with_distances(
 
 
 def goes_left(columns: Integers, boundary: Boundary) -> Flags:
-    """Return which records a boundary sends to the left.
+    """Return which records, of a transposed key matrix, a boundary sends to the left.
 
-    Parameters
-    ----------
-    columns : int64 ndarray of shape (width, n)
-        Transposed key matrix, see :func:`row_of`.
-    boundary : Boundary
+    >>> goes_left(np.array([[3, 42, 42], [0, 1, 9]]), Boundary((0, 1), (42, 1))).tolist()
+    [True, True, False]
     """
     left = np.zeros(columns.shape[1], bool)
     tied = np.ones(columns.shape[1], bool)
@@ -154,25 +145,12 @@ def bracket_around(
     whole_runs: bool,
     cuts_nearest: bool,
 ) -> Bracket | None:
-    """Return the bracket that a cut at half of a sample is expected in.
+    """Return the bracket that a cut at half of a sample is expected in, or None.
 
-    Parameters
-    ----------
-    boundary : Boundary
-        Where the sample is cut.
-    columns : int64 ndarray of shape (width, n)
-        Transposed keys of the sample, which is not empty.
-    slack : float
-        By how many ranks the true half may miss that of the sample.
-    whole_runs : bool
-        Whether cuts keep records of equal first key together.
-    cuts_nearest : bool
-        Whether these then go where the halves become more equal.
-
-    Returns
-    -------
-    Bracket or None
-        None where it would not allow the boundary of the sample itself.
+    ``boundary`` cuts the sample, whose transposed keys are ``columns``. The true half may miss that
+    of the sample by ``slack`` ranks. With ``whole_runs``, cuts keep records of equal first key
+    together, and with ``cuts_nearest`` these go to the side that makes the halves more equal.
+    Returns None if the bracket would not allow the boundary of the sample itself.
     """
     (lower, lower_is_long), (upper, upper_is_long) = _ends(boundary.keys, columns, slack)
     lower_goes_left = upper_goes_right = False
@@ -193,15 +171,8 @@ def distance_bracket(
 ) -> Bracket:
     """Return the bracket that the half nearest to a vantage point is expected to end in.
 
-    Parameters
-    ----------
-    keys : sequence of int
-        What records are ordered by.
-    vantage_point : tuple of float
-    columns : int64 ndarray of shape (width, n)
-        Transposed keys of the node's sample, which is not empty, with the distances.
-    slack : float
-        By how many ranks the true half may miss that of the sample.
+    ``columns`` are the transposed keys of the node's sample, which is not empty, with the
+    distances. The true half may miss that of the sample by ``slack`` ranks.
     """
     (lower, _), (upper, _) = _ends(keys, columns, slack)
     return Bracket(tuple(keys), lower, upper, vantage_point=vantage_point)
@@ -211,7 +182,7 @@ _End = tuple[tuple[int, ...], bool]
 
 
 def _ends(keys: Sequence[int], columns: Integers, slack: float) -> tuple[_End, _End]:
-    """Return the records some ranks before the half and behind it, see :func:`_end`."""
+    """Return the records some ranks before the half and after it, see :func:`_end`."""
     n = columns.shape[1]
     first, last = max(int(n / 2 - slack), 1), min(int(n / 2 + slack) + 2, n)
     # A run this short is handed back whole without much ado.
@@ -220,13 +191,9 @@ def _ends(keys: Sequence[int], columns: Integers, slack: float) -> tuple[_End, _
 
 
 def _end(keys: Sequence[int], columns: Integers, rank: int, most: float) -> _End:
-    """Return the record of a rank by as many keys as leave at most so many records equal to it.
+    """Return the record of a rank by as many keys as leave at most ``most`` records equal to it.
 
-    Returns
-    -------
-    thresholds : tuple of int
-    is_long : bool
-        Whether more records are equal to it in all keys.
+    Also return whether more records are equal to it in all keys.
     """
     tied, thresholds, equal = columns, [], 0
     for key in keys:

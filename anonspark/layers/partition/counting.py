@@ -1,4 +1,4 @@
-"""Histograms of batches of records: what a task counts, and what the driver makes of it."""
+"""Histograms of batches of records: what a task counts, and what the driver derives from it."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ class Request:
     lowest, highest : int
         Interval of values that is divided into bins.
     rows : int
-        Records at most in the interval: few are listed value by value.
+        Largest number of records in the interval: few are listed value by value.
     boundary : Boundary or None
         Count only records equal to this in all its keys. Its vantage point is the one that
         distances are measured from.
     goes_left : bool
         Count the records that the boundary sends to the left instead.
     every_value : bool
-        Give every value of the interval a bin of its own.
+        Give every value of the interval a bin.
     where : (int, int, int) or None
         Count only records whose value of this column of the key matrix lies in this interval:
         column, lowest, highest.
@@ -83,16 +83,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Draw:
-    """A draw of records by content that the driver asks for.
+    """A draw of records by content that the driver asks for, in a leaf of the tree.
 
-    Parameters
-    ----------
-    node : int
-        Leaf of the tree whose records are drawn.
-    salt : int
-        Distinguishes this draw from others.
-    limit : int
-        Largest priority that is taken, see :func:`anonspark.kernels.paths.priority`.
+    ``salt`` distinguishes it from others, and ``limit`` is the largest priority that is taken, see
+    :func:`anonspark.kernels.paths.priority`.
     """
 
     node: int
@@ -102,13 +96,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class UnitCount(Side):
-    """A number of different people of a side.
-
-    Parameters
-    ----------
-    most : int
-        What is asked is whether there are so many: they are not counted any further.
-    """
+    """A number of different people of a side, counted up to ``most``."""
 
     most: int
 
@@ -118,13 +106,10 @@ Question = Request | Draw | UnitCount | PeopleSplit | MatchedValues
 
 @dataclass(frozen=True)
 class Histogram:
-    """Counted records, bin by bin in ascending order. Empty bins are left out.
+    """Counted records, bin by bin in ascending order, without empty bins.
 
-    Parameters
-    ----------
-    counts, minima, maxima : int64 ndarray
-        Records of each bin, and its smallest and largest value. Where the two are equal the bin is
-        a single value, so its count is exact.
+    ``minima`` and ``maxima`` are the smallest and largest value of each bin. A bin in which they
+    are equal is a single value, so its count is exact.
     """
 
     counts: Integers
@@ -132,7 +117,11 @@ class Histogram:
     maxima: Integers
 
     def find(self, rank: int) -> tuple[int, int]:
-        """Return the bin of the ``rank``-th smallest record (from 1) and the records below it."""
+        """Return the bin of the ``rank``-th smallest record (from 1) and the records below it.
+
+        >>> Histogram(np.array([3, 4]), np.array([0, 10]), np.array([9, 19])).find(5)
+        (1, 3)
+        """
         cumulative = np.cumsum(self.counts)
         index = int(np.searchsorted(cumulative, rank))
         return index, int(cumulative[index] - self.counts[index])
@@ -140,13 +129,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Records that were drawn, by ascending priority, each content once.
-
-    Parameters
-    ----------
-    codes : int64 ndarray of shape (n, d)
-        Codes of their quasi-identifiers.
-    """
+    """Records that were drawn, by ascending priority, each content once."""
 
     codes: Integers
 
@@ -156,7 +139,11 @@ Answer = Histogram | Drawn | int | PeopleOfSides | list[int]
 
 
 def first_of_node(questions: Sequence[Question], nodes: int) -> Integers:
-    """Return where the questions of each of so many nodes begin. They are sorted by node."""
+    """Return where the questions of each of so many nodes begin. They are sorted by node.
+
+    >>> first_of_node([Draw(1, 0, 0), Draw(1, 0, 0), Draw(2, 0, 0)], 3).tolist()
+    [0, 0, 2, 3]
+    """
     nodes_asked = np.array([question.node for question in questions], np.int64)
     return np.searchsorted(nodes_asked, np.arange(nodes + 1)).astype(np.int64)
 
@@ -166,15 +153,7 @@ def draw_among(
 ) -> tuple[Integers, Integers, npt.NDArray[np.uint64]]:
     """Draw among records, see :func:`~anonspark.kernels.descent.draw_records`.
 
-    Parameters
-    ----------
-    hashes : int64 ndarray of shape (n,)
-    leaves : int32 ndarray of shape (n,)
-        Node of each record.
-    draws : sequence of Draw
-        Sorted by node.
-    nodes : int
-        Nodes of the tree.
+    ``leaves`` (int32) is the node of each record, and ``draws`` are sorted by node.
     """
     salts = np.array([draw.salt for draw in draws], np.uint64)
     limits = np.array([draw.limit for draw in draws], np.uint64)
@@ -187,15 +166,7 @@ def draw_among(
 
 @dataclass
 class Counter:
-    """Counts records of one partition into the histograms of all requests.
-
-    Parameters
-    ----------
-    tree : CutTree
-        The cuts made so far.
-    questions : sequence of Request and Draw
-        What to count and to draw, grouped by node.
-    """
+    """Counts records of one partition into the histograms of all questions, grouped by node."""
 
     tree: InitVar[CutTree]
     questions: Sequence[Question]
@@ -231,7 +202,7 @@ class Counter:
         self._bins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
     def _as_rows(self) -> Integers:
-        """Return the requests as :func:`~anonspark.kernels.descent.accumulate_histograms` asks."""
+        """Return the requests for :func:`~anonspark.kernels.descent.accumulate_histograms`."""
         comparisons = {(False, False): EQUAL, (False, True): EQUAL}
         comparisons |= {(True, False): BEFORE, (True, True): BEFORE_OR_EQUAL}
         rows: Integers = np.array(
@@ -259,7 +230,7 @@ class Counter:
     def _draw(
         self, keys: Integers, leaves: npt.NDArray[np.int32], drawn: dict[tuple[int, int], list[int]]
     ) -> None:
-        """Draw among the records of a batch, by the hashes behind their codes."""
+        """Draw among the records of a batch, by the hashes after their codes."""
         d = len(self.descent.quasi_identifiers)
         draws, rows, priorities = draw_among(keys[:, d], leaves, self.draws, len(self.descent))
         for draw, row, priority in zip(
@@ -271,7 +242,7 @@ class Counter:
             drawn[key] = min(drawn.get(key, codes), codes)
 
     def _meet(self, keys: Integers, leaves: npt.NDArray[np.int32], met: list[Integers]) -> None:
-        """Take notice of the people of a batch, of each question at most as many as it asks for."""
+        """Add the people of a batch to those met, up to as many as each question asks for."""
         for index, question in enumerate(self.units):
             columns = np.ascontiguousarray(keys[leaves == question.node].T)
             boundary = question.boundary
@@ -283,21 +254,12 @@ class Counter:
             met[index] = np.union1d(met[index], people)[: question.most]
 
     def count(self, batches: Iterable[Integers]) -> dict[str, object]:
-        """Count the records of a partition.
+        """Count the records of a partition, given as key matrices, into a flat table.
 
-        Parameters
-        ----------
-        batches : iterable of int64 ndarray of shape (n, width)
-            Key matrices.
-
-        Returns
-        -------
-        dict
-            ``request``, ``bin``, ``count``, ``minimum`` and ``maximum`` of each bin that is not
-            empty, int64 ndarrays. After them one entry for each record drawn: its draw, numbered on
-            from the requests, and its priority as bin. Then one for each person met: the question,
-            numbered on from the draws, and the person as bin. ``codes``: lists of the codes of
-            those drawn.
+        ``request``, ``bin``, ``count``, ``minimum`` and ``maximum`` (int64) describe each bin that
+        is not empty. After them comes one row for each record drawn: its draw, numbered on from the
+        requests, and its priority as bin. Then one for each person met: the question, numbered on
+        from the draws, and the person as bin. ``codes`` lists the codes of drawn records.
         """
         d = len(self.descent.quasi_identifiers)
         requests = self._as_rows()
@@ -342,26 +304,26 @@ class Counter:
             starts = np.flatnonzero(is_first)
             value, repeats = value[starts], np.diff(starts, append=len(order))
             parts.append((owner[starts], value, repeats, value, value))
-        places = np.array(list(drawn), np.int64).reshape(-1, 2)
-        none = np.zeros(len(places), np.int64)
-        parts.append((places[:, 0], places[:, 1], none, none, none))
+        draws = np.array(list(drawn), np.int64).reshape(-1, 2)
+        zeros = np.zeros(len(draws), np.int64)
+        parts.append((draws[:, 0], draws[:, 1], zeros, zeros, zeros))
         first = len(self.requests) + len(self.draws)
         units = np.concatenate([np.zeros(0, np.int64), *met])
         questions = np.repeat(first + np.arange(len(met)), [len(people) for people in met])
-        none = np.zeros(len(units), np.int64)
-        parts.append((questions, units, none, none, none))
+        zeros = np.zeros(len(units), np.int64)
+        parts.append((questions, units, zeros, zeros, zeros))
         names = ("request", "bin", "count", "minimum", "maximum")
         result: dict[str, Any] = {
             name: np.concatenate([part[column] for part in parts]).astype(np.int64)
             for column, name in enumerate(names)
         }
         undrawn: list[list[int] | None] = [None] * (
-            len(result["request"]) - len(places) - len(units)
+            len(result["request"]) - len(draws) - len(units)
         )
         return result | {"codes": [*undrawn, *drawn.values(), *[None] * len(units)]}
 
     def answers(self, result: Mapping[str, npt.NDArray[Any]]) -> list[Answer]:
-        """Return one answer a question from the counts of all partitions, summed up by bin."""
+        """Return one answer a question from the counts of all partitions, summed by bin."""
         # Priorities are unsigned; flipping the sign bit sorts them as such.
         of_draw = result["request"] >= len(self.requests)
         within = np.where(of_draw, result["bin"] ^ _SMALLEST, result["minimum"])

@@ -1,4 +1,4 @@
-"""The tree of cuts made on the cluster, and as the arrays that travel to the tasks."""
+"""The tree of cuts on the cluster, and the arrays of it that travel to the tasks."""
 
 from __future__ import annotations
 
@@ -18,20 +18,12 @@ Positions = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Boundary:
-    """A place in the order of records, compared key by key.
+    """A position in the order of records, compared key by key.
 
-    Parameters
-    ----------
-    keys : tuple of int
-        What to compare in turn: columns of the key matrix (a quasi-identifier's index, d for the
-        record hash, d + 1 for the record number) or ``DISTANCE``, the distance to the vantage
-        point.
-    thresholds : tuple of int
-        The boundary's value of each.
-    equal_goes_left : bool
-        Where records equal in all of ``keys`` go.
-    vantage_point : tuple of float or None
-        Normalized position that distances are measured from.
+    ``keys`` are compared in turn: columns of the key matrix (a quasi-identifier's index, d for the
+    record hash, d + 1 for the record number) or ``DISTANCE``, the distance to the vantage point.
+    ``thresholds`` are the boundary's values. ``equal_goes_left`` decides on records equal in all
+    keys. ``vantage_point`` is the normalized position that distances are measured from.
     """
 
     keys: tuple[int, ...]
@@ -42,16 +34,9 @@ class Boundary:
 
 @dataclass(frozen=True)
 class BoundaryArrays:
-    """Boundaries as arrays of one row each.
+    """Boundaries as arrays of one row each, -1 after the last key.
 
-    Parameters
-    ----------
-    keys, thresholds : int64 ndarray of shape (boundaries, keys)
-        -1 behind the last key.
-    points : float64 ndarray of shape (boundaries, d)
-        Vantage points.
-    measured : bool
-        Whether any boundary has a vantage point.
+    ``measured`` says whether any boundary has a vantage point, which ``points`` holds.
     """
 
     keys: Integers
@@ -81,7 +66,7 @@ class BoundaryArrays:
 def positions_for(
     keys: Integers, quasi_identifiers: Sequence[QuasiIdentifier], *, measured: bool
 ) -> Positions:
-    """Return the records' normalized positions, without rows where no boundary measures any."""
+    """Return the records' normalized positions, without rows unless a boundary measures any."""
     if measured:
         return normalized_positions(keys, quasi_identifiers)
     return np.empty((0, len(quasi_identifiers)), np.float64)
@@ -89,16 +74,10 @@ def positions_for(
 
 @dataclass(frozen=True)
 class Descent:
-    """A tree as arrays of one row a node: what travels to the tasks.
+    """A tree as arrays of one row a node, which travel to the tasks.
 
-    Parameters
-    ----------
-    quasi_identifiers : tuple of QuasiIdentifier
-    boundaries : BoundaryArrays
-    equal_goes_left : bool ndarray of shape (nodes,)
-        Where records on the boundary go.
-    children : int64 ndarray of shape (nodes, 2)
-        Left and right child. -1 in a leaf.
+    ``equal_goes_left`` decides on records on the boundary. ``children`` (int64, shape (nodes, 2))
+    is -1 in a leaf.
     """
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]
@@ -114,12 +93,8 @@ class Descent:
     ) -> npt.NDArray[np.int32]:
         """Return the node number of each record's leaf.
 
-        Parameters
-        ----------
-        keys : int64 ndarray of shape (n, width)
-            See :func:`anonspark.staged.keys.key_matrix`.
-        normalized : float64 ndarray of shape (n, d) or None
-            The records' normalized positions, where they are known already.
+        ``keys`` is a :func:`anonspark.staged.keys.key_matrix`. ``normalized`` are the records'
+        positions if they are known already.
         """
         if normalized is None:
             measured = self.boundaries.measured
@@ -140,9 +115,9 @@ class Descent:
 class CutTree:
     """A binary tree whose inner nodes hold boundaries. Node 0 is the root.
 
-    Parameters
-    ----------
-    quasi_identifiers : tuple of QuasiIdentifier
+    >>> tree = CutTree(())
+    >>> tree.cut(0, Boundary((0,), (42,))), len(tree)
+    ((1, 2), 3)
     """
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]
@@ -162,7 +137,7 @@ class CutTree:
         return len(self.children)
 
     def descent(self) -> Descent:
-        """Return the tree as it is now, as arrays."""
+        """Return the present tree as arrays."""
         equal_goes_left = [
             boundary is not None and boundary.equal_goes_left for boundary in self.boundaries
         ]

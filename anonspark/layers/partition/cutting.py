@@ -30,21 +30,10 @@ def ask(requests: Sequence[Request]) -> Asking[list[Histogram]]:
 
 
 def find_rank(request: Request, histogram: Histogram, rank: int) -> Asking[tuple[int, int, int]]:
-    """Find the ``rank``-th smallest value exactly, zooming in on the bin that holds it.
+    """Find the ``rank``-th smallest value (from 1) exactly, zooming in on the bin that holds it.
 
-    Parameters
-    ----------
-    request : Request
-        What was asked first.
-    histogram : Histogram
-        Its answer.
-    rank : int
-        From 1.
-
-    Returns
-    -------
-    (int, int, int)
-        The value, the records below it and the records equal to it.
+    ``request`` and ``histogram`` are the first question and its answer. Returns the value, the
+    records below it and the records equal to it.
     """
     (run,) = yield from find_ranks(request, histogram, [rank])
     return run
@@ -53,19 +42,9 @@ def find_rank(request: Request, histogram: Histogram, rank: int) -> Asking[tuple
 def find_ranks(
     request: Request, histogram: Histogram, ranks: Sequence[int]
 ) -> Asking[list[tuple[int, int, int]]]:
-    """Find the values of several ranks side by side, in about as many passes as one rank needs.
+    """Find the values of several ascending ranks, in about as many passes as one rank needs.
 
-    Parameters
-    ----------
-    request, histogram
-        See :func:`find_rank`.
-    ranks : sequence of int
-        From 1, ascending.
-
-    Returns
-    -------
-    list of (int, int, int)
-        As of :func:`find_rank`, by ascending value, each value once.
+    Returns results of :func:`find_rank` by ascending value, each value once.
     """
     runs: set[tuple[int, int, int]] = set()
     waiting = [(histogram, 0, list(ranks))]
@@ -105,26 +84,10 @@ def half(
 ) -> Asking[Boundary]:
     """Find the boundary that sends the first half of a node's records, rounded down, to the left.
 
-    Parameters
-    ----------
-    node : Node
-    keys : sequence of int
-        What records are ordered by: quasi-identifiers or ``DISTANCE``. The record hash and the
-        number come after them.
-    vantage_point : tuple of float or None
-        What distances are measured from.
-    distances : (int, int)
-        Interval of all distance keys.
-    first : (Request, Histogram) or None
-        Answer for the first key, where it is known already.
-
-    Returns
-    -------
-    Boundary
-
-    Notes
-    -----
-    A few counting passes for the first key, and for each further one that is needed to break ties.
+    ``keys`` order the records: quasi-identifiers or ``DISTANCE``, and after them the record hash
+    and the number. ``distances`` is the interval of all distance keys from the ``vantage_point``.
+    ``first`` is the question and answer for the first key, if it is known already. Takes a few
+    counting passes for the first key, and for each further one that is needed to break ties.
     """
     d = len(node.lowest)
     missing, tied_rows = node.rows // 2, node.rows
@@ -169,19 +132,9 @@ def interval_of_tie(key: int, d: int) -> tuple[int, int]:
 def ask_values(
     node: Node, criteria: Criteria, goes_left: Boundary | None = None
 ) -> Asking[list[Counts]]:
-    """Count a node's sensitive values.
+    """Count a node's sensitive values, for each sensitive attribute.
 
-    Parameters
-    ----------
-    node : Node
-    criteria : Criteria
-    goes_left : Boundary or None
-        Count only the records that this boundary sends to the left.
-
-    Returns
-    -------
-    list of int64 ndarray
-        Records with each value of each sensitive attribute.
+    With a boundary, only the records that it sends to the left count.
     """
     requests = value_requests(node, criteria, goes_left)
     if not requests:
@@ -196,9 +149,9 @@ def value_requests(
     goes_left: Boundary | None = None,
     where: tuple[int, int, int] | None = None,
 ) -> list[Request]:
-    """Return the requests of :func:`ask_values`, to be asked along with others.
+    """Return the requests of :func:`ask_values`, to ask them along with others.
 
-    ``where`` is that of :class:`Request`. There are none where people are counted.
+    ``where`` is that of :class:`Request`. There are no requests if people are counted.
     """
     if criteria.units is not None:
         return []
@@ -239,20 +192,9 @@ def sides_satisfy(
 ) -> Asking[bool]:
     """Return whether both sides of a cut satisfy the criteria.
 
-    Parameters
-    ----------
-    node : Node
-    boundary : Boundary
-    left_rows : int
-        Records that it sends to the left.
-    criteria : Criteria
-    values : sequence of int64 ndarray
-        Counts of the node's sensitive values.
-
-    Notes
-    -----
-    One counting pass, none where k is the only criterion, and see :func:`sides_have_units`, or
-    :func:`first_allowed` where criteria count people.
+    The boundary sends ``left_rows`` records to the left, and ``values`` are the counts of the
+    node's sensitive values. One counting pass, none if k is the only criterion, and those of
+    :func:`sides_have_units`, or :func:`first_allowed` if criteria count people.
     """
     if min(left_rows, node.rows - left_rows) < criteria.k:
         return False
@@ -272,12 +214,10 @@ def sides_satisfy(
 def sides_have_units(
     node: Node, boundary: Boundary, left_rows: int, criteria: Criteria
 ) -> Asking[bool]:
-    """Return whether both sides of a cut are about k people. Parameters as :func:`sides_satisfy`.
+    """Return whether both sides of a cut are about k people. See :func:`sides_satisfy`.
 
-    Notes
-    -----
-    One counting pass where a side has so few records that fewer than k people could have them all.
-    None else, and none where records are counted.
+    One counting pass if a side has so few records that fewer than k people could have them all.
+    None otherwise, and none if records are counted.
     """
     units = criteria.units
     if units is None:
@@ -296,26 +236,12 @@ def sides_have_units(
 def first_allowed(
     node: Node, boundaries: Sequence[Boundary], order: Sequence[int], criteria: Criteria
 ) -> Asking[int | None]:
-    """Return the first of some boundaries both of whose sides satisfy criteria that count people.
+    """Return the first boundary both of whose sides satisfy criteria that count people, or None.
 
-    Parameters
-    ----------
-    node : Node
-    boundaries : sequence of Boundary
-        One, or several of one quasi-identifier, from the lowest to the highest.
-    order : sequence of int
-        The order in which they are looked at.
-    criteria : Criteria
-
-    Returns
-    -------
-    int or None
-        Its place.
-
-    Notes
-    -----
-    One pass that counts the people on the sides of all boundaries. For distinct l-diversity one
-    more for each boundary that is looked at and may have it, by the different values alone.
+    ``boundaries`` is one, or several of one quasi-identifier, from the lowest to the highest, which
+    are tried in the ``order`` of their indices. One pass that counts the people on the sides of all
+    boundaries. For distinct l-diversity one more for each boundary that is tried and may have it,
+    by the different values alone.
     """
     if not order:
         return None

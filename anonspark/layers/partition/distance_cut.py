@@ -65,11 +65,7 @@ class DrawsVantagePoints(Protocol):
 class _Drawn:
     """Records that were drawn for a node, some of which need not be in it.
 
-    Parameters
-    ----------
-    draw : Draw
-    columns : int64 ndarray of shape (width, n)
-        Transposed keys: of each content at least one record, with any of their numbers.
+    ``columns`` are transposed keys: of each content at least one record, with any of their numbers.
     """
 
     draw: Draw
@@ -87,13 +83,7 @@ class _PointCounts:
 
 @dataclass(frozen=True)
 class DistanceForesight:
-    """Looks ahead for :func:`anonspark.layers.partition.growing.grow`.
-
-    Parameters
-    ----------
-    rule : DrawsVantagePoints
-    outlook : Outlook
-    """
+    """Looks ahead for :func:`anonspark.layers.partition.growing.grow`."""
 
     rule: DrawsVantagePoints
     outlook: Outlook
@@ -106,17 +96,8 @@ class DistanceForesight:
     def look_ahead(self, tree: CutTree, waiting: Sequence[Waiting]) -> bool:
         """Predict how far the nearer half reaches from each vantage point that is asked about.
 
-        Parameters
-        ----------
-        tree : CutTree
-            As it is now.
-        waiting : sequence of Waiting
-            Leaves that wait for answers, sorted by number.
-
-        Returns
-        -------
-        bool
-            Whether anything was counted: then at least one of these is answered.
+        ``waiting`` are leaves that wait for answers, sorted by number. Returns whether anything was
+        counted: then at least one of these is answered.
         """
         points_by_node = [(entry.node, self._measured_from(entry.asked)) for entry in waiting]
         measured = [
@@ -125,13 +106,13 @@ class DistanceForesight:
             if point is not None and not self._is_known(node.number, point)
         ]
         nodes = [node for node, _ in measured]
-        places = self.outlook.in_leaves(tree, nodes)
+        records_of_nodes = self.outlook.in_leaves(tree, nodes)
         forest = Forest()
         points: dict[int, Point] = {}
         draws: list[Draw] = []
         first_draw: dict[int, int] = {}
         handed_back = 0.0
-        for (node, point), sample in zip(measured, places, strict=True):
+        for (node, point), sample in zip(measured, records_of_nodes, strict=True):
             predicted = self._predict(node, point, sample[self.outlook.sampled[sample] > 0])
             if predicted is None:
                 continue
@@ -168,7 +149,7 @@ class DistanceForesight:
         return counts is not None and counts.point == point
 
     def _measured_from(self, questions: Sequence[Question]) -> Point | None:
-        """Return the vantage point of a question about all distances of a node."""
+        """Return the vantage point of a question about all distances of a node, or None."""
         if len(questions) != 1 or not isinstance(questions[0], Request):
             return None
         request = questions[0]
@@ -202,12 +183,12 @@ class DistanceForesight:
         return sides[0], sides[1]
 
     def answer(self, node: int, questions: Sequence[Question]) -> Sequence[Answer] | None:
-        """Answer a node's questions, or return None if the cluster has to."""
+        """Answer a node's questions, or return None if the cluster must."""
         draws = [question for question in questions if isinstance(question, Draw)]
         if draws:
             return self._answer_draws(node, draws)
         counts = self._known.get(node)
-        # Whoever asks again wants to be told more than before.
+        # To ask again asks for more than these counts hold.
         if counts is None or not counts.answered.isdisjoint(questions):
             return None
         counts.answered.update(questions)
@@ -236,16 +217,7 @@ class DistanceForesight:
         return Drawn(np.ascontiguousarray(codes[:, order[first]].T))
 
     def cut(self, node: int, boundary: Boundary, numbers: tuple[int, int]) -> None:
-        """Take notice of a cut: the draws of the children are known of exactly their records now.
-
-        Parameters
-        ----------
-        node : int
-            That was cut.
-        boundary : Boundary
-        numbers : (int, int)
-            Of its left and right child.
-        """
+        """Restrict the draws of a node's children, numbered ``numbers``, to their records."""
         self._known.pop(node, None)
         self._drawn.pop(node, None)
         sides = self._below.pop(node, ([], []))
@@ -262,7 +234,7 @@ class DistanceForesight:
         left = goes_left(columns, boundary)
         if boundary.keys[-1] != len(self.rule.quasi_identifiers) + 1:
             return left, ~left
-        # Only records of equal content are told apart by their numbers: some go either way.
+        # Records of equal content differ only by their numbers: some go either way.
         by_content = Boundary(boundary.keys[:-1], boundary.thresholds[:-1], equal_goes_left=True)
         before = goes_left(columns, replace(by_content, equal_goes_left=False))
         return goes_left(columns, by_content), ~before
@@ -275,14 +247,8 @@ _ALL = 2**64 - 1
 class DistanceCut:
     """The cut rule of Canon: halves by the distance to a vantage point (docs/algorithms.md, Canon).
 
-    Parameters
-    ----------
-    quasi_identifiers : sequence of QuasiIdentifier
-        In configuration order.
-    criteria : Criteria
-        What either side has to satisfy.
-    spread : bool
-        As in :func:`anonspark.kernels.canon.cut_by_distance`, which gives the same cuts.
+    The quasi-identifiers are in configuration order. Both sides must satisfy ``criteria``.
+    ``spread`` is that of :func:`anonspark.kernels.canon.cut_by_distance`, which cuts alike.
     """
 
     quasi_identifiers: Sequence[QuasiIdentifier]
@@ -301,12 +267,10 @@ class DistanceCut:
     def __call__(self, node: Node) -> Questions:
         """Ask for a node's draws and histograms and return its cut, or None if there is none.
 
-        Notes
-        -----
-        One counting pass a node as a rule, see :mod:`.distance_foresight`. Where that does not
-        answer three: one that draws candidates and samples, two that find the median distance. More
-        where distances are tied, and one for each vantage point that is tried where both sides have
-        to satisfy more than k.
+        One counting pass a node as a rule, see :class:`DistanceForesight`. If that does not answer,
+        three: one that draws candidates and samples, two that find the median distance. More if
+        distances are tied, and one for each vantage point that is tried if both sides must satisfy
+        more than k.
         """
         if node.rows < max(2 * self.criteria.k, 2):
             return None
@@ -337,16 +301,10 @@ class DistanceCut:
         return interval_of_distances(self.quasi_identifiers)
 
     def draws(self, node: int, path: int, rows: int, times: float = 1.0) -> list[Draw]:
-        """Return the draws of candidates, and of samples to compare them by.
+        """Return the draws of candidates in a leaf of the tree, and of samples to compare them by.
 
-        Parameters
-        ----------
-        node : int
-            Leaf of the tree to draw in.
-        path, rows : int
-            Name and records of the node that is to be cut: this leaf, or a child of it.
-        times : float
-            How many times as many records to draw as should be enough.
+        ``path`` and ``rows`` are the name and the records of the node that is to be cut: this leaf,
+        or a child of it. ``times`` as many records are drawn as should be enough.
         """
         sizes = {CANDIDATE_SIDE: CANDIDATES} | ({SAMPLE_SIDE: SAMPLES} if self.spread else {})
         return [

@@ -1,4 +1,4 @@
-"""Counting on the cluster, and handing every leaf of the tree to one task."""
+"""Count on the cluster, and hand every leaf of the tree to one task."""
 
 from __future__ import annotations
 
@@ -65,16 +65,9 @@ _COUNTS = pa.schema(
 
 @dataclass(frozen=True)
 class Partition:
-    """A table cut into blocks.
+    """A table cut into blocks: the leaves of a tree, from left to right.
 
-    Parameters
-    ----------
-    tree : CutTree
-        The cuts made on the cluster.
-    leaves : tuple of Node
-        The blocks, from left to right.
-    tasks : tuple of tuple of int
-        Node numbers of the leaves that each task gets.
+    ``tasks`` holds the node numbers of the leaves that each task gets.
     """
 
     tree: CutTree
@@ -113,14 +106,7 @@ class _BlockTasks:
 
 @dataclass(frozen=True)
 class Addressed:
-    """Records and where they go.
-
-    Parameters
-    ----------
-    records : pyarrow.Table
-    tasks : integer ndarray of shape (n,)
-        The task of each.
-    """
+    """Records, and the task that each goes to."""
 
     records: pa.Table
     tasks: npt.NDArray[np.integer]
@@ -139,20 +125,7 @@ class _SendRecords:
 
 
 def pack_by_task(addressed: Iterable[Addressed], tasks: int) -> Batches:
-    """Pack records that go to the same task.
-
-    Parameters
-    ----------
-    addressed : iterable of Addressed
-        Of one schema.
-    tasks : int
-        Their number.
-
-    Yields
-    ------
-    pyarrow.RecordBatch
-        Of :data:`SENT`.
-    """
+    """Pack records, of one schema, that go to the same of so many tasks, as :data:`SENT`."""
     waiting: list[Addressed] = []
     size = 0
     for part in addressed:
@@ -187,41 +160,18 @@ def _packed(addressed: Sequence[Addressed], tasks: int) -> pa.RecordBatch:
 def send_records(
     records: Records, address: Callable[[pa.Table, int], Addressed], tasks: int
 ) -> Table:
-    """Shuffle records to tasks that a function names.
+    """Shuffle records to the tasks that a function names, for :func:`received_records`. Lazy.
 
-    Parameters
-    ----------
-    records : Records
-    address : callable
-        Takes the records of a batch and the number of the first one. Returns where they go.
-    tasks : int
-        Their number.
-
-    Returns
-    -------
-    Table
-        For :func:`received_records`.
-
-    Notes
-    -----
-    Lazy. One shuffle of the whole records.
+    ``address`` takes the records of a batch and the number of the first one. One shuffle of the
+    whole records.
     """
     return records.packed.repartition(_SendRecords(address, tasks), SENT, tasks)
 
 
 def received_records(batches: Batches) -> pa.Table | None:
-    """Return the records that were sent to a task, or None if there are none.
+    """Return the records that were sent to a task, each column in one chunk, or None without any.
 
-    Parameters
-    ----------
-    batches : iterator of pyarrow.RecordBatch
-        What the task is given.
-
-    Returns
-    -------
-    pyarrow.Table or None
-        The records, each column in one chunk. If :func:`send_to_tasks` sent them, with their block
-        in column :data:`BLOCK`.
+    If :func:`send_to_tasks` sent them, their block is in column :data:`BLOCK`.
     """
     tables = list(received_tables(batches))
     return put_together(tables) if tables else None
@@ -246,38 +196,18 @@ def partition_records(
 ) -> Partition:
     """Cut a table into blocks that fit one task each.
 
-    Parameters
-    ----------
-    records : Records
-        Read once: only quasi-identifiers, hash and the sensitive attributes of criteria.
-    rows : int
-        Their number.
-    quasi_identifiers : tuple of QuasiIdentifier
-    criteria : Criteria
-    rule : callable
-        The model's cut rule.
-    path : int
-        Name of the root.
-    largest_block : int
-        Records of the largest node that is not cut. A node that cannot be cut stays one block,
-        however large.
-    task_rows : int
-        Records of the blocks that share a task.
+    ``records`` are read once: only quasi-identifiers, hash and the sensitive attributes of
+    criteria. ``path`` is the name of the root. Nodes of at most ``largest_block`` records are not
+    cut, and a node that cannot be cut stays one block, however large. Blocks of up to ``task_rows``
+    records share a task.
 
-    Returns
-    -------
-    Partition
-
-    Notes
-    -----
-    No job at all where ``rows <= largest_block``. Otherwise one job per counting pass, each with
-    one shuffle of some 100,000 counts, which are collected. With criteria beyond k, one count more
-    for each sensitive value of each waiting node. Of the data, the keys (codes, sensitive values,
-    and hashes where cuts look at them) of a sample are collected, see :class:`.Sampling`, and in
-    each pass for predicted cuts those of at most about ``MOST_HANDED_BACK`` records. For models
-    that choose among vantage points those of some thousand records a node besides. Until the
-    passes are done the executors keep 1 to 8 bytes for each key of each record, in memory or on
-    disk. The hashes are among them only where cuts look at them.
+    No job at all if ``rows <= largest_block``. Otherwise one job per counting pass, each with one
+    shuffle of some 100,000 counts, which are collected. With criteria beyond k, one count more for
+    each sensitive value of each waiting node. Of the data, the keys (codes, sensitive values, and
+    hashes if cuts compare them) of a sample are collected, see :class:`.Sampling`, and in each pass
+    for predicted cuts those of at most about ``MOST_HANDED_BACK`` records. Models that choose among
+    vantage points collect those of some thousand records a node besides. Until the passes are done
+    the executors keep 1 to 8 bytes for each key of each record, in memory or on disk.
     """
     is_cut = rows > largest_block
     sampling = _sampling(rows, path) if is_cut else None
@@ -333,21 +263,13 @@ def _root(quasi_identifiers: tuple[QuasiIdentifier, ...], rows: int, path: int) 
 
 @dataclass(frozen=True)
 class _Counting:
-    """The jobs that count packed records.
-
-    Parameters
-    ----------
-    packed : Table
-        Of :data:`PACKED_KEYS`.
-    keys : PackedKeys
-        That packed them.
-    """
+    """The jobs that count records packed by ``keys``."""
 
     packed: Table
     keys: PackedKeys
 
     def count(self, tree: CutTree, questions: Sequence[Question]) -> list[Answer]:
-        """Answer questions: by one pass over all records, and one of each kind about people."""
+        """Answer questions: by one pass over all records, and one for each kind about people."""
         splits = [question for question in questions if isinstance(question, PeopleSplit)]
         matches = [question for question in questions if isinstance(question, MatchedValues)]
         others = [item for item in questions if not isinstance(item, PeopleSplit | MatchedValues)]
@@ -409,16 +331,9 @@ def _pack(leaves: Sequence[Leaf], task_rows: int) -> tuple[tuple[int, ...], ...]
 
 
 def send_to_tasks(records: Records, partition: Partition, criteria: Criteria) -> Table:
-    """Shuffle records so that every task holds its blocks whole, and nothing else.
+    """Shuffle records so that every task holds its blocks whole, and nothing else. Lazy.
 
-    Returns
-    -------
-    Table
-        For :func:`received_records`.
-
-    Notes
-    -----
-    Lazy. One shuffle of the whole records.
+    For :func:`received_records`. One shuffle of the whole records.
     """
     task_of_node = np.zeros(len(partition.tree), np.int32)
     for task, numbers in enumerate(partition.tasks):

@@ -1,4 +1,4 @@
-"""Predicted trees under some leaves of the tree, and as the arrays that travel to the tasks."""
+"""Predicted trees under some leaves of the tree, and the arrays that travel to the tasks."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from anonspark.layers.partition.brackets import Bracket
 
 @dataclass
 class Forest:
-    """Trees whose inner nodes hold brackets in place of boundaries. Children come behind parents.
+    """Trees whose inner nodes hold brackets instead of boundaries. Children come after parents.
 
-    Parameters
-    ----------
-    roots : dict of int to int
-        The predicted node that stands for each leaf of the tree that has one.
-    brackets : list of (Bracket or None)
-        Of each predicted node. None in leaves.
-    children : list of (int, int)
-        Left and right child. -1 in leaves.
+    ``roots`` holds the predicted node of each leaf of the tree that has one. Leaves of the forest
+    have no bracket, and children -1.
+
+    >>> forest = Forest()
+    >>> root = forest.plant(4)
+    >>> forest.cut(root, Bracket((0,), (17,), (42,))), len(forest), forest.roots
+    ((1, 2), 3, {4: 0})
     """
 
     roots: dict[int, int] = field(default_factory=dict)
@@ -29,7 +28,7 @@ class Forest:
     children: list[tuple[int, int]] = field(default_factory=list)
 
     def plant(self, leaf: int) -> int:
-        """Return a new predicted node, which stands for a leaf of the tree."""
+        """Add a predicted node that stands for a leaf of the tree, and return its number."""
         self.roots[leaf] = len(self)
         return self._add()
 
@@ -49,13 +48,13 @@ class Forest:
 
     @property
     def width(self) -> int:
-        """Most keys that a bracket compares."""
+        """Largest number of keys that a bracket compares."""
         return max(len(bracket.keys) for bracket in self.brackets if bracket is not None)
 
     def arrays(self, leaves: int, d: int) -> ForestArrays:
         """Return the forest as arrays, over a tree of so many nodes and d quasi-identifiers."""
-        places = np.full(leaves, -1, np.int64)
-        places[list(self.roots)] = list(self.roots.values())
+        roots = np.full(leaves, -1, np.int64)
+        roots[list(self.roots)] = list(self.roots.values())
         attributes = np.zeros((len(self), self.width), np.int64)
         ends = np.zeros((len(self), 2, self.width), np.int64)
         levels = np.zeros((len(self), 2), np.int64)
@@ -74,17 +73,18 @@ class Forest:
                 ends[index, side, : len(end)] = end
                 levels[index, side] = len(end)
         children = np.array(self.children, np.int64)
-        return ForestArrays(places, attributes, points, ends, levels, decided, children, measured)
+        return ForestArrays(roots, attributes, points, ends, levels, decided, children, measured)
 
 
 @dataclass(frozen=True)
 class ForestArrays:
     """A forest as :func:`anonspark.kernels.brackets.follow_brackets` takes it.
 
-    ``measured`` is true if any bracket has a vantage point.
+    ``roots`` (int64) is the predicted node of each node of the tree, -1 without one. ``measured``
+    is true if any bracket has a vantage point.
     """
 
-    places: Integers
+    roots: Integers
     attributes: Integers
     points: Figures
     ends: Integers

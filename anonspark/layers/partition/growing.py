@@ -38,16 +38,16 @@ class CutRule(Protocol):
 
 
 class LooksAhead(Protocol):
-    """A source of answers before they are asked for: see :mod:`.foresight`."""
+    """A source of answers before they are asked for."""
 
     def look_ahead(self, tree: CutTree, waiting: Sequence[Waiting]) -> bool:
         """Find out about leaves that wait for answers. Return whether it did."""
 
     def answer(self, node: int, questions: Sequence[Question]) -> Sequence[Answer] | None:
-        """Answer a node's questions, or return None if the cluster has to."""
+        """Answer a node's questions, or return None if the cluster must."""
 
     def cut(self, node: int, boundary: Boundary, numbers: tuple[int, int]) -> None:
-        """Take notice of a cut and of the numbers of the children."""
+        """Note a cut and the numbers of the children."""
 
 
 class LooksNowhere:
@@ -61,22 +61,14 @@ class LooksNowhere:
         """Leave it to the cluster."""
 
     def cut(self, _node: int, _boundary: Boundary, _numbers: tuple[int, int]) -> None:
-        """Take no notice."""
+        """Note nothing."""
 
 
 @dataclass
 class Waiting:
-    """A node that waits for answers.
+    """A node that waits for answers to what its cut, ``questions``, ``asked``.
 
-    Parameters
-    ----------
-    node : Node
-    questions : generator
-        Its cut.
-    asked : list of Request and Draw
-        What it waits for.
-    is_new : bool
-        Whether nothing has been answered yet.
+    ``is_new`` says whether nothing has been answered yet.
     """
 
     node: Node
@@ -94,27 +86,12 @@ def grow(
     count: Callable[[CutTree, Sequence[Question]], list[Answer]],
     foresight: LooksAhead | None = None,
 ) -> list[Leaf]:
-    """Cut a tree until every leaf is small enough or cannot be cut.
+    """Cut a tree, in place, until every leaf is small enough or cannot be cut.
 
-    Parameters
-    ----------
-    tree : CutTree
-        Grown in place.
-    root : Node
-        Node 0 of the tree.
-    rule : callable
-        Starts the questions of one node.
-    largest_leaf : int
-        Nodes of at most this many records are not cut.
-    count : callable
-        Answers questions, sorted by node. One call is one job on the cluster.
-    foresight : LooksAhead or None
-        Answers some questions without such a job. The boundaries are the same with and without it.
-
-    Returns
-    -------
-    list of Node
-        The leaves from left to right.
+    ``root`` is node 0 of the tree. Nodes of at most ``largest_leaf`` records are not cut. ``count``
+    answers questions, sorted by node: one call is one job on the cluster. ``foresight`` answers
+    some without such a job; the boundaries are the same with and without it. Returns the leaves
+    from left to right.
     """
     growing = _Growing(tree, rule, largest_leaf, foresight or LooksNowhere())
     growing.go_on([(entry, None) for entry in growing.start(root)])
@@ -143,7 +120,7 @@ class _Growing:
     waiting: list[Waiting] = field(default_factory=list)
 
     def start(self, node: Node) -> list[Waiting]:
-        """Decide whether a node is a leaf. If not, return its first questions."""
+        """Make a node a leaf if it is small, or return its first questions."""
         if node.rows <= self.largest_leaf:
             self.leaves[node.number] = node
             return []

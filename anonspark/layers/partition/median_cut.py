@@ -47,13 +47,7 @@ class _NodeCounts:
 
 @dataclass(frozen=True)
 class Foresight:
-    """Looks ahead for :func:`anonspark.layers.partition.growing.grow`.
-
-    Parameters
-    ----------
-    predictor : Predictor
-    outlook : Outlook
-    """
+    """Looks ahead for :func:`anonspark.layers.partition.growing.grow`."""
 
     predictor: Predictor
     outlook: Outlook
@@ -62,17 +56,9 @@ class Foresight:
     def look_ahead(self, tree: CutTree, waiting: Sequence[Waiting]) -> bool:
         """Predict the trees under some leaves and count what is needed to grow them.
 
-        Parameters
-        ----------
-        tree : CutTree
-            As it is now.
-        waiting : sequence of Waiting
-            Leaves that wait for answers. Those of which nothing is known yet are predicted.
-
-        Returns
-        -------
-        bool
-            Whether anything was counted: then the first questions of one of these are answered.
+        ``waiting`` are leaves that wait for answers; those of which nothing is known yet are
+        predicted. Returns whether anything was counted: then the first questions of one of these
+        are answered.
         """
         nodes = [entry.node for entry in waiting if entry.is_new]
         sample = self.outlook
@@ -96,25 +82,16 @@ class Foresight:
             self._known[number] = _NodeCounts(counted, index, columns, evidence)
 
     def answer(self, node: int, questions: Sequence[Question]) -> list[Histogram] | None:
-        """Answer a node's questions, or return None if the cluster has to."""
+        """Answer a node's questions, or return None if the cluster must."""
         counts = self._known.get(node)
-        # Whoever zooms in on a bin that has all records wants to be told more than before.
+        # To zoom in on a bin with all records asks for more than these counts hold.
         if counts is None or not counts.answered.isdisjoint(questions):
             return None
         counts.answered.update(questions)
         return counts.evidence.answer(questions)
 
     def cut(self, node: int, boundary: Boundary, numbers: tuple[int, int]) -> None:
-        """Take notice of a cut: what is known of the node is known of its children then.
-
-        Parameters
-        ----------
-        node : int
-            That was cut.
-        boundary : Boundary
-        numbers : (int, int)
-            Of its left and right child.
-        """
+        """Divide what is known of a node between its children, whose ``numbers`` are given."""
         counts = self._known.pop(node, None)
         if counts is None:
             return
@@ -135,14 +112,9 @@ _T = TypeVar("_T")
 class MedianCut:
     """The cut rule of strict and relaxed Mondrian (docs/algorithms.md).
 
-    Parameters
-    ----------
-    quasi_identifiers : sequence of QuasiIdentifier
-        In configuration order.
-    criteria : Criteria
-        What either side has to satisfy.
-    relaxed, balanced, cell : bool
-        As in :func:`anonspark.kernels.mondrian.cut_into_groups`, which gives the same cuts.
+    The quasi-identifiers are in configuration order. Both sides must satisfy ``criteria``.
+    ``relaxed``, ``balanced`` and ``cell`` are those of
+    :func:`anonspark.kernels.mondrian.cut_into_groups`, which cuts alike.
     """
 
     quasi_identifiers: Sequence[QuasiIdentifier]
@@ -162,8 +134,8 @@ class MedianCut:
         return self.balanced and not self.relaxed
 
     def of_sample(self, weight: float) -> MedianCut:
-        """Return the same with a smaller k: medians of a sample are near to those of all."""
-        # Whom records are about is asked of the cluster, rarely.
+        """Return the rule with a smaller k: medians of a sample are near to those of all."""
+        # People are counted on the cluster only, rarely.
         criteria = replace(self.criteria, k=max(int(self.criteria.k / weight), 1), units=None)
         return replace(self, criteria=criteria)
 
@@ -174,16 +146,12 @@ class MedianCut:
     def __call__(self, node: Node) -> Questions:
         """Ask for a node's histograms and return its cut, or None if it cannot be cut.
 
-        Notes
-        -----
-        Where foresight does not answer (:mod:`anonspark.layers.partition.median_cut`), two counting
-        passes a node as a rule: one over all attributes, one that zooms in on the median. One more
-        for each attribute that turns out not to allow a cut, and one for each boundary that has to
-        satisfy more than k. Before a node of which more than k is required is left whole,
-        ``balanced`` asks for the boundaries further out: about two or three passes for each
-        attribute.
+        If foresight does not answer, two counting passes a node as a rule: one over all attributes,
+        one that zooms in on the median. One more for each attribute that turns out not to allow a
+        cut, and one for each boundary that must satisfy more than k. Before a node of which more
+        than k is required is left whole, ``balanced`` asks for the boundaries further out: about
+        two or three passes for each attribute.
         """
-        # Undivided, for it reads as the published algorithm does.
         if node.rows < max(2 * self.criteria.k, 2):
             return None
         d = len(self.quasi_identifiers)
@@ -191,61 +159,66 @@ class MedianCut:
             Request(node.number, j, node.lowest[j], node.highest[j], node.rows) for j in range(d)
         ]
         answers = yield from ask([*requests, *value_requests(node, self.criteria)])
-        histograms = answers[:d]
+        counted = list(zip(requests, answers[:d], strict=True))
         values = counts_of_values(self.criteria, answers[d:])
-        lowest = [int(histogram.minima[0]) for histogram in histograms]
-        highest = [int(histogram.maxima.max()) for histogram in histograms]
+        lowest = [int(histogram.minima[0]) for _, histogram in counted]
+        highest = [int(histogram.maxima.max()) for _, histogram in counted]
         node = replace(node, lowest=tuple(lowest), highest=tuple(highest))
+        low, high = lowest, highest
         if self.cell:
-            low = _tightened(lowest, node.cell_low)
-            high = _tightened(highest, node.cell_high)
-        else:
-            low, high = lowest, highest
+            low, high = _tightened(lowest, node.cell_low), _tightened(highest, node.cell_high)
         widths = self._widths(low, high)
-        allowed = set(range(d))
-        while allowed:
-            chosen = max(sorted(allowed), key=lambda j: widths[j])
+        wide_to_narrow = sorted(range(d), key=lambda j: -widths[j])
+        for chosen in wide_to_narrow:
             low[chosen], high[chosen] = lowest[chosen], highest[chosen]
-            allowed.remove(chosen)
             if lowest[chosen] == highest[chosen]:
                 continue
             node = replace(node, cell_low=tuple(low), cell_high=tuple(high))
-            if self.relaxed:
-                keys = _wide_to_narrow(chosen, widths)
-                first = (requests[chosen], histograms[chosen])
-                boundary = yield from half(node, keys, first=first)
-                boundaries = [(boundary, node.rows // 2)]
-            else:
-                median, below, equal = yield from find_rank(
-                    requests[chosen], histograms[chosen], (node.rows + 1) // 2
-                )
-                boundaries = [
-                    (Boundary((chosen,), (median,), bool(equal_goes_left)), left_rows)
-                    for left_rows, equal_goes_left in choose_boundaries(
-                        below, equal, node.rows, self.criteria.k, self.balanced
-                    )
-                    if left_rows
-                ]
-            for boundary, left_rows in boundaries:
-                if (yield from sides_satisfy(node, boundary, left_rows, self.criteria, values)):
-                    return _children(node, left_rows, boundary)
-        if not self.relaxed:
-            node = replace(node, cell_low=tuple(low), cell_high=tuple(high))
-            wide_to_narrow = sorted(range(d), key=lambda j: -widths[j])
-            for chosen in wide_to_narrow if self.balanced and self.criteria.has_more_than_k else ():
-                if lowest[chosen] < highest[chosen]:
-                    first = (requests[chosen], histograms[chosen])
-                    cut = yield from _further_out(node, *first, self.criteria, values)
-                    if cut is not None:
-                        return cut
-            return None
-        if lowest != highest:
-            return None
-        # All records are equal in every quasi-identifier: cut by the tie order alone.
-        boundary = yield from half(node, range(d))
-        left_rows = node.rows // 2
-        if (yield from sides_satisfy(node, boundary, left_rows, self.criteria, values)):
-            return _children(node, left_rows, boundary)
+            boundaries = yield from self._median_boundaries(node, *counted[chosen], wide_to_narrow)
+            cut = yield from self._first_cut(node, boundaries, values)
+            if cut is not None:
+                return cut
+        if self.relaxed:
+            if lowest != highest:
+                return None
+            # All records are equal in every quasi-identifier: cut by the tie order alone.
+            boundary = yield from half(node, range(d))
+            return (yield from self._first_cut(node, [(boundary, node.rows // 2)], values))
+        node = replace(node, cell_low=tuple(low), cell_high=tuple(high))
+        for chosen in wide_to_narrow if self.balanced and self.criteria.has_more_than_k else ():
+            if lowest[chosen] < highest[chosen]:
+                cut = yield from _further_out(node, *counted[chosen], self.criteria, values)
+                if cut is not None:
+                    return cut
+        return None
+
+    def _median_boundaries(
+        self, node: Node, request: Request, histogram: Histogram, wide_to_narrow: Sequence[int]
+    ) -> Asking[list[tuple[Boundary, int]]]:
+        """Find the boundaries at the median of an attribute, and the records left of each.
+
+        ``request`` and ``histogram`` are the attribute's first question and its answer.
+        """
+        chosen = request.key
+        if self.relaxed:
+            keys = [chosen, *(j for j in wide_to_narrow if j != chosen)]
+            boundary = yield from half(node, keys, first=(request, histogram))
+            return [(boundary, node.rows // 2)]
+        median, below, equal = yield from find_rank(request, histogram, (node.rows + 1) // 2)
+        choices = choose_boundaries(below, equal, node.rows, self.criteria.k, self.balanced)
+        return [
+            (Boundary((chosen,), (median,), bool(equal_goes_left)), left_rows)
+            for left_rows, equal_goes_left in choices
+            if left_rows
+        ]
+
+    def _first_cut(
+        self, node: Node, boundaries: Sequence[tuple[Boundary, int]], values: Sequence[Counts]
+    ) -> Questions:
+        """Cut at the first boundary both of whose sides satisfy the criteria, or return None."""
+        for boundary, left_rows in boundaries:
+            if (yield from sides_satisfy(node, boundary, left_rows, self.criteria, values)):
+                return _children(node, left_rows, boundary)
         return None
 
     def _widths(self, low: list[int], high: list[int]) -> list[float]:
@@ -263,21 +236,12 @@ def _further_out(
     criteria: Criteria,
     values: Sequence[Counts],
 ) -> Questions:
-    """Return the cut at the allowed boundary beside the further ranks nearest to equal halves.
+    """Cut at the further ranks nearest to equal halves, at the first boundary that is allowed.
 
-    Parameters
-    ----------
-    node : Node
-    request, histogram
-        The attribute's first request and its answer.
-    criteria : Criteria
-    values : sequence of int64 ndarray
-        Counts of the node's sensitive values.
-
-    Notes
-    -----
-    The passes that zoom in on the ranks, all at once, and one that counts the sensitive values of
-    every stretch between two boundaries. Its answer has at most 255 rows for each value.
+    ``request`` and ``histogram`` are the attribute's first question and answer, and ``values`` the
+    counts of the node's sensitive values. Costs the passes that zoom in on the ranks, all at once,
+    and one that counts the sensitive values of every stretch between two boundaries, which answers
+    with at most 255 rows for each value.
     """
     ranks = further_ranks(node.rows).tolist()
     runs = yield from find_ranks(request, histogram, ranks)
@@ -291,8 +255,8 @@ def _further_out(
     if criteria.counts_people:
         ascending = sorted(boundaries)
         ordered = [boundaries[rows] for rows in ascending]
-        places = [ascending.index(rows) for rows in nearest]
-        position = yield from first_allowed(node, ordered, places, criteria)
+        order = [ascending.index(rows) for rows in nearest]
+        position = yield from first_allowed(node, ordered, order, criteria)
         return None if position is None else _children(node, ascending[position], ordered[position])
     counts = yield from _values_before(node, list(boundaries.values()), criteria)
     by_rows = dict(zip(boundaries, counts, strict=True))
@@ -327,35 +291,37 @@ def _values_before(
         requests += value_requests(node, criteria, where=(chosen, first, last))
         first = last + 1
     histograms = yield from ask(requests)
-    each = len(criteria.sensitive)
-    before = [np.zeros_like(part) for part in counts_of_values(criteria, histograms[:each])]
+    attributes = len(criteria.sensitive)
+    before = [np.zeros_like(part) for part in counts_of_values(criteria, histograms[:attributes])]
     counts = []
-    for index in range(0, len(histograms), each):
-        stretch = counts_of_values(criteria, histograms[index : index + each])
+    for index in range(0, len(histograms), attributes):
+        stretch = counts_of_values(criteria, histograms[index : index + attributes])
         before = [total + part for total, part in zip(before, stretch, strict=True)]
         counts.append(before)
     return counts
 
 
 def _last_left(boundary: Boundary) -> int:
-    """Return the largest code of the first key that may occur on the left side."""
+    """Return the largest code of the first key that may occur on the left side.
+
+    >>> _last_left(Boundary((0,), (42,))), _last_left(Boundary((0,), (42,), equal_goes_left=False))
+    (42, 41)
+    """
     return boundary.thresholds[0] if boundary.equal_goes_left else boundary.thresholds[0] - 1
 
 
-def _wide_to_narrow(chosen: int, widths: list[float]) -> list[int]:
-    """Return the chosen attribute and behind it the others by width."""
-    others = (j for j in range(len(widths)) if j != chosen)
-    return [chosen, *sorted(others, key=lambda j: -widths[j])]
-
-
 def _tightened(extremes: list[int], bounds: Sequence[int | None]) -> list[int]:
-    """Return the bounds of a cell, with the node's own extreme where that is the bound."""
+    """Return the bounds of a cell, with the node's extreme in place of None.
+
+    >>> _tightened([17, 3], [None, 0])
+    [17, 0]
+    """
     pairs = zip(extremes, bounds, strict=True)
     return [extreme if bound is None else bound for extreme, bound in pairs]
 
 
 def _children(node: Node, left_rows: int, boundary: Boundary) -> Cut:
-    """Return a cut's children with the bounds that are known without another look at the data."""
+    """Return a cut's children with the bounds that are known without another pass."""
     chosen, median = boundary.keys[0], boundary.thresholds[0]
     equal_on_both_sides = len(boundary.keys) > 1
     last_left = _last_left(boundary)

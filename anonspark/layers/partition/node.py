@@ -19,18 +19,9 @@ Asking = Generator[list[Question], list[Answer], _T]
 class Node:
     """A node of the tree while it is being cut.
 
-    Parameters
-    ----------
-    number : int
-        Its number in the tree.
-    path : int
-        Its 64-bit name, see :mod:`anonspark.kernels.paths`.
-    rows : int
-        Its records.
-    lowest, highest : tuple of int
-        Codes that enclose the records, for each quasi-identifier, not necessarily tight.
-    cell_low, cell_high : tuple of (int or None)
-        Bounds of the cell. None stands for the extreme of the node's own records.
+    ``path`` is its 64-bit name, see :mod:`anonspark.kernels.paths`. ``lowest`` and ``highest``
+    enclose the codes of its records, not necessarily tightly. ``cell_low`` and ``cell_high`` are
+    the bounds of the cell, None for the extreme of the node's records.
     """
 
     number: int
@@ -44,14 +35,9 @@ class Node:
 
 @dataclass(frozen=True)
 class Cut:
-    """The cut of a node.
+    """The cut of a node: the boundary, and the children.
 
-    Parameters
-    ----------
-    boundary : Boundary
-        Which records go left.
-    left, right : Node
-        The children. Growing the tree fills in their ``number`` and ``path``.
+    Growing the tree fills in their ``number`` and ``path``.
     """
 
     boundary: Boundary

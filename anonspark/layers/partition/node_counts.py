@@ -23,13 +23,8 @@ _SMALLEST, _LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 class Counted:
     """Records of which only counts are known.
 
-    Parameters
-    ----------
-    rows : int
-    lowest, highest : int64 ndarray of shape (d,)
-        Their extremes. The largest and the smallest integer where there are no records.
-    values : int64 ndarray of shape (v,)
-        Records with each sensitive value, those of all attributes numbered through.
+    ``lowest`` and ``highest`` (int64, shape (d,)) are their extremes, crossed without records.
+    ``values`` counts the records with each sensitive value, numbered through all attributes.
     """
 
     rows: int
@@ -58,16 +53,10 @@ class Counted:
 
 @dataclass(frozen=True)
 class Outside:
-    """The counted records of a node: those outside of its bracket.
+    """The counted records of a node: those outside of its bracket, on either side.
 
-    Parameters
-    ----------
-    bracket : Bracket
-    left, right : Counted
-        On either side.
-    before, behind : int64 ndarray of shape (keys + 1,)
-        The same records by the first key in which they differ from the end of the bracket. Those
-        that differ in none come last.
+    ``before`` and ``behind`` (int64, shape (keys + 1,)) count them by the first key in which they
+    differ from the end of the bracket. Records that differ in none come last.
     """
 
     bracket: Bracket
@@ -78,10 +67,10 @@ class Outside:
 
 
 class Evidence:
-    """Answers questions, or does not."""
+    """What the driver knows of a node, which may answer questions without a pass."""
 
     def answer(self, questions: Sequence[Question]) -> list[Histogram] | None:
-        """Answer questions exactly, or return None if what is known does not answer all of them."""
+        """Answer all questions of a node exactly, or return None: then it asks all in a pass."""
         histograms = []
         for question in questions:
             histogram = self._histogram(question) if isinstance(question, Request) else None
@@ -98,14 +87,8 @@ class Evidence:
 class SampleEvidence(Evidence):
     """A node's records in a sample, as if they were all of them.
 
-    Parameters
-    ----------
-    d : int
-        Quasi-identifiers.
-    columns : int64 ndarray of shape (width, n)
-        Transposed keys of the records.
-    sampled : int64 ndarray of shape (n,)
-        1 for each that counts, 0 for those that have a say in extremes alone.
+    ``columns`` (int64, shape (width, n)) are their transposed keys. ``sampled`` is 1 for each that
+    counts, and 0 for records that only widen extremes.
     """
 
     d: int
@@ -123,7 +106,7 @@ class SampleEvidence(Evidence):
         return np.compress(self.sampled > 0, self.columns, axis=1)
 
     def divide(self, boundary: Boundary) -> tuple[SampleEvidence, SampleEvidence]:
-        """Return what is known of the records on either side of a boundary."""
+        """Divide the evidence between the two sides of a boundary."""
         left = goes_left(self.columns, boundary)
         first, second = (
             SampleEvidence(self.d, np.compress(side, self.columns, axis=1), self.sampled[side])
@@ -132,7 +115,7 @@ class SampleEvidence(Evidence):
         return first, second
 
     def extremes_alone(self, questions: Sequence[Question]) -> list[Histogram] | None:
-        """Answer a node's first questions. Those about keys by one bin of all records."""
+        """Answer a node's first questions, those about keys by one bin of all records."""
         answers = []
         for question in questions:
             if isinstance(question, Request) and question.key < self.d:
@@ -159,12 +142,7 @@ class SampleEvidence(Evidence):
 
 @dataclass(frozen=True)
 class EqualRecords(Evidence):
-    """Records that are equal in every quasi-identifier.
-
-    Parameters
-    ----------
-    counted : Counted
-    """
+    """Records that are equal in every quasi-identifier."""
 
     counted: Counted
 
@@ -183,18 +161,10 @@ class EqualRecords(Evidence):
 class PassEvidence(Evidence):
     """The answer of a pass: a node's records inside of its bracket, and counts of the others.
 
-    Parameters
-    ----------
-    d : int
-        Quasi-identifiers.
-    columns : int64 ndarray of shape (width, n)
-        Transposed keys of the records that were handed back: those inside, and any that come from
-        the brackets of the nodes above. Behind them the distances, if the bracket has a vantage
-        point.
-    outside : Outside
-        The others.
-    distances : (int, int)
-        Interval of all distance keys.
+    ``columns`` (int64, shape (width, n)) are the transposed keys of the records that were handed
+    back: those inside, and any that come from the brackets of the nodes above. After the keys come
+    the distances, if the bracket has a vantage point. ``distances`` is the interval of all distance
+    keys.
     """
 
     d: int
@@ -204,7 +174,7 @@ class PassEvidence(Evidence):
 
     @property
     def rows(self) -> int:
-        """Records of the node."""
+        """Number of records of the node."""
         return len(self.columns[0]) + self.outside.left.rows + self.outside.right.rows
 
     @cached_property
@@ -235,7 +205,7 @@ class PassEvidence(Evidence):
         level = len(prefix.keys)
         if bracket.keys[level] != request.key:
             return None if level else self._one_bin(request.key)
-        return self._together(request, level, values, below, above)
+        return self._joint_bins(request, level, values, below, above)
 
     def _encloses(self, request: Request) -> bool:
         """Return whether no record of the node is beyond the interval of a request."""
@@ -250,7 +220,7 @@ class PassEvidence(Evidence):
         lowest, highest = self._extremes
         return Histogram(*_bin(self.rows, lowest[key], highest[key]))
 
-    def _together(
+    def _joint_bins(
         self,
         request: Request,
         level: int,
@@ -260,15 +230,9 @@ class PassEvidence(Evidence):
     ) -> Histogram:
         """Return the bins of records known one by one and of those on either side together.
 
-        Parameters
-        ----------
-        request : Request
-        level : int
-            Which key of the bracket it is about.
-        values : int64 ndarray
-            Those of the records known one by one.
-        below, above : (int, int)
-            Records beyond the end's value, and equal to it.
+        ``level`` is the key of the bracket that the request is about. ``values`` are those of the
+        records known one by one. ``below`` and ``above`` count records beyond the end's value, and
+        equal to it.
         """
         lowest, highest = request.lowest, request.highest
         if level == 0 and request.key != DISTANCE:
@@ -320,7 +284,11 @@ _Bins = tuple[Integers, Integers, Integers]
 
 
 def _sums(values: Integers, weights: Integers) -> _Bins:
-    """Return the count, the smallest and the largest value of a bin for each value that counts."""
+    """Return the count, the smallest and the largest value of a bin for each value that counts.
+
+    >>> [part.tolist() for part in _sums(np.array([7, 5, 7]), np.array([1, 0, 1]))]
+    [[2], [7], [7]]
+    """
     unique, bin_of_row = np.unique(values, return_inverse=True)
     counts = np.bincount(bin_of_row, weights, len(unique)).astype(np.int64)
     counting = counts > 0
@@ -334,25 +302,12 @@ def _bin(rows: int, lowest: int, highest: int) -> _Bins:
 def _known_outside(
     prefix: Boundary, bracket: Bracket, end: Sequence[int], counts: Integers, sign: int
 ) -> tuple[int, int] | None:
-    """Count the records outside of one end that agree with a prefix.
+    """Count the records outside of one end that agree with a prefix, the values of the first keys.
 
-    Parameters
-    ----------
-    prefix : Boundary
-        Values of the first keys.
-    bracket : Bracket
-    end : tuple of int
-        Its lower or upper one.
-    counts : int64 ndarray of shape (keys + 1,)
-        Records outside of this end, by the first key in which they differ from it.
-    sign : int
-        1 at the lower end, -1 at the upper one.
-
-    Returns
-    -------
-    (int, int) or None
-        Records beyond the end's value of the next key, and equal to it. None where not all of them
-        are distinguished.
+    ``end`` is the lower (``sign`` 1) or upper (-1) one. ``counts`` (int64, shape (keys + 1,)) holds
+    the records outside of it, by the first key in which they differ from it. Returns the records
+    beyond the end's value of the next key, and equal to it, or None if they are not all
+    distinguished.
     """
     if not counts.any():
         return 0, 0

@@ -1,7 +1,7 @@
 """Key matrices as few large values, which Spark passes on many times faster than many small ones.
 
-A counting pass looks at every record, but only at its keys. Row by row they cost more on the way
-from files to Python than to count. One value for a whole batch costs next to nothing.
+A counting pass reads every record, but only its keys. Row by row they cost more on the way from
+files to Python than to count. One value for a whole batch costs next to nothing.
 """
 
 from __future__ import annotations
@@ -36,14 +36,9 @@ _SCATTER = np.int64(-0x61C8864680B583EB)
 
 @dataclass(frozen=True)
 class Sampling:
-    """The records that are sampled.
+    """The rule by which records of a table of ``rows`` are sampled.
 
-    Parameters
-    ----------
-    rows : int
-        Records of the table.
-    salt : int
-        Distinguishes this draw from others.
+    ``salt`` distinguishes the draw from others.
     """
 
     rows: int
@@ -51,30 +46,20 @@ class Sampling:
 
     @property
     def expected(self) -> int:
-        """Return about how many records are drawn."""
+        """Return about how many records are drawn.
+
+        >>> Sampling(1_000_000, salt=0).expected, Sampling(10**9, salt=0).expected
+        (62500, 262144)
+        """
         return min(MOST_SAMPLED, self.rows // _SMALLEST_SHARE)
 
     def draw(self, keys: Integers, d: int) -> tuple[Integers, Integers]:
-        """Draw among the records of a batch.
+        """Draw among the records of a batch, given as a key matrix of d quasi-identifiers. O(n d).
 
-        Parameters
-        ----------
-        keys : int64 ndarray of shape (n, width)
-            See :func:`anonspark.staged.keys.key_matrix`.
-        d : int
-            Quasi-identifiers.
-
-        Returns
-        -------
-        records : int64 ndarray
-        weights : int64 ndarray of the same length
-            1 for records of the sample, 0 for those that are taken for their outermost values.
-
-        Notes
-        -----
-        By the keyed hashes of the records, whose values no person can choose, and by their numbers,
-        so that of equal records each is drawn by itself. Both are staged, so a task that runs again
-        draws the same. O(n d) time.
+        Returns their indices and weights: 1 for records of the sample, 0 for those that are taken
+        for their outermost values. Records are drawn by their keyed hashes, whose values no person
+        can choose, and by their numbers, so that of equal records each is drawn by itself. Both are
+        staged, so a task that runs again draws the same.
         """
         limit = np.array([2**64 * self.expected // self.rows], np.uint64)
         scattered = keys[:, d] ^ (keys[:, d + 1] * _SCATTER)
@@ -113,16 +98,8 @@ _TYPES = (np.int8, np.int16, np.int32, np.int64)
 class PackedKeys:
     """The packed keys: all except the records' numbers, which follow from the first one.
 
-    Parameters
-    ----------
-    quasi_identifiers : tuple of QuasiIdentifier
-    criteria : Criteria
-    with_hashes : bool
-        Whether any cut looks at the records' hashes. They are 0 else.
-    coded : bool
-        Whether the records hold codes in place of their raw values.
-    sampling : Sampling or None
-        The records that are sampled. None for none.
+    ``with_hashes`` says whether any cut compares the records' hashes; otherwise they are 0.
+    ``coded`` records hold codes instead of raw values. ``sampling`` is None to sample no records.
     """
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]
@@ -136,7 +113,7 @@ class PackedKeys:
         return self.criteria.units is not None
 
     @property
-    def _places(self) -> list[int]:
+    def _indices(self) -> list[int]:
         d = len(self.quasi_identifiers)
         hashes = [d] * self.with_hashes
         return [*range(d), *hashes, *range(d + 2, key_width(d, self.criteria))]
@@ -146,7 +123,7 @@ class PackedKeys:
         names = key_columns(len(self.quasi_identifiers), self.criteria, coded=self.coded)
         for first, records in unpack_batches(packed, names):
             keys = key_matrix(records, self.quasi_identifiers, self.criteria, first)
-            columns = [keys[:, index] for index in self._places]
+            columns = [keys[:, index] for index in self._indices]
             columns = [column.astype(_smallest_type(column)) for column in columns]
             yield pa.RecordBatch.from_pydict(
                 {
@@ -167,48 +144,32 @@ class PackedKeys:
         return self.pack_records(keys[records], weights)
 
     def unpack(self, batches: Batches) -> Iterator[Integers]:
-        """Yield the key matrices that :meth:`pack` packed.
-
-        Yields
-        ------
-        int64 ndarray of shape (n, width)
-            See :func:`anonspark.staged.keys.key_matrix`.
-        """
+        """Yield the key matrices that :meth:`pack` packed, see `key_matrix`."""
         d = len(self.quasi_identifiers)
         for batch in batches:
             for first, rows, sizes, packed, _ in zip(*batch.columns, strict=True):
                 n, start, begin = rows.as_py(), first.as_py(), 0
                 keys = np.zeros((n, key_width(d, self.criteria)), np.int64)
                 keys[:, d + 1] = np.arange(start, start + n)
-                for index, size in zip(self._places, sizes.as_py(), strict=True):
+                for index, size in zip(self._indices, sizes.as_py(), strict=True):
                     keys[:, index] = np.frombuffer(packed.as_buffer(), f"i{size}", n, begin)
                     begin += n * int(size)
                 yield keys
 
     def pack_records(self, keys: Integers, marks: Integers) -> bytes:
-        """Return some records, each with a mark, as one value for :meth:`unpack_records`.
-
-        Parameters
-        ----------
-        keys : int64 ndarray of shape (n, width)
-        marks : int64 ndarray of shape (n,)
-        """
-        columns = [marks, *(keys[:, index] for index in self._record_places)]
+        """Pack some records of a key matrix, each with a mark, for :meth:`unpack_records`."""
+        columns = [marks, *(keys[:, index] for index in self._record_indices)]
         columns = [column.astype(_smallest_type(column)) for column in columns]
         head = np.array([len(keys), *(column.itemsize for column in columns)], np.int64)
         return b"".join(column.tobytes() for column in (head, *columns))
 
     def unpack_records(self, packed: Sequence[bytes]) -> tuple[Integers, Integers]:
-        """Return the records of some values.
+        """Return the records of some values as a transposed key matrix, and their marks.
 
-        Returns
-        -------
-        columns : int64 ndarray of shape (width, n)
-            Transposed key matrix. 0 for keys that no cut looks at.
-        marks : int64 ndarray of shape (n,)
+        Keys that no cut compares are 0.
         """
         width = self._record_width
-        places = [width, *self._record_places]
+        places = [width, *self._record_indices]
         heads = [np.frombuffer(value, np.int64, 1 + len(places)) for value in packed]
         columns = np.zeros((width + 1, sum(int(head[0]) for head in heads)), np.int64)
         start = 0
@@ -222,13 +183,13 @@ class PackedKeys:
         return columns[:width], columns[width]
 
     @property
-    def _record_places(self) -> list[int]:
+    def _record_indices(self) -> list[int]:
         """Return the keys of single records: with their numbers, which no longer follow.
 
-        The known single records do not show whom the others are about.
+        Single records do not show their person.
         """
         d, width = len(self.quasi_identifiers), self._record_width
-        indices = [index for index in self._places if index < width]
+        indices = [index for index in self._indices if index < width]
         return sorted([*indices, *([d + 1] * self.with_hashes)])
 
     @property
@@ -236,7 +197,7 @@ class PackedKeys:
         return key_width(len(self.quasi_identifiers), self.criteria) - self._counts_units
 
     def of_records(self, keys: Integers) -> Integers:
-        """Return key matrices without what only :meth:`unpack_records` lacks."""
+        """Return key matrices without the columns that :meth:`unpack_records` lacks."""
         return np.ascontiguousarray(keys[:, : self._record_width])
 
 

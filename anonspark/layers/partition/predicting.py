@@ -1,4 +1,4 @@
-"""Predicting how nodes will be cut, from a sample of their records and by the very cut rule."""
+"""Predict how nodes will be cut, from a sample of their records and by the very cut rule."""
 
 from __future__ import annotations
 
@@ -37,22 +37,15 @@ class SampledRule(CutRule, Protocol):
         """Return whether records equal to the median go where the halves become more equal."""
 
     def of_sample(self, weight: float) -> SampledRule:
-        """Return the rule for a sample each of whose records stands for so many."""
+        """Return the rule for a sample each of whose records stands for ``weight`` records."""
 
 
 @dataclass(frozen=True)
 class Expected:
     """A node that may be cut, as a sample shows it.
 
-    Parameters
-    ----------
-    node : Node
-        With as many records as are sampled.
-    evidence : SampleEvidence
-    rule : CutRule
-        As it is for the sample.
-    weight : float
-        How many records each one of the sample stands for.
+    ``node`` has as many records as are sampled, ``rule`` is that for the sample, and each record
+    stands for ``weight`` records.
     """
 
     node: Node
@@ -74,16 +67,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Predictor:
-    """Predicts trees.
-
-    Parameters
-    ----------
-    rule : CutRule
-    largest_leaf : int
-        Records of the largest node that is not cut.
-    most_nodes : int
-        Nodes of a forest at most.
-    """
+    """Predicts trees of at most ``most_nodes``. Nodes of ``largest_leaf`` records are not cut."""
 
     rule: SampledRule
     largest_leaf: int
@@ -92,13 +76,7 @@ class Predictor:
     def expect(self, node: Node, columns: Integers, sampled: Integers) -> Expected | None:
         """Return a leaf of the tree with its sample, or None if the sample is too small.
 
-        Parameters
-        ----------
-        node : Node
-        columns : int64 ndarray of shape (width, n)
-            Transposed keys of the records of the sample that are in the node.
-        sampled : int64 ndarray of shape (n,)
-            1 for each that counts, 0 for those that have a say in extremes alone.
+        ``columns`` and ``sampled`` are those of :class:`SampleEvidence`.
         """
         evidence = SampleEvidence(len(node.lowest), columns, sampled)
         if evidence.rows < FEWEST_SAMPLED:
@@ -110,11 +88,8 @@ class Predictor:
     def predict(self, leaves: Sequence[Expected]) -> Forest:
         """Predict the trees under some leaves, level by level, as deep as is worth a pass.
 
-        Returns
-        -------
-        Forest
-            Without trees where no leaf's cut can be predicted, or more would be handed back of them
-            all than the driver takes: histograms decide a level in two passes, whatever its size.
+        The forest has no trees if no leaf's cut can be predicted, or they would hand back more
+        records than the driver takes: histograms decide a level in two passes, whatever its size.
         """
         forest = Forest()
         handed_back = 0.0
@@ -152,12 +127,16 @@ class Predictor:
 
 
 def slack(sampled: int) -> float:
-    """Return by how many ranks the half of so many sampled records may miss that of all."""
+    """Return by how many ranks the half of so many sampled records may miss that of all.
+
+    >>> slack(10_000)
+    200.0
+    """
     return _DEVIATIONS * math.sqrt(sampled) / 2
 
 
 def cut_by_sample(expected: Expected) -> Cut | None:
-    """Return how a node would be cut if the sample were all its records."""
+    """Return how a node would be cut if the sample were all its records, or None."""
     evidence = expected.evidence
     questions = expected.rule(expected.node)
     try:

@@ -1,4 +1,4 @@
-"""The people on either side of cuts, and the sensitive values that they have: asked of the cluster.
+"""Count people on either side of cuts, and the sensitive values that they have, on the cluster.
 
 People cannot be added up over tasks. Each task yields every different pair of a value and a person
 once. The pairs are shuffled, and their numbers reach the driver.
@@ -25,14 +25,9 @@ from anonspark.layers.partition.packing import PackedKeys
 
 @dataclass(frozen=True)
 class PeopleSplit:
-    """The people on either side of some boundaries that the driver asks for.
+    """A question: the people on either side of some boundaries in a leaf of the tree.
 
-    Parameters
-    ----------
-    node : int
-        Leaf of the tree whose records are looked at.
-    boundaries : tuple of Boundary
-        One, or several of one quasi-identifier, from the lowest to the highest.
+    There is one boundary, or several of one quasi-identifier, from the lowest to the highest.
     """
 
     node: int
@@ -41,16 +36,7 @@ class PeopleSplit:
 
 @dataclass(frozen=True)
 class Side:
-    """A side of a cut, of whose people the driver asks something.
-
-    Parameters
-    ----------
-    node : int
-        Leaf of the tree whose records are looked at.
-    boundary : Boundary
-    goes_left : bool
-        Which side of it.
-    """
+    """A side of a cut of a leaf of the tree, about whose people the driver asks."""
 
     node: int
     boundary: Boundary
@@ -58,20 +44,17 @@ class Side:
 
 
 class MatchedValues(Side):
-    """The values that are of another person each."""
+    """A question: how many values have a person each."""
 
 
 @dataclass(frozen=True)
 class PeopleOfSides:
     """The answer to :class:`PeopleSplit`.
 
-    Parameters
-    ----------
-    first_value : int64 ndarray of shape (s + 1,)
-        Where the values of each sensitive attribute begin. Behind them stand the people.
-    sides, stretches, items, counts : int64 ndarray of shape (n,)
-        How many people have a value, or are there at all: of whom the first record lies in a
-        stretch (side 0), or the last one (side 1). Stretch i lies behind i boundaries.
+    ``first_value`` (int64, shape (s + 1,)) is where the values of each sensitive attribute begin;
+    after them comes the number that counts people. The other arrays have one row each: how many
+    people (``counts``) have a value or exist at all (``items``), whose first record (``sides`` 0)
+    or last record (1) lies in a stretch. Stretch i lies behind i boundaries.
     """
 
     first_value: Integers
@@ -115,7 +98,7 @@ class _Records:
         return slice(first, first + len(self.keys.criteria.sensitive))
 
     def of_questions(self, batches: Batches) -> Iterator[tuple[int, Integers]]:
-        """Yield the places of questions and the transposed key matrices of their records."""
+        """Yield the indices of questions and the transposed key matrices of their records."""
         for keys in self.keys.unpack(batches):
             leaves = self.descent.find_leaves(keys)
             order = np.argsort(leaves, kind="stable")
@@ -182,7 +165,7 @@ def _extremes(
 
 @dataclass(frozen=True)
 class _BySide:
-    """Yields for each pair what it counts for: once on the left side, and once on the right."""
+    """Yields each pair twice: for the left side, and for the right."""
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
@@ -198,7 +181,7 @@ class _BySide:
 
 @dataclass(frozen=True)
 class _FindEdges(_Records):
-    """Yields pairs of each question, few of them, which show how many values can be matched."""
+    """Yields few pairs of each question, which show how many values can be matched."""
 
     def __call__(self, batches: Batches) -> Batches:
         edges: dict[tuple[int, int], list[Integers]] = {}
@@ -225,19 +208,8 @@ def count_sides(
 ) -> list[PeopleOfSides]:
     """Count the people on the sides of boundaries.
 
-    Parameters
-    ----------
-    packed : Table
-        Of :data:`~anonspark.layers.partition.packing.PACKED_KEYS`.
-    keys : PackedKeys
-        That packed them.
-    descent : Descent
-    questions : sequence of PeopleSplit
-
-    Notes
-    -----
     One job with two shuffles: of the different pairs of a question, a value and a person in each
-    task, and of their numbers, which are collected: two for each value and boundary at most.
+    task, and of their numbers, which are collected: at most two for each value and boundary.
     """
     if not questions:
         return []
@@ -251,7 +223,7 @@ def count_sides(
 
 
 def _counted(pairs: Table) -> dict[str, Integers]:
-    """Count people by the first and the last of what their batches have."""
+    """Count people by the first and the last stretch of all their batches."""
     whole = pairs.aggregate(["question", "item", UNIT], least=["least"], most=["most"])
     counted = (
         whole.map_batches(_BySide(), _COUNTED).aggregate(_COUNTED.names, count="count").collect()
@@ -262,17 +234,9 @@ def _counted(pairs: Table) -> dict[str, Integers]:
 def match_sides(
     packed: Table, keys: PackedKeys, descent: Descent, questions: Sequence[MatchedValues]
 ) -> list[list[int]]:
-    """Return of each side the values of each sensitive attribute that have a person each.
+    """Return for each side how many values of each sensitive attribute have a person each.
 
-    Parameters
-    ----------
-    packed, keys, descent
-        See :func:`count_sides`.
-    questions : sequence of MatchedValues
-
-    Notes
-    -----
-    One job with one shuffle. 2 l^2 pairs at most of each question and task are collected.
+    One job with one shuffle. At most 2 l^2 pairs of each question and task are collected.
     """
     if not questions:
         return []
@@ -292,6 +256,10 @@ def match_sides(
 
 
 def at_most_matched(number: int, counts: Sequence[Counts]) -> PeopleOfGroup:
-    """Return what is known of a group whose values are not matched: as many as can be."""
+    """Return an upper bound for a group whose values are not matched: as many as can be.
+
+    >>> at_most_matched(2, [np.array([4, 0, 1, 1])]).matched
+    [2]
+    """
     most = [min(int(np.count_nonzero(count)), number) for count in counts]
     return PeopleOfGroup(number, most)

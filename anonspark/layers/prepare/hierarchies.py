@@ -31,26 +31,10 @@ _MOST_OF_RANGE = 100_000
 
 
 def read_hierarchies(files: Files, configuration: Configuration) -> dict[str, Hierarchy]:
-    """Read the hierarchies that come from files, of quasi-identifiers and of sensitive attributes.
+    """Read the hierarchies that come from files, by attribute, in configuration order.
 
-    Parameters
-    ----------
-    files : Files
-    configuration : Configuration
-
-    Returns
-    -------
-    dict
-        Attribute name to hierarchy, in configuration order.
-
-    Raises
-    ------
-    ConfigurationError
-        With everything that is wrong with the files.
-
-    Notes
-    -----
-    No job: the files are read on the driver.
+    Raises ConfigurationError with everything that is wrong with the files. No job: they are read on
+    the driver.
     """
     coding = configuration.agreed_coding
     return read_hierarchy_files(
@@ -65,23 +49,9 @@ def read_hierarchies(files: Files, configuration: Configuration) -> dict[str, Hi
 
 
 def match_hierarchy(column: InputColumn, present: Sequence[str]) -> Hierarchy | None:
-    """Return the hierarchy of a quasi-identifier, which knows all values that occur.
+    """Return the hierarchy of a quasi-identifier, which knows all values that occur, or None.
 
-    Parameters
-    ----------
-    column : InputColumn
-    present : sequence of str
-        The different values that occur.
-
-    Returns
-    -------
-    Hierarchy or None
-        None where none is configured.
-
-    Raises
-    ------
-    DataError
-        If values lack in the file, or do not fit the rule.
+    Raises DataError if the file lacks values, or they do not fit the rule.
     """
     where = f"attributes.{column.name}.hierarchy"
     if column.hierarchy is not None:
@@ -134,7 +104,7 @@ def _sortable(text: str, kind: Kind) -> Any:
 
 
 def _with_outer(hierarchy: Hierarchy, outer: set[str], bottom_mark: str) -> Hierarchy:
-    """Return a hierarchy with leaves that are groups of their own at all levels but the top."""
+    """Add leaves that are groups by themselves at all levels but the top."""
     if not outer:
         return hierarchy
     codes = np.arange(len(hierarchy.leaves))
@@ -147,10 +117,10 @@ def _with_outer(hierarchy: Hierarchy, outer: set[str], bottom_mark: str) -> Hier
 
 
 def _all_of_range(column: InputColumn, present: Sequence[str]) -> Sequence[str]:
-    """Return the whole numbers or days of a declared range. Without one the values that occur.
+    """Return the whole numbers or days of a declared range, or the values that occur.
 
-    So what a group covers does not depend on who else is in the table. Of other numbers, and of
-    ranges with very many values, those that occur count.
+    So what a group covers does not depend on who else is in the table. For other numbers, and for
+    ranges with very many values, only those that occur count.
     """
     bounds = column.attribute.range
     if bounds is None or any(isinstance(bound, float) for bound in bounds):
@@ -164,7 +134,7 @@ def _all_of_range(column: InputColumn, present: Sequence[str]) -> Sequence[str]:
 
 
 def _require_maskable(where: str, present: Sequence[str], *, alone: bool) -> None:
-    """Check that no mask reads like a value, nor like the label of everything."""
+    """Raise DataError if a mask could be read as a value, or as the label of everything."""
     with_mask = sum(MASK in value for value in present)
     if with_mask:
         raise DataError(

@@ -18,11 +18,11 @@ from anonspark.core.grids import (
     Bound,
     UnfitGridError,
     UnfitRangeError,
+    bound_numbers,
     day_of,
     decimal_places,
     default_grid,
     number_of,
-    places_of_range,
     read_grid,
 )
 from anonspark.engine.protocol import InputColumn
@@ -36,13 +36,7 @@ _MOST_CATEGORIES = 1_000_000
 
 
 def require_fitting_ranges(columns: Sequence[InputColumn]) -> None:
-    """Check that values of the columns' types can have the ranges that are declared of them.
-
-    Raises
-    ------
-    ConfigurationError
-        With all problems at once.
-    """
+    """Raise ConfigurationError with all declared ranges that values of the types cannot have."""
     problems = []
     for column in columns:
         attribute, kind = column.attribute, column.kind
@@ -55,7 +49,7 @@ def require_fitting_ranges(columns: Sequence[InputColumn]) -> None:
                 if key == "grid" and value not in (None, "auto", "none"):
                     read_grid(value, kind)
                 elif key != "grid" and value is not None:
-                    places_of_range(kind, value if key == "range" else [value])
+                    bound_numbers(kind, value if key == "range" else [value])
             except (UnfitRangeError, UnfitGridError) as error:
                 problems.append(
                     f"attributes.{column.name}.{key}: does not fit the column, whose kind is "
@@ -68,19 +62,9 @@ def require_fitting_ranges(columns: Sequence[InputColumn]) -> None:
 def require_sound_values(
     figures: Mapping[str, Any], columns: Sequence[InputColumn], configuration: Configuration
 ) -> None:
-    """Check the counts of a pass over the input.
+    """Check the counts of :meth:`anonspark.engine.protocol.Input.inspect`.
 
-    Parameters
-    ----------
-    figures : mapping
-        Of :meth:`anonspark.engine.protocol.Input.inspect`.
-    columns : sequence of InputColumn
-    configuration : Configuration
-
-    Raises
-    ------
-    DataError
-        With all problems at once: names and counts, never a value.
+    Raises DataError with all problems at once: names and counts, never a value.
     """
     rows, left, k = figures["rows"], figures["kept"], configuration.privacy.k
     problems = []
@@ -138,7 +122,7 @@ def require_sound_values(
 
 
 def _remedy(column: InputColumn, configuration: Configuration) -> str:
-    """Return a remedy where values of a text column are not of the declared type."""
+    """Return a remedy for values of a text column that are not of the declared type."""
     options = {name.lower() for name in configuration.input.options}
     if column.declared in ("date", "timestamp") and "dateformat" in options:
         return (
@@ -157,12 +141,9 @@ def _remedy(column: InputColumn, configuration: Configuration) -> str:
 
 
 def require_enough_rows(rows: int, left: int, k: int) -> None:
-    """Check that the rows that stay could be one class.
+    """Raise DataError if the rows that stay, ``left``, are fewer than k.
 
-    Raises
-    ------
-    DataError
-        If they are fewer than k.
+    >>> require_enough_rows(100, 95, k=5)
     """
     if left < k:
         dropped = f", {rows - left:,} more were dropped for missing values" if left < rows else ""
@@ -180,26 +161,11 @@ def describe_quasi_identifier(
     configuration: Configuration,
     categories: Sequence[str] | None,
 ) -> QuasiIdentifier:
-    """Return a quasi-identifier with its global range.
+    """Return a quasi-identifier, at an index in configuration order, with its global range.
 
-    Parameters
-    ----------
-    index : int
-        Its place in configuration order.
-    column : InputColumn
-    arrow_type : pyarrow.DataType
-        Type of its staged column.
-    figures : mapping
-        Of :meth:`anonspark.engine.protocol.Input.inspect`.
-    configuration : Configuration
-    categories : sequence of str or None
-        Its different values, in any order (kind ``category`` only).
-
-    Raises
-    ------
-    DataError
-        If decimals need more digits than 64-bit integers hold, or values lack from the declared
-        order or from the hierarchy.
+    ``figures`` are those of :meth:`anonspark.engine.protocol.Input.inspect`. ``categories`` are its
+    different values, in any order (kind ``category`` only). Raises DataError if decimals need more
+    digits than 64-bit integers hold, or the declared order or the hierarchy lacks values.
     """
     has_missing = configuration.missing == "category" and figures[f"missing_{index}"] > 0
     if column.kind == "category":
@@ -217,7 +183,7 @@ def describe_quasi_identifier(
 def _describe_categories(
     column: InputColumn, arrow_type: pa.DataType, present: Sequence[str]
 ) -> QuasiIdentifier:
-    """Return a quasi-identifier of texts: the order says which of them are near each other."""
+    """Describe texts: their order decides which of them are near each other."""
     order: Sequence[str] | None = column.attribute.order
     if column.attribute.range is not None and not _all_between(present, column.attribute.range):
         raise _outside(column)
@@ -267,7 +233,11 @@ def _outside(column: InputColumn) -> DataError:
 
 
 def _all_between(values: Sequence[str], bounds: Sequence[Bound]) -> bool:
-    """Return whether texts of numbers or days, as rules group them, are all in a range."""
+    """Return whether texts of numbers or days, as rules group them, are all in a range.
+
+    >>> _all_between(["17", "42"], (0, 99)), _all_between(["17", "142"], (0, 99))
+    (True, False)
+    """
     read = day_of if isinstance(bounds[0], str) else Fraction
     low, high = [day_of(bound) if isinstance(bound, str) else number_of(bound) for bound in bounds]
     try:
@@ -284,7 +254,7 @@ def _describe_numbers(
     figures: Mapping[str, Any],
     configuration: Configuration,
 ) -> QuasiIdentifier:
-    """Return a quasi-identifier whose values have an order of their own."""
+    """Describe values that have a natural order."""
     scale = arrow_type.scale if column.kind == "decimal" else 0
     low, high = figures[f"lowest_{index}"], figures[f"highest_{index}"]
     if low is None:
@@ -325,11 +295,11 @@ def _describe_numbers(
 def _with_grid(
     described: QuasiIdentifier, column: InputColumn, configuration: Configuration
 ) -> QuasiIdentifier:
-    """Return a quasi-identifier whose ranges end where the configuration says."""
+    """Add the grid on which the ranges of a quasi-identifier end, as configured."""
     attribute, kind, scale = column.attribute, described.kind, described.scale
     single = described.arrow_type == pa.float32()
     bottom, top = (
-        None if end is None else places_of_range(kind, [end], single=single)[0]
+        None if end is None else bound_numbers(kind, [end], single=single)[0]
         for end in (attribute.bottom, attribute.top)
     )
     # Means have no ends, and where figures are those of a print the default has none.
@@ -379,7 +349,7 @@ def _with_range(described: QuasiIdentifier, column: InputColumn) -> QuasiIdentif
     bounds: Sequence[Bound] = column.attribute.range or ()
     single = described.arrow_type == pa.float32()
     scale, kind = described.scale, described.kind
-    places = places_of_range(kind, bounds, single=single)
+    places = bound_numbers(kind, bounds, single=single)
     if kind == "decimal":
         scale = max(scale, decimal_places(bounds))
         places = [bound_place * 10**scale for bound_place in places]

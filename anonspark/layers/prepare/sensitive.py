@@ -31,29 +31,12 @@ def describe_criteria(
     orders: Mapping[str, Sequence[str]],
     hierarchies: Mapping[str, Hierarchy],
 ) -> Criteria:
-    """Return what every class has to satisfy, with the values that occur in a table.
+    """Return what every class must satisfy, with the values that occur in the whole input.
 
-    Parameters
-    ----------
-    records : Records or Rows
-        Of the whole input.
-    privacy : PrivacyOptions
-    columns : mapping of str to str
-        The column of each sensitive attribute.
-    orders : mapping of str to sequence of str
-        Declared order of the values, of the attributes that have one.
-    hierarchies : mapping of str to Hierarchy
-        Of the attributes that have one.
-
-    Raises
-    ------
-    DataError
-        If an attribute has too many different values, or others than its order or hierarchy lists.
-
-    Notes
-    -----
-    One job and one shuffle of counts for each sensitive attribute of a criterion. The counts of
-    its values, at most 50,000, are collected.
+    ``columns`` names the column of each sensitive attribute, and ``orders`` and ``hierarchies``
+    belong to those that have one. Raises DataError if an attribute has too many different values,
+    or others than its order or hierarchy lists. One job and one shuffle of counts for each
+    sensitive attribute of a criterion. The counts of its values, at most 50,000, are collected.
     """
     criteria = privacy.criteria
     names = list(dict.fromkeys(criterion.attribute for criterion in criteria))
@@ -87,7 +70,7 @@ def _describe(
             "need an attribute whose values repeat. Make it coarser"
         )
     kinds = {criterion.kind for criterion in criteria if criterion.attribute == name}
-    none = np.zeros(0, np.int64)
+    no_nodes = np.zeros(0, np.int64)
     if "hierarchical distance" in kinds and hierarchy is not None:
         missing = int(counts[values.is_null().to_numpy(zero_copy_only=False)].sum())
         if missing:
@@ -100,13 +83,13 @@ def _describe(
         return SensitiveAttribute(name, column, values, counts, tree.parents, tree.heights, True)
     if listed is not None:
         values, counts = _in_order(values, counts, listed, f"{where}.order")
-        return SensitiveAttribute(name, column, values, counts, none, none, True)
+        return SensitiveAttribute(name, column, values, counts, no_nodes, no_nodes, True)
     if "ordered distance" in kinds and pa.types.is_string(values.type):
         raise DataError(
             f"{where}: a text without an order, for which the ordered distance means nothing. "
             f"Declare {where}.order, or choose another distance"
         )
-    return SensitiveAttribute(name, column, values, counts, none, none)
+    return SensitiveAttribute(name, column, values, counts, no_nodes, no_nodes)
 
 
 def _values_and_counts(records: Records | Rows, column: str) -> tuple[pa.Array, Counts]:
@@ -145,23 +128,17 @@ def _in_order(
     listed: list[str | None] = list(dict.fromkeys(value.strip() for value in order))
     if None in texts:
         listed.append(None)
-    places = {value: index for index, value in enumerate(listed)}
-    if not places.keys() >= set(texts):
+    indices = {value: index for index, value in enumerate(listed)}
+    if not indices.keys() >= set(texts):
         raise DataError(f"{where}: lacks some of the column's different values. List all of them")
     in_order = np.zeros(len(listed), np.int64)
     for value, count in zip(texts, counts.tolist(), strict=True):
-        in_order[places[value]] += count
+        in_order[indices[value]] += count
     return pa.array(listed, pa.string()), in_order
 
 
 def require_satisfiable(criteria: Criteria) -> None:
-    """Check that the whole input could be one class.
-
-    Raises
-    ------
-    GuaranteeError
-        If it violates a criterion: then no classes can satisfy it.
-    """
+    """Raise GuaranteeError if the whole input violates a criterion: then no classes satisfy it."""
     counts = [attribute.counts for attribute in criteria.sensitive]
     if not counts:
         return
@@ -199,16 +176,9 @@ class _CountValues:
 
 
 def count_values(records: Records, criteria: Criteria) -> list[Counts]:
-    """Count the sensitive values of staged records.
+    """Count the staged records with each value of each sensitive attribute.
 
-    Returns
-    -------
-    list of int64 ndarray
-        Records with each value of each sensitive attribute.
-
-    Notes
-    -----
-    One job with one shuffle of counts, which are collected. None where k is the only criterion.
+    One job with one shuffle of counts, which are collected. None if k is the only criterion.
     """
     if not criteria.sensitive:
         return []

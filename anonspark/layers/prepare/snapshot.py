@@ -29,7 +29,7 @@ from anonspark.layers.prepare.inspection import (
 )
 from anonspark.layers.prepare.sensitive import describe_criteria, require_satisfiable
 from anonspark.layers.prepare.unit_counts import count_units, require_countable, with_people
-from anonspark.progress import tell
+from anonspark.progress import report_step
 from anonspark.staged.records import PACKED, PackRecords, Records, Rows
 
 _VALUES = pa.schema([("attribute", pa.string()), ("value", pa.string())])
@@ -42,17 +42,17 @@ class Snapshot:
     Parameters
     ----------
     records : Records
-        Read from the staging directory.
+        Records in the staging directory.
     rows_read : int
         Rows of the input, without blank ones.
     rows : int
-        Rows staged: those read, less those dropped for missing values.
+        Staged rows: those read, less those dropped for missing values.
     missing : tuple of int
         Missing values of each quasi-identifier in the input.
     quasi_identifiers : tuple of QuasiIdentifier
-        In configuration order, with their global ranges.
+        Quasi-identifiers in configuration order, with their global ranges.
     criteria : Criteria
-        What every class has to satisfy.
+        What every class must satisfy.
     hierarchies : dict
         Attribute name to hierarchy, of those that come from files.
     origin : str
@@ -60,15 +60,15 @@ class Snapshot:
     fingerprint : str
         Equal for two inputs that hold the same records. Depends on the seed, not on their order.
     people : str or None
-        Equal for two inputs whose records are about the same people. None where they are not
+        Equal for two inputs whose records are about the same people, or None if people are not
         distinguished.
     open_records : callable
-        Opens columns of the records that are kept, and of their identifiers, which are not staged:
-        see :meth:`anonspark.engine.protocol.Input.open_records`.
+        Opens columns of the kept records, and of their identifiers, which are not staged: see
+        :meth:`anonspark.engine.protocol.Input.open_records`.
     units : Units or None
-        The people that records are about, where the configuration distinguishes them.
+        The people that records are about, if the configuration distinguishes them.
     unpublished : tuple of str or None
-        Columns of the input that are not published. None where a plan decides on them.
+        Columns of the input that are not published, or None if a plan decides on them.
     blank_rows : int
         Rows of the input without a value in any column of an attribute: they are no records.
     """
@@ -90,11 +90,11 @@ class Snapshot:
 
     @property
     def rows_dropped(self) -> int:
-        """Rows of the input that are not kept, for a quasi-identifier is missing."""
+        """Number of rows that are not kept because a quasi-identifier is missing."""
         return self.rows_read - self.rows
 
     def content_fingerprint(self) -> str:
-        """Return the facts that identify a prepared input: records, people and hierarchies."""
+        """Return a fingerprint of a prepared input: of its records, people and hierarchies."""
         hierarchies = sorted(
             (name, hierarchy.leaves, hierarchy.levels)
             for name, hierarchy in self.hierarchies.items()
@@ -106,24 +106,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Inspection:
-    """The findings about the input.
-
-    Parameters
-    ----------
-    rows_read : int
-        Rows of the input, without blank ones.
-    rows : int
-        Of them, those that are kept.
-    missing : tuple of int
-        Missing values of each quasi-identifier.
-    quasi_identifiers : tuple of QuasiIdentifier
-    criteria : Criteria
-        What every class has to satisfy, with the values of the sensitive attributes.
-    open_records : callable
-        As of a :class:`Snapshot`.
-    blank_rows : int
-        As of a :class:`Snapshot`.
-    """
+    """The findings about the input, as in a :class:`Snapshot`."""
 
     rows_read: int
     rows: int
@@ -135,16 +118,16 @@ class Inspection:
 
     @property
     def rows_dropped(self) -> int:
-        """Rows of the input that are not kept, for a quasi-identifier is missing."""
+        """Number of rows that are not kept because a quasi-identifier is missing."""
         return self.rows_read - self.rows
 
 
 def _units(records: Records | Rows, configuration: Configuration) -> Units | None:
-    """Count the people that records are about. None where records count."""
+    """Count the people that records are about, or return None if records are counted."""
     privacy = configuration.privacy
     if not privacy.unit:
         return None
-    tell("counting people")
+    report_step("counting people")
     units = count_units(records, privacy.unit, privacy.k)
     require_countable(units, privacy)
     return units
@@ -156,9 +139,9 @@ def _criteria(
     hierarchies: dict[str, Hierarchy],
     units: Units | None,
 ) -> Criteria:
-    """Return what every class has to satisfy, after a look whether the whole table does."""
+    """Return what every class must satisfy, and check that the whole table does."""
     if configuration.privacy.criteria:
-        tell("counting sensitive values")
+        report_step("counting sensitive values")
     payload = configuration.published_as_is
     columns = {name: payload_column(index) for index, name in enumerate(payload)}
     criteria = describe_criteria(
@@ -171,25 +154,18 @@ def _criteria(
 
 
 def inspect_input(engine: Engine, configuration: Configuration) -> Inspection:
-    """Check the input without staging anything.
+    """Check the input without staging anything. Raises DataError with everything that is wrong.
 
-    Raises
-    ------
-    DataError
-        With everything that is wrong.
-
-    Notes
-    -----
-    One pass over the input, two where a text quasi-identifier needs its categories.
+    One pass over the input, two if a text quasi-identifier needs its categories.
     """
     # First of all: a bad file fails before the input is opened, which may read it to infer types.
     hierarchies = read_hierarchies(engine.files, configuration)
     opened = engine.open_input(configuration, hierarchies)
     require_fitting_ranges(opened.columns)
-    tell("checking values")
+    report_step("checking values")
     figures = opened.inspect()
     require_sound_values(figures, opened.columns, configuration)
-    rows = Rows(opened.kept)
+    rows = Rows(opened.records)
     units = _units(rows, configuration)
     return Inspection(
         rows_read=figures["rows"],
@@ -213,39 +189,22 @@ def take_snapshot(
     path: str,
     open_input: OpenInput | None = None,
 ) -> Snapshot:
-    """Read the input once, check it and stage what later layers need.
+    """Read the input once, check it and stage, at ``path``, what later layers need: raw values.
 
-    Parameters
-    ----------
-    engine : Engine
-    configuration : Configuration
-    path : str
-        Where to stage. Holds raw values.
-    open_input : callable or None
-        Opens the input. None opens what the configuration names.
+    ``open_input`` opens the input, or is None to open what the configuration names. The sensitive
+    values are counted later, by :func:`require_criteria`. Raises DataError with everything that is
+    wrong with the values.
 
-    Returns
-    -------
-    Snapshot
-        For :func:`require_criteria`, which counts the sensitive values.
-
-    Raises
-    ------
-    DataError
-        With everything that is wrong with the values.
-
-    Notes
-    -----
-    One pass over the input that writes Parquet. Counts, ranges and fingerprint come along with it.
-    Text quasi-identifiers cost a second, narrow pass over the staged records to collect their
+    One pass over the input that writes Parquet and gets counts, ranges and fingerprint. Text
+    quasi-identifiers cost a second, narrow pass over the staged records to collect their
     categories, and people one over hashes.
     """
     hierarchies = read_hierarchies(engine.files, configuration)
     opened = (open_input or engine.open_input)(configuration, hierarchies)
     require_fitting_ranges(opened.columns)
-    tell("checking and staging records")
+    report_step("checking and staging records")
     staged = opened.stage(path, PackRecords(), PACKED, configuration.execution.seed)
-    figures = staged.found
+    figures = staged.counts
     require_sound_values(figures, opened.columns, configuration)
     records = Records(engine.staged([staged.path], PACKED), staged.schema)
     return Snapshot(
@@ -281,22 +240,14 @@ def _unpublished(
 
 
 def require_criteria(snapshot: Snapshot, configuration: Configuration) -> Snapshot:
-    """Return a snapshot with what every class has to satisfy.
+    """Return a snapshot with what every class must satisfy.
 
-    Raises
-    ------
-    ConfigurationError
-        If the snapshot was prepared for another input, attributes, missing values or seed.
-    DataError
-        If the table has fewer than k records, or a sensitive attribute cannot be used.
-    GuaranteeError
-        If the table as a whole violates a criterion.
+    Raises ConfigurationError if the snapshot was prepared for another input, attributes, missing
+    values or seed, DataError if the table has fewer than k records, or a sensitive attribute cannot
+    be used, and GuaranteeError if the table as a whole violates a criterion.
 
-    Notes
-    -----
-    One job and one shuffle of counts for each sensitive attribute of a criterion, and one where
-    people are counted (:func:`anonspark.layers.prepare.unit_counts.count_units`). Where criteria
-    count them, :func:`anonspark.layers.prepare.unit_counts.count_people`.
+    One job and one shuffle of counts for each sensitive attribute of a criterion, and those of
+    `count_units` and, if criteria count them, `count_people`.
     """
     if snapshot.origin != configuration.input_fingerprint():
         raise ConfigurationError(
@@ -340,7 +291,7 @@ def _describe(
     names = [quasi_identifier_column(index) for index in range(len(columns))]
     texts = [name for name, column in zip(names, columns, strict=True) if column.kind == "category"]
     if texts:
-        tell("collecting categories")
+        report_step("collecting categories")
     categories = _categories(records, texts) if texts else {}
     described: list[QuasiIdentifier] = []
     problems: list[str] = []

@@ -1,4 +1,4 @@
-"""The people of a table and the sensitive values that they have, where criteria count people."""
+"""The people of a table and the sensitive values that they have, if criteria count people."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PAIRS = pa.schema([("item", pa.int64()), (UNIT, pa.int64())])
 
 @dataclass(frozen=True)
 class _FindEdges:
-    """Yields pairs of a value and a person that show how many values can be matched, few a task."""
+    """Yields few pairs of a value and a person, which show how many values can be matched."""
 
     criteria: Criteria
 
@@ -55,18 +55,10 @@ def _numbers(batch: pa.RecordBatch, criteria: Criteria) -> list[Integers]:
 
 
 def count_people(records: Records | Rows, criteria: Criteria) -> PeopleOfGroup:
-    """Count the people of some records, and what criteria ask of their values.
+    """Count the people of some records, and the values that criteria which count people ask for.
 
-    Parameters
-    ----------
-    records : Records or Rows
-    criteria : Criteria
-        That count people.
-
-    Notes
-    -----
-    Two jobs with a shuffle each: of the different people of each task, and of 2 l^2 pairs of a
-    value and a person at most, which are collected.
+    Two jobs with a shuffle each: of the different people of each task, and of at most 2 l^2 pairs
+    of a value and a person, which are collected.
     """
     names = [UNIT, *dict.fromkeys(attribute.column for attribute in criteria.sensitive)]
     edges = records.map_batches(_FindEdges(criteria), _PAIRS, names).aggregate(_PAIRS.names)
@@ -81,21 +73,7 @@ def count_people(records: Records | Rows, criteria: Criteria) -> PeopleOfGroup:
 
 
 def with_people(criteria: Criteria, units: Units, records: Records | Rows) -> Criteria:
-    """Return criteria that count people, after a look whether a whole table satisfies them.
-
-    Parameters
-    ----------
-    criteria : Criteria
-        That count records.
-    units : Units
-        The people of the table.
-    records : Records or Rows
-
-    Raises
-    ------
-    GuaranteeError
-        If the whole table violates a criterion.
-    """
+    """Return criteria that count people, or raise GuaranteeError if the table violates one."""
     criteria = replace(criteria, units=units)
     if not criteria.counts_people:
         return criteria
@@ -111,16 +89,7 @@ def with_people(criteria: Criteria, units: Units, records: Records | Rows) -> Cr
 def satisfied_by_people(records: Records, rows: int, criteria: Criteria) -> bool:
     """Return whether records satisfy k and all criteria that count people.
 
-    Parameters
-    ----------
-    records : Records
-    rows : int
-        Their number.
-    criteria : Criteria
-
-    Notes
-    -----
-    Costs as :func:`count_people`. Nothing for fewer than k records.
+    Costs those of :func:`count_people`, and nothing for fewer than k records.
     """
     if rows < criteria.k:
         return False
@@ -158,25 +127,11 @@ def _largest(counts: np.ndarray, most: int) -> np.ndarray:
 
 
 def count_units(records: Records | Rows, names: Sequence[str], k: int) -> Units:
-    """Count the people that records are about.
+    """Count the people that records, with :data:`~anonspark.core.columns.UNIT`, are about.
 
-    Parameters
-    ----------
-    records : Records or Rows
-        With :data:`~anonspark.core.columns.UNIT`.
-    names : sequence of str
-        The attributes that identify people, for messages.
-    k : int
-
-    Raises
-    ------
-    DataError
-        If it is missing whom a record is about, or there are fewer than k people.
-
-    Notes
-    -----
-    One job with one shuffle of the different units of each task. Of each task k counts are
-    collected.
+    ``names`` are the attributes that identify people, for messages. Raises DataError if a record
+    has no person, or there are fewer than k people. One job with one shuffle of the different units
+    of each task. From each task k counts are collected.
     """
     counted = records.rows(UNIT).aggregate([UNIT], count="records")
     # Of the k people with the most records k - 1 are asked for, and one where k is 1.
@@ -194,18 +149,13 @@ def count_units(records: Records | Rows, names: Sequence[str], k: int) -> Units:
             f"privacy.k: {k} needs at least {k} people, but the input is about {units:,}, "
             f"identified by {keys}. Nothing can be published"
         )
-    every = [np.asarray(value, np.int64) for value in counts["largest"].to_pylist()]
-    largest = _largest(np.concatenate(every), max(k - 1, 1))
+    counts_of_tasks = [np.asarray(value, np.int64) for value in counts["largest"].to_pylist()]
+    largest = _largest(np.concatenate(counts_of_tasks), max(k - 1, 1))
     return Units(units, int(largest.max(initial=0)), int(largest[: k - 1].sum()))
 
 
 def require_countable(units: Units, privacy: PrivacyOptions) -> None:
-    """Check that no presence is bounded where people have several records.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise DataError if presence is bounded and people have several records."""
     if units.repeat and privacy.delta_presence is not None:
         raise DataError(
             "privacy.delta_presence: found together with privacy.unit, and a person has "
@@ -230,19 +180,10 @@ class _FindUnits:
 
 
 def has_units(records: Records, rows: int, criteria: Criteria) -> bool:
-    """Return whether records are about k people at least. True where records are counted.
+    """Return whether records are about k people at least. True if records are counted.
 
-    Parameters
-    ----------
-    records : Records
-    rows : int
-        Their number.
-    criteria : Criteria
-
-    Notes
-    -----
-    One job, of each of whose tasks k hashes at most are collected. None where so many records
-    cannot be about fewer people.
+    One job, from each of whose tasks at most k hashes are collected. None if so many records cannot
+    be about fewer people.
     """
     units = criteria.units
     if units is None or rows > units.of_fewer_than_k:

@@ -1,4 +1,4 @@
-"""The metrics table ``classes``: one row a class, with its bounds and its penalty."""
+"""Write the metrics table ``classes``: one row a class, with its bounds and its penalty."""
 
 from __future__ import annotations
 
@@ -38,23 +38,9 @@ def write_classes(
 ) -> list[PublishedFile]:
     """Write the table ``classes`` to the directory ``metrics`` of a release.
 
-    Parameters
-    ----------
-    classes : Records
-        Of :func:`anonspark.layers.generalize.figures.class_schema`.
-    number : int
-        Of the classes.
-    quasi_identifiers : sequence of QuasiIdentifier
-    columns : sequence of PublishedColumn
-        Of the release, those that describe quasi-identifiers: no bound reveals more of a value.
-    run_id : str
-    staging : Staging
-        Of the release.
-
-    Notes
-    -----
-    One job with one shuffle of the classes: files and the order in them follow from the names of
-    the classes, not from tasks and the tree.
+    ``number`` counts the classes. ``columns`` are the published ones of the quasi-identifiers: no
+    bound reveals more of a value. One job with one shuffle of the classes: files and the order in
+    them follow from the names of the classes, not from tasks and the tree.
     """
     # Under their own names until the last step: those of attributes could break a query plan.
     bounds = {
@@ -91,24 +77,17 @@ def write_classes(
         name for name in classes.schema.names if not is_published(name) or name in labels.values()
     ]
     sent = classes.only(described).repartition(describe, addressed, tasks)
-    table = sent.map_batches(_InOrder(run_id, schema), schema)
+    table = sent.map_batches(_SortClasses(run_id, schema), schema)
     return table.publish("parquet", staging.release, "metrics/classes", staging.written)
 
 
 @dataclass(frozen=True)
 class _DescribeClasses:
-    """Makes rows of the table of staged classes.
+    """Turns staged classes into rows of the table.
 
-    Parameters
-    ----------
-    quasi_identifiers : tuple of QuasiIdentifier
-    labels : mapping of int to str
-        The staged column with the label of each whose hierarchy decides what is published: no label
-        shows its bounds.
-    hidden : frozenset of int
-        Those whose bounds are not published.
-    tasks : int
-    schema : pyarrow.Schema
+    ``labels`` is the staged column with the label of each quasi-identifier whose hierarchy decides
+    what is published: then the label stands for both bounds. The bounds of ``hidden`` ones are not
+    published.
     """
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]
@@ -147,16 +126,10 @@ class _DescribeClasses:
 
 
 def _published_names(staged: Names) -> Names:
-    """Return what classes are called: their staged names are made of the seed, and can be undone.
+    """Hash the names of classes: the staged names derive from the seed, and could be undone.
 
-    Parameters
-    ----------
-    staged : uint64 ndarray of shape (classes,)
-
-    Returns
-    -------
-    uint64 ndarray of shape (classes,)
-        Written in hexadecimal digits, see :func:`_in_digits`.
+    >>> [f"{name:016x}" for name in _published_names(np.array([1], np.uint64)).tolist()]
+    ['665e994827f6b031']
     """
     texts = staged.astype(">u8").tobytes().hex().encode()
     digests = [
@@ -167,23 +140,27 @@ def _published_names(staged: Names) -> Names:
 
 
 def _in_digits(names: Names) -> pa.Array:
-    """Return numbers as texts of 16 hexadecimal digits."""
+    """Write numbers as texts of 16 hexadecimal digits.
+
+    >>> _in_digits(np.array([255], np.uint64)).to_pylist()
+    ['00000000000000ff']
+    """
     offsets = (np.arange(len(names) + 1) * _DIGITS).astype(np.int32)
     digits = names.astype(">u8").tobytes().hex().encode()
     return pa.StringArray.from_buffers(len(names), pa.py_buffer(offsets), pa.py_buffer(digits))
 
 
 @dataclass(frozen=True)
-class _InOrder:
-    """Puts the classes of a file in the order of their names."""
+class _SortClasses:
+    """Orders the classes of a file by their names."""
 
     run_id: str
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
-        received = [batch for batch in batches if batch.num_rows]
-        if received:
-            table = pa.Table.from_batches(received).drop_columns(TASK).combine_chunks()
+        nonempty = [batch for batch in batches if batch.num_rows]
+        if nonempty:
+            table = pa.Table.from_batches(nonempty).drop_columns(TASK).combine_chunks()
             names = table.column("class_id").to_numpy().view(np.uint64)
             order = np.argsort(names, kind="stable")
             others = table.drop_columns("class_id").take(pa.array(order)).combine_chunks()

@@ -1,4 +1,4 @@
-"""Making a staged release the published one."""
+"""Publish a staged release."""
 
 from __future__ import annotations
 
@@ -18,15 +18,12 @@ from anonspark.release.manifest import MANIFEST
 
 
 def begin(files: Files, staging: Staging) -> None:
-    """Make the directory that a release is written to.
+    """Create the directory that a release is written to.
 
-    Raises
-    ------
-    PublishingError
-        If the release is to be written in its place, and something is there or another run writes
-        there.
+    Raises PublishingError if the release is written in place, and something is there or another run
+    writes there.
     """
-    paths = staging.place
+    paths = staging.paths
     if not staging.in_place:
         files.make_directory(staging.release)
         return
@@ -42,15 +39,11 @@ def begin(files: Files, staging: Staging) -> None:
 
 
 def _require_alone(files: Files, staging: Staging) -> None:
-    """Check that no other run is replacing the release, where that takes long.
+    """Raise PublishingError if another run is replacing the release, if that takes long.
 
     Each has written the names of its files before, so that the later one sees both.
-
-    Raises
-    ------
-    PublishingError
     """
-    paths = staging.place
+    paths = staging.paths
     if not files.rename_copies(paths.output):
         return
     for other in find_stagings(files, paths.output, None):
@@ -64,7 +57,7 @@ def _require_alone(files: Files, staging: Staging) -> None:
 
 
 def _appeared(staging: Staging) -> PublishingError:
-    paths = staging.place
+    paths = staging.paths
     advice = " or set output.mode to overwrite" if paths.key == "output.path" else ""
     return PublishingError(
         f"{paths.key}: {paths.output} appeared while the run was going on. Nothing was "
@@ -73,29 +66,17 @@ def _appeared(staging: Staging) -> PublishingError:
 
 
 def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
-    """Rename a staged release to the output path, and its manifest into it last.
+    """Rename a staged, verified release to the output path, and its manifest into it last.
 
-    Where a release was written in its place, the manifest alone makes it one. Readers that ask for
-    that first see a complete release or none.
+    If a release was written in place, only the manifest makes it one. Readers that ask for the
+    manifest first see a complete release or none. With ``overwrite``, an existing release is set
+    aside by a rename, comes back if anything goes wrong, and is removed with the staging directory.
 
-    Parameters
-    ----------
-    files : Files
-    staging : Staging
-        Holds the complete, verified release.
-    overwrite : bool
-        Whether what is there is replaced. It is set aside by a rename and comes back should
-        anything go wrong. It is removed with the staging directory.
-
-    Raises
-    ------
-    ConfigurationError
-        If something that is no release came to the output path during the run.
-    PublishingError
-        If the file system refuses, or another process has taken the run over. What was at the
-        output path is there again.
+    Raises ConfigurationError if something that is no release came to the output path during the
+    run, and PublishingError if the file system refuses, or another process has taken the run over:
+    the output path is then as before.
     """
-    paths, state = staging.place, staging.state
+    paths, state = staging.paths, staging.state
     state.require_newest()
     try:
         # Should this process be killed, its half release can be told from other things by these.
@@ -134,8 +115,8 @@ def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
 
 
 def _rename(files: Files, staging: Staging, *, overwrite: bool) -> None:
-    """Rename a staged release to the output path. Errors as of :func:`commit`."""
-    paths = staging.place
+    """Rename a staged release to the output path. Errors are those of :func:`commit`."""
+    paths = staging.paths
     _require_alone(files, staging)
     if files.exists(paths.output) or files.fault(paths.output):
         if not overwrite:

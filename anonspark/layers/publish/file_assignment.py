@@ -1,10 +1,10 @@
-"""Choose the file of the release for each record, and its place there, by keyed hashes only.
+"""Choose the file of the release for each record, and its position there, by keyed hashes only.
 
-A record's place must not reveal what is not published: the round that finished its class, the task,
-the file of the input. So the names of the classes, which are random without the seed, are divided
-among the files, and in a file classes stand in the order of their names. Inside a class the order
-is that of the keyed hash of what is published of a record as it came. A class too large to leave
-files of about equal size is shared out among all files by that hash.
+A record's position must not reveal what is not published: the round that finished its class, the
+task, the file of the input. So the names of the classes, which are random without the seed, are
+divided among the files, and in a file classes stand in the order of their names. Inside a class the
+order is that of the keyed hash of what is published of a record as it came. A class too large to
+leave files of about equal size is shared out among all files by that hash.
 """
 
 from __future__ import annotations
@@ -43,14 +43,7 @@ _LARGE_CLASS = 8
 class EqualRecords:
     """Some of a class's records that are equal in everything published, in one batch.
 
-    Parameters
-    ----------
-    name, payload_hash : int
-        Of the class, and of each record.
-    total : int
-        So many there are in all batches together.
-    before : int
-        So many of them are in batches before this one.
+    There are ``total`` of them in all batches together, ``before`` of them in earlier batches.
     """
 
     name: int
@@ -63,16 +56,9 @@ class EqualRecords:
 class Division:
     """The files, and the rule that finds the file of a record.
 
-    Parameters
-    ----------
-    files : int
-    most : int
-        Records of a class that stay together in one file, and so many records of a larger class
-        that are equal in everything published.
-    large : tuple of int
-        Names of the classes with more.
-    equal : mapping of int to list of EqualRecords
-        By the number of a batch's first record: more equal records than stay together.
+    ``most`` records of a class stay together in one file, and so many records of a larger class
+    that are equal in everything published. ``large`` names the classes with more. ``equal`` holds,
+    by the number of a batch's first record, equal records that are too many to stay together.
     """
 
     files: int
@@ -81,21 +67,14 @@ class Division:
     equal: Mapping[int, list[EqualRecords]]
 
     def files_of(self, names: Codes, hashes: Codes, first: int) -> Integers:
-        """Return the file of each record of a batch.
+        """Return the file of each record of a batch, from 0 up to below :attr:`files`.
 
-        Parameters
-        ----------
-        names : int64 ndarray of shape (n,)
-            Of the classes.
-        hashes : int64 ndarray of shape (n,)
-            Of what is published of the records as they came.
-        first : int
-            Number of the batch's first record.
+        ``names`` are those of the classes, and ``hashes`` those of what is published of the records
+        as they came (int64). ``first`` is the number of the batch's first record.
 
-        Returns
-        -------
-        int64 ndarray of shape (n,)
-            0, 1, ... below :attr:`files`.
+        >>> names = np.array([-(2**63), 0, 2**62])
+        >>> Division(4, 100, (), {}).files_of(names, np.zeros(3, np.int64), 0).tolist()
+        [0, 2, 3]
         """
         keys = _in_order(names)
         if self.large:
@@ -103,25 +82,15 @@ class Division:
             keys = np.where(shared_out, (names ^ hashes).view(np.uint64), keys)
         files = self._file_of(keys)
         for equal in self.equal.get(first, []):
-            equal_rows = np.flatnonzero((names == equal.name) & (hashes == equal.payload_hash))
+            rows = np.flatnonzero((names == equal.name) & (hashes == equal.payload_hash))
             # Equal, so it does not matter which of them go where, only how many.
             pieces = min(self.files, -(-equal.total // self.most))
-            ranks = equal.before + np.arange(len(equal_rows))
-            files[equal_rows] = (files[equal_rows] + ranks * pieces // equal.total) % self.files
+            ranks = equal.before + np.arange(len(rows))
+            files[rows] = (files[rows] + ranks * pieces // equal.total) % self.files
         return files
 
     def files_with(self, names: Codes) -> tuple[Integers, Integers]:
-        """Return the files in which records of classes may be.
-
-        Parameters
-        ----------
-        names : int64 ndarray of shape (classes,)
-
-        Returns
-        -------
-        classes, files : int64 ndarray of shape (pairs,)
-            Place among the classes, and file.
-        """
+        """Return the files in which records of classes may be: pairs of class index and file."""
         shared_out = np.isin(names, np.array(self.large, np.int64))
         whole, large = np.flatnonzero(~shared_out), np.flatnonzero(shared_out)
         return (
@@ -138,7 +107,7 @@ class Division:
 
 
 def _in_order(names: Codes) -> npt.NDArray[np.uint64]:
-    """Return the names of classes as numbers without a sign, in the order of those with one."""
+    """Return the names of classes as unsigned numbers, in the order of the signed ones."""
     return names.view(np.uint64) ^ np.uint64(2**63)
 
 
@@ -153,32 +122,14 @@ def divide(
 ) -> Division:
     """Decide on the files of a release.
 
-    Parameters
-    ----------
-    finished : Records
-        Of :func:`anonspark.models.model.finished_schema`.
-    classes : Records
-        Of :func:`anonspark.layers.generalize.figures.class_schema`.
-    rows : int
-        Of the release.
-    size : int
-        What they take in its columns before they are compressed, about.
-    largest : int
-        Records of the largest class, that of suppressed records among them.
-    suppressed : list of int
-        Name of that class, if there is one. It is not among the classes.
-    file_rows : int or None
-        Records of a file, about. None for a number that follows from rows and size.
+    ``rows`` counts its records, ``size`` is about their bytes before compression, and ``largest``
+    the records of the largest class, that of suppressed records among them. ``suppressed`` holds
+    the name of that class, if there is one: it is not among the classes. ``file_rows`` is about how
+    many records a file gets, or None to derive that from rows and size. The result is the same
+    however the records were distributed among batches and tasks.
 
-    Returns
-    -------
-    Division
-        The same however the records were distributed among batches and tasks.
-
-    Notes
-    -----
-    None as a rule. Where a class is shared out, a job over the classes and one over two columns of
-    the records, with a shuffle of the different records of such classes. One more where too many of
+    No job as a rule. If a class is shared out, a job over the classes and one over two columns of
+    the records, with a shuffle of the different records of such classes. One more if too many of
     these are equal.
     """
     files, most = files_for(rows, size, file_rows)
@@ -193,14 +144,10 @@ def divide(
 def files_for(rows: int, size: int, file_rows: int | None = None) -> tuple[int, int]:
     """Return the number of files, and how many records of a class stay together in one.
 
-    Parameters
-    ----------
-    rows : int
-        Of the release.
-    size : int
-        Bytes that the records take before they are compressed, about.
-    file_rows : int or None
-        As of :func:`divide`.
+    See :func:`divide`.
+
+    >>> files_for(1_000_000, 40 * 2**20), files_for(1_000_000, 40 * 2**20, file_rows=100_000)
+    ((4, 31250), (10, 12500))
     """
     if file_rows is None:
         usual = max(-(-rows // _FILE_ROWS), -(-size // _FILE_BYTES), 1)
@@ -258,7 +205,7 @@ class _CountEqual:
 def _equal_records(
     finished: Records, names: tuple[int, ...], most: int
 ) -> dict[int, list[EqualRecords]]:
-    """Return where more equal records are than stay together, by batch."""
+    """Return, by batch, equal records that are too many to stay together."""
     by = [CLASS_ID, PAYLOAD_HASH]
     counts = finished.packed.map_batches(_CountEqual(names), _CountEqual.SCHEMA)
     summed = counts.aggregate(by, sums=[ROWS])
@@ -274,7 +221,7 @@ def _equal_records(
 def _by_batch(
     totals: Mapping[tuple[int, int], int], counted: Iterable[tuple[int, int, int, int]]
 ) -> dict[int, list[EqualRecords]]:
-    """Return where equal records are, numbered from batch to batch."""
+    """Return the positions of equal records, numbered from batch to batch."""
     before: dict[tuple[int, int], int] = defaultdict(int)
     by_batch: dict[int, list[EqualRecords]] = defaultdict(list)
     for first, name, payload_hash, rows in sorted(counted):
@@ -286,14 +233,7 @@ def _by_batch(
 
 @dataclass(frozen=True)
 class MoreThan:
-    """Keeps the rows of a larger count.
-
-    Parameters
-    ----------
-    column : str
-        Of counts.
-    most : int
-    """
+    """Keeps the rows whose count in ``column`` is larger than ``most``."""
 
     column: str
     most: int

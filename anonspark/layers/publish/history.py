@@ -25,18 +25,9 @@ _TABLES = ("summary", "rounds")
 
 
 def require_history(files: Files, path: str) -> None:
-    """Create the tables of all runs, if they are missing.
+    """Create the tables of all runs in a directory, if they do not exist.
 
-    Parameters
-    ----------
-    files : Files
-    path : str
-        Their directory.
-
-    Raises
-    ------
-    ConfigurationError
-        If they cannot be created, or belong to another user.
+    Raises ConfigurationError if they cannot be created, or belong to another user.
     """
     try:
         for name in _TABLES:
@@ -52,31 +43,13 @@ def require_history(files: Files, path: str) -> None:
 def last_comparable_run(
     engine: Engine, configuration: Configuration, run_id: str, started: datetime
 ) -> dict[str, Any] | None:
-    """Return the row of the last earlier run of the same job with the same settings.
+    """Return the row of the last earlier run of the same job with the same settings, or None.
 
-    Parameters
-    ----------
-    engine : Engine
-    configuration : Configuration
-    run_id : str
-        Of this run: what it left in an earlier attempt is not compared with.
-    started : datetime
-        Of this run.
+    ``run_id`` and ``started`` are those of this run: what it left in an earlier attempt does not
+    count. Raises DataError if the table cannot be read.
 
-    Returns
-    -------
-    dict or None
-        Of the table ``summary``, which exists. None where there is none.
-
-    Raises
-    ------
-    DataError
-        If the table cannot be read.
-
-    Notes
-    -----
-    One job over the small files of this month and the one before. One more over the whole table
-    where they hold no such run. A row of each file reaches the driver.
+    One job over the small files of this month and the one before, and one more over the whole table
+    if they hold no such run. A row of each file reaches the driver.
     """
     path = f"{configuration.metrics.append_to}/summary"
     month_before = started.replace(day=1) - timedelta(days=1)
@@ -148,28 +121,14 @@ def append_to_history(
     summary: dict[str, Any],
     rounds: Sequence[dict[str, object]],
 ) -> None:
-    """Add a release's rows to the tables of all runs. Those of an earlier run of its id go.
+    """Add a release's rows to the tables of all runs, instead of those of an earlier run of its id.
 
-    Parameters
-    ----------
-    files : Files
-    configuration : Configuration
-    summary : dict
-        The row of the table.
-    rounds : sequence of dict
-        The rows of the table.
+    Raises PublishingError if they cannot be written, or another file has their path. The release
+    stands all the same.
 
-    Raises
-    ------
-    PublishingError
-        If they cannot be written, or another file is in their place. The release stands all the
-        same.
-
-    Notes
-    -----
-    No Spark job. Two small files, each renamed when it is complete, and a look for the run id in
-    every date of the table. The row of the summary is written last and deleted last: whatever
-    interrupts it, running the same id again tidies up.
+    No job. Two small files, each renamed when it is complete, and a search for the run id in every
+    date of the table. The row of the summary is written last and deleted last: after any
+    interruption, running the same id again tidies up.
     """
     root = configuration.metrics.append_to
     run_id = summary["run_id"]

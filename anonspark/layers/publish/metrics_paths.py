@@ -1,4 +1,4 @@
-"""Places for the metrics of all runs that must be refused before any work."""
+"""Refuse unusable paths for the metrics of all runs before any work."""
 
 from __future__ import annotations
 
@@ -14,15 +14,8 @@ from anonspark.layers.publish.paths import (
 def require_usable_metrics(files: Files, configuration: Configuration) -> None:
     """Check that the metrics of all runs endanger neither input nor output.
 
-    Parameters
-    ----------
-    files : Files
-    configuration : Configuration
-
-    Raises
-    ------
-    ConfigurationError
-        If a place lies inside input or output, or one of them inside it, or cannot be named.
+    Raises ConfigurationError if their path lies inside input or output, or one of these inside it,
+    or it cannot be named.
     """
     table = configuration.metrics.append_to
     if table is not None:

@@ -1,4 +1,4 @@
-"""Output paths that must be refused before any work."""
+"""Refuse unusable output paths before any work."""
 
 from __future__ import annotations
 
@@ -19,33 +19,18 @@ _LOGGER = logging.getLogger("anonspark")
 
 
 def require_target(files: Files, key: str, path: str) -> None:
-    """Check that what is written or replaced at a path would lie there, and that it is ours.
+    """Check that what is written or replaced at a path lies there, and is ours.
 
-    Parameters
-    ----------
-    files : Files
-    key : str
-        What named the path, for the message.
-    path : str
-        Links among the directories above it are fine, unless one leads nowhere.
-
-    Raises
-    ------
-    ConfigurationError
-        If it is a symbolic link itself, or one above it leads nowhere, or it belongs to another
-        user.
+    ``key`` names the path in messages. Links among the directories above it are fine, unless one
+    leads nowhere. Raises ConfigurationError if the path is a symbolic link, or one above it leads
+    nowhere, or it belongs to another user.
     """
     require_ours(files, key, path)
     require_reachable(files, key, path)
 
 
 def require_reachable(files: Files, key: str, path: str) -> None:
-    """Check that no link above a path leads nowhere. Parameters as :func:`require_target`.
-
-    Raises
-    ------
-    ConfigurationError
-    """
+    """Raise ConfigurationError if a link above a path leads nowhere."""
     dangling = files.dangling_parent(path)
     if dangling is not None:
         raise ConfigurationError(
@@ -55,19 +40,7 @@ def require_reachable(files: Files, key: str, path: str) -> None:
 
 
 def require_apart(files: Files, places: Mapping[str, str]) -> None:
-    """Check that no place is another one, or lies inside it.
-
-    Parameters
-    ----------
-    files : Files
-    places : mapping of str to str
-        What named each place, for the message, to its path.
-
-    Raises
-    ------
-    ConfigurationError
-        Naming both.
-    """
+    """Raise ConfigurationError if two paths, by the keys that name them, are equal or nested."""
     resolved = {key: f"{files.resolved(path).rstrip('/')}/" for key, path in places.items()}
     problems = []
     for first, second in combinations(places, 2):
@@ -85,20 +58,7 @@ def require_apart(files: Files, places: Mapping[str, str]) -> None:
 def require_apart_from_table(
     files: Files, configuration: Configuration, key: str, path: str
 ) -> None:
-    """Check that a place is apart from the input and the output.
-
-    Parameters
-    ----------
-    files : Files
-    configuration : Configuration
-    key : str
-        What named the place, for the message.
-    path : str
-
-    Raises
-    ------
-    ConfigurationError
-    """
+    """Raise ConfigurationError if a path and the input or the output lie inside one another."""
     require_apart_from_input(files, configuration, key, path)
     _require_apart_from(files, (key, path), ("output.path", configuration.output.path))
 
@@ -106,12 +66,7 @@ def require_apart_from_table(
 def require_apart_from_input(
     files: Files, configuration: Configuration, key: str, path: str
 ) -> None:
-    """Check that a place is apart from the input. Parameters as those of the table.
-
-    Raises
-    ------
-    ConfigurationError
-    """
+    """Raise ConfigurationError if a path and the input lie inside one another."""
     for input_path in configuration.input.paths_of_files:
         _require_apart_from(files, (key, path), ("input.path", input_path))
 
@@ -127,7 +82,7 @@ def _require_apart_from(files: Files, mine: tuple[str, str], other: tuple[str, s
 
 
 def _fixed_part(files: Files, path: str) -> str:
-    """Return what is at a path, or the directory that holds all that it may name as a pattern."""
+    """Return a path, or the directory of all that it may name as a pattern."""
     fixed = re.split(rf"[{re.escape(_GLOB_CHARACTERS)}]", path)[0]
     if fixed == path or files.exists(path):
         return path
@@ -139,21 +94,10 @@ def require_usable_output(
 ) -> None:
     """Check the output path against the input's and against what is there.
 
-    Parameters
-    ----------
-    files : Files
-    configuration : Configuration
-    writes : bool
-        Whether something will be written. If not, what is there already is only said in the log.
-
-    Raises
-    ------
-    ConfigurationError
-        If the output lies inside the input, holds it, exists and may not be replaced, is a
-        symbolic link, or cannot be named, or the staging path lies inside
-        one of them.
-    DataError
-        If the input's path cannot be reached.
+    If nothing will be written (``writes``), an existing output only warns in the log. Raises
+    ConfigurationError if the output lies inside the input, holds it, exists and may not be
+    replaced, is a symbolic link, or cannot be named, or the staging path lies inside one of them,
+    and DataError if the input's path cannot be reached.
     """
     output = configuration.output.path
     staging_path = configuration.execution.staging_path
@@ -214,20 +158,8 @@ def require_usable_output(
 def require_replaceable_release(files: Files, output: str) -> None:
     """Check that a directory may be replaced, which removes all that is in it.
 
-    Parameters
-    ----------
-    files : Files
-    output : str
-        ``output.path``.
-
-    Raises
-    ------
-    ConfigurationError
-        If something is there that is not a release, or holds what its manifest does not list.
-
-    Notes
-    -----
-    No Spark job: the release is listed, no table is opened.
+    Raises ConfigurationError if it is no release, or holds files that its manifest does not list.
+    No job: the release is listed, no table is opened.
     """
     require_target(files, "output.path", output)
     if not files.exists(output):

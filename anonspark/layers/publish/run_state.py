@@ -4,10 +4,10 @@
 
     state/attempt-1.json            a process took the run over. Created exclusively
     state/attempt-1.ended           it has ended by itself
-    state/identity-input.txt, ...   fingerprints that the attempts have to agree in
+    state/identity-input.txt, ...   fingerprints in which the attempts must agree
     state/input-version.txt         options that read the version of the input
-    state/kept-frozen.json, ...     what else is whole that all attempts share
-    state/round-1.json              the round's result and where it is staged
+    state/kept-frozen.json, ...     facts of other directories that all attempts share
+    state/round-1.json              the round's result and its directory
 """
 
 from __future__ import annotations
@@ -32,13 +32,8 @@ from anonspark.layers.evaluate.metrics import RoundResult
 class FinishedRound:
     """A round that is done.
 
-    Parameters
-    ----------
-    result : RoundResult
-    last : bool
-        Whether all its groups were kept whole, so that no round follows.
-    path : str
-        Where it is staged, below the directory of the rounds.
+    ``last`` says whether all its groups were kept whole, so that no round follows. ``path`` is its
+    directory below that of the rounds.
     """
 
     result: RoundResult
@@ -48,17 +43,10 @@ class FinishedRound:
 
 @dataclass(frozen=True)
 class RunState:
-    """The state of a run, shared by all attempts at it.
+    """The state of a run, shared by all attempts at it, in the files of ``directory``.
 
-    Parameters
-    ----------
-    files : Files
-    directory : str
-        Of the state files.
-    attempt : int
-        1, 2, ...: which attempt this process is.
-    token : str
-        Of this process alone: the numbers begin anew where the directory was removed.
+    ``attempt`` is the number of this process's attempt: 1, 2, ... ``token`` is of this process
+    alone, because the numbers begin anew if the directory was removed.
     """
 
     files: Files
@@ -70,16 +58,8 @@ class RunState:
     def claim(cls, files: Files, directory: str) -> RunState:
         """Become the newest attempt at a run. An older one that is still at work will give up.
 
-        Parameters
-        ----------
-        files : Files
-        directory : str
-            Exists.
-
-        Raises
-        ------
-        PublishingError
-            If the newest attempt is at work on this machine, or another one was quicker.
+        Raises PublishingError if the newest attempt is at work on this machine, or another process
+        was quicker.
         """
         newest = newest_attempt(files, directory)
         if is_at_work(files, directory):
@@ -111,12 +91,7 @@ class RunState:
         return self.token in text
 
     def require_newest(self) -> None:
-        """Give up where another process has taken the run over.
-
-        Raises
-        ------
-        PublishingError
-        """
+        """Raise PublishingError if another process has taken the run over."""
         if not self.is_newest:
             raise PublishingError(
                 "run id: another process has taken this run over, with --resume, or removed its "
@@ -124,17 +99,10 @@ class RunState:
             )
 
     def require_identity(self, identity: Mapping[str, str]) -> None:
-        """Check that the attempts before had the same configuration, input and version.
+        """Check that the earlier attempts had the same configuration, input and version.
 
-        Parameters
-        ----------
-        identity : mapping of str to str
-            What it is to its fingerprint. Compared as far as both know it, and kept.
-
-        Raises
-        ------
-        ConfigurationError
-            Naming what changed.
+        ``identity`` maps names to fingerprints, which are compared if stored before, and stored.
+        Raises ConfigurationError that names what changed.
         """
         changed = []
         for name, value in identity.items():
@@ -159,31 +127,22 @@ class RunState:
         self.files.write_atomically(path, value)
         return value
 
-    def kept(self, name: str) -> str | None:
-        """Return what an attempt stored about a shared directory, or None if none is complete."""
+    def facts_of(self, name: str) -> str | None:
+        """Return the facts that an attempt stored of a shared directory, or None."""
         path = self._kept_file(name)
         return self.files.read_text(path) if self.files.exists(path) else None
 
     def keep(self, name: str, text: str) -> None:
-        """Note that a directory that all attempts share is whole.
+        """Note that a directory that all attempts share is complete, and facts that they need.
 
-        Parameters
-        ----------
-        name : str
-        text : str
-            What another attempt must know of it.
-
-        Raises
-        ------
-        PublishingError
-            If another process has taken the run over.
+        Raises PublishingError if another process has taken the run over.
         """
         self.require_newest()
         self._sync(f"kept/{name}")
         self.files.write_atomically(self._kept_file(name), text)
 
     def forget(self, name: str) -> None:
-        """Make a directory that all attempts share again, which no attempt relies on meanwhile."""
+        """Forget a shared directory, to write it again. No attempt relies on it meanwhile."""
         self.files.delete(self._kept_file(name))
 
     def _kept_file(self, name: str) -> str:
@@ -201,16 +160,13 @@ class RunState:
         return FinishedRound(RoundResult(**result), document["last"], document["path"])
 
     def forget_round(self, number: int) -> None:
-        """Compute a round again, whose records are not there."""
+        """Forget a round whose records are gone, to compute it again."""
         self.files.delete(self._round_file(number))
 
     def finish_round(self, finished: FinishedRound) -> None:
-        """Keep a round: from now on no attempt computes it again.
+        """Store a round: from now on no attempt computes it again.
 
-        Raises
-        ------
-        PublishingError
-            If another process has taken the run over.
+        Raises PublishingError if another process has taken the run over.
         """
         self.require_newest()
         self._sync(f"rounds/round={finished.result.number}/{finished.path}")
@@ -226,7 +182,7 @@ class RunState:
         return number
 
     def end(self) -> None:
-        """Note that this process is at work no longer."""
+        """Note that this process is no longer at work."""
         self.files.write_text(_ended_file(self.directory, self.attempt), "")
 
     def _sync(self, path: str) -> None:
@@ -246,7 +202,7 @@ def _ended_file(directory: str, attempt: int) -> str:
 
 
 def newest_attempt(files: Files, directory: str) -> int:
-    """Return the number of the newest attempt, 0 where there is none."""
+    """Return the number of the newest attempt, or 0 without any."""
     names = (path.rpartition("/")[2] for path in files.children(directory))
     numbers = (
         name.removeprefix("attempt-").removesuffix(".json")
@@ -259,7 +215,7 @@ def newest_attempt(files: Files, directory: str) -> int:
 def is_at_work(files: Files, directory: str) -> bool:
     """Return whether the newest attempt is a process of this machine that has not ended.
 
-    Of processes of other machines nothing is known.
+    Processes of other machines cannot be seen.
     """
     newest = newest_attempt(files, directory)
     if not newest or files.exists(_ended_file(directory, newest)):

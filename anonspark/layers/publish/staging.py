@@ -1,6 +1,6 @@
 """Stage a run: private directories for unpublished data, removed at the end.
 
-The release is staged beside the output, so that a rename publishes it. Raw records and the run's
+The release is staged next to the output, so that a rename publishes it. Raw records and the run's
 state (:mod:`anonspark.layers.publish.run_state`) are staged in the same directory, or below
 ``execution.staging_path``.
 """
@@ -51,17 +51,9 @@ _STAGED = re.compile(
 class StagingPaths:
     """The staging directories of a run.
 
-    Parameters
-    ----------
-    output : str
-        Qualified output path.
-    run_id : str
-    root : str
-        Directory beside the output.
-    private : str
-        Directory of raw records and state. The same one without ``execution.staging_path``.
-    key : str
-        What named the output, for messages.
+    ``output`` is the qualified output path, which ``key`` names in messages. ``root`` is a
+    directory next to it, and ``private`` that of raw records and state: the same one without
+    ``execution.staging_path``.
     """
 
     output: str
@@ -101,7 +93,7 @@ class StagingPaths:
         return f"{self.private}/rounds"
 
     @property
-    def kept(self) -> str:
+    def shared(self) -> str:
         """Directory of what else all attempts share. Raw records, never published."""
         return f"{self.private}/kept"
 
@@ -110,49 +102,44 @@ class StagingPaths:
 class Staging:
     """Addresses inside the staging directories, and the state of the run.
 
-    Parameters
-    ----------
-    place : StagingPaths
-    state : RunState
-    in_place : bool
-        Whether the release is written to the output path at once, and is one once its manifest is
-        there: where a rename would copy it all and nothing is there to be replaced.
+    If ``in_place``, the release is written to the output path at once, and is one as soon as its
+    manifest is there: a rename would copy it all, and nothing is there to be replaced.
     """
 
-    place: StagingPaths
+    paths: StagingPaths
     state: RunState
     in_place: bool = False
 
     @property
     def records(self) -> str:
-        """Return where this attempt keeps raw records. Never published."""
-        return f"{self.place.private}/records-{self.state.attempt}"
+        """Return the directory of this attempt's raw records. Never published."""
+        return f"{self.paths.private}/records-{self.state.attempt}"
 
     @property
     def rounds(self) -> str:
-        """Return where the rounds of all attempts are kept. Raw records, never published."""
-        return self.place.rounds
+        """Return the directory of the rounds of all attempts. Raw records, never published."""
+        return self.paths.rounds
 
     @property
     def release(self) -> str:
         """Return the directory that becomes the output as a whole."""
         if self.in_place:
-            return self.place.output
-        return f"{self.place.root}/release-{self.state.attempt}"
+            return self.paths.output
+        return f"{self.paths.root}/release-{self.state.attempt}"
 
     @property
     def written(self) -> str:
-        """Return where jobs write tables of the release, before its files get their names."""
-        return f"{self.place.root}/written-{self.state.attempt}"
+        """Return the directory of tables that jobs write, before their files get their names."""
+        return f"{self.paths.root}/written-{self.state.attempt}"
 
     @property
     def manifest(self) -> str:
         """Directory of the manifest, which is published last."""
-        return f"{self.place.root}/manifest-{self.state.attempt}"
+        return f"{self.paths.root}/manifest-{self.state.attempt}"
 
 
 def place_of(files: Files, output: str, run_id: str, staging_path: str | None) -> StagingPaths:
-    """Return where a run of an output is staged. Parameters as of :func:`open_staging`."""
+    """Return the staging directories of a run. See :func:`open_staging`."""
     output = files.qualified(output).rstrip("/")
     parent, _, name = output.rpartition("/")
     root = f"{parent}/.{name}{_MARK}{run_id}"
@@ -173,19 +160,9 @@ def _private_name(output: str) -> str:
 
 
 def find_stagings(files: Files, output: str, staging_path: str | None) -> list[StagingPaths]:
-    """Return where runs of an output were staged and not removed: they were killed, or go on.
+    """Return the staging directories of an output that were not removed, by run id.
 
-    Parameters
-    ----------
-    files : Files
-    output : str
-    staging_path : str or None
-        ``execution.staging_path``.
-
-    Returns
-    -------
-    list of StagingPaths
-        In the order of their run ids.
+    Their runs were killed, or go on.
     """
     output = files.qualified(output).rstrip("/")
     beginnings = {files.parent(output): f".{output.rpartition('/')[2]}{_MARK}"}
@@ -209,12 +186,10 @@ def _private_file(paths: StagingPaths) -> str:
 
 
 def _stated_private(files: Files, paths: StagingPaths) -> str | None:
-    """Return where the run's first attempt put raw records, or None if it did not note it.
+    """Return the directory of raw records that the run's first attempt noted, or None.
 
-    Raises
-    ------
-    PublishingError
-        If that is no place where a run of this output and id puts them: it would be removed.
+    Raises PublishingError if no run of this output and id uses such a directory: it would be
+    removed.
     """
     path = _private_file(paths)
     with putting_right(paths):
@@ -233,12 +208,9 @@ def _stated_private(files: Files, paths: StagingPaths) -> str | None:
 
 
 def find_resumable(files: Files, output: str, staging_path: str | None) -> str | None:
-    """Return the run id of the one run of an output that can be continued, or None if none can.
+    """Return the run id of the only run of an output that can be continued, or None if none can.
 
-    Raises
-    ------
-    ConfigurationError
-        If there are several.
+    Raises ConfigurationError if there are several.
     """
     runs = [
         staging.run_id
@@ -255,20 +227,11 @@ def find_resumable(files: Files, output: str, staging_path: str | None) -> str |
 
 
 def remove_staging(files: Files, paths: StagingPaths) -> bool:
-    """Remove what a killed run left, after a look that it does not go on on this machine.
+    """Remove what a killed run left, unless a process of this machine is at work on it.
 
     A release that it had set aside comes back, and a new one that it had not finished publishing
-    goes.
-
-    Returns
-    -------
-    bool
-        False where a process of this machine is at work on it: nothing is removed.
-
-    Raises
-    ------
-    PublishingError
-        If the file system refuses, or it is unclear which of two releases is the right one.
+    goes. Returns False if nothing is removed. Raises PublishingError if the file system refuses, or
+    it is unclear which of two releases is the right one.
     """
     with putting_right(paths):
         _require_ours(files, paths)
@@ -281,16 +244,9 @@ def remove_staging(files: Files, paths: StagingPaths) -> bool:
 def restore_output(files: Files, paths: StagingPaths) -> bool:
     """Undo an unfinished publication, or complete a finished one: the manifest decides.
 
-    Returns
-    -------
-    bool
-        Whether the run's release is published.
-
-    Raises
-    ------
-    PublishingError
-        If the file system refuses, or something that is not this run's is where an earlier release
-        was. Nothing is deleted then.
+    Returns whether the run's release is published. Raises PublishingError if the file system
+    refuses, or something that is not this run's took the path of an earlier release. Nothing is
+    deleted then.
     """
     with putting_right(paths):
         # Of this run, as its mark is there; complete or not.
@@ -323,7 +279,7 @@ def restore_output(files: Files, paths: StagingPaths) -> bool:
 
 
 def _is_superseded(files: Files, paths: StagingPaths) -> bool:
-    """Return whether the output path has a release of a later run than what was set aside.
+    """Return whether the output path has a release of a later run than the one set aside.
 
     Another run may publish while one is killed, or goes on, between its two renames.
     """
@@ -336,14 +292,14 @@ def _is_superseded(files: Files, paths: StagingPaths) -> bool:
 
 
 def _put_back(files: Files, paths: StagingPaths) -> None:
-    """Rename what was replaced to the output path. Where that copies, its manifest comes last."""
+    """Rename the replaced release to the output path. If that copies, its manifest comes last."""
     if files.rename_copies(paths.output):
         _rename_completely(files, paths.replaced, MANIFEST, _LAST)
     files.rename(paths.replaced, paths.output)
 
 
 def _rename_completely(files: Files, directory: str, name: str, new_name: str) -> None:
-    """Rename a file if it is there, also where a call was stopped that had copied it."""
+    """Rename a file if it is there, also if an interrupted call had copied it."""
     source, target = f"{directory}/{name}", f"{directory}/{new_name}"
     if files.exists(source):
         if files.exists(target):
@@ -353,12 +309,9 @@ def _rename_completely(files: Files, directory: str, name: str, new_name: str) -
 
 
 def _removes_copies(files: Files, paths: StagingPaths) -> bool:
-    """Remove what a rename of the replaced release left that copies, and was stopped.
+    """Remove what an interrupted rename left of the replaced release, if renames copy.
 
-    Returns
-    -------
-    bool
-        Whether what is left at one of the two places is all of the release.
+    Returns whether one of the two paths holds all of the release.
     """
     if not files.rename_copies(paths.output):
         return False
@@ -373,12 +326,7 @@ def _removes_copies(files: Files, paths: StagingPaths) -> bool:
 
 
 def _require_half_release(files: Files, paths: StagingPaths) -> None:
-    """Check that nothing but files of the half-published release would be removed with it.
-
-    Raises
-    ------
-    PublishingError
-    """
+    """Raise PublishingError if more than files of the half-published release would be removed."""
     entries = files.tree(paths.output)
     # Written before a release is renamed. What is written in its place has no list until then.
     names = (
@@ -396,12 +344,7 @@ def _require_half_release(files: Files, paths: StagingPaths) -> None:
 
 
 def _require_ours(files: Files, paths: StagingPaths, access: Access = "private") -> None:
-    """Check that staging directories that are there are ours, and lead nowhere else.
-
-    Raises
-    ------
-    PublishingError
-    """
+    """Raise PublishingError if existing staging directories are not ours, or lead elsewhere."""
     for directory in dict.fromkeys((paths.root, paths.private)):
         fault = files.fault(directory, access)
         if fault is not None:
@@ -415,12 +358,7 @@ def _require_ours(files: Files, paths: StagingPaths, access: Access = "private")
 
 
 def _require_own_staging(files: Files, paths: StagingPaths) -> None:
-    """Check that nothing but what runs stage would be removed.
-
-    Raises
-    ------
-    PublishingError
-    """
+    """Raise PublishingError if more than what runs stage would be removed."""
     # Some file systems have no permissions, and what was staged there has to go.
     _require_ours(files, paths, "shared")
     for directory in dict.fromkeys((paths.private, paths.root)):
@@ -453,12 +391,7 @@ def _delete(files: Files, paths: StagingPaths) -> None:
 
 @contextmanager
 def putting_right(paths: StagingPaths) -> Iterator[None]:
-    """Translate what a file system refuses.
-
-    Raises
-    ------
-    PublishingError
-    """
+    """Translate errors of a file system to PublishingError."""
     try:
         yield
     except (OSError, ConfigurationError, EnvironmentProblem) as error:
@@ -481,30 +414,11 @@ def open_staging(
 ) -> Iterator[Staging]:
     """Create a run's staging directory, and remove it at the end, however the run ends.
 
-    Parameters
-    ----------
-    files : Files
-    output : str
-        The output path.
-    run_id : str
-        Distinguishes concurrent runs.
-    staging_path : str or None
-        ``execution.staging_path``. None stages raw records beside the output, too.
-    resume : bool
-        Whether to continue a run that left its staging directory, and to leave it, with the rounds
-        that are finished, should this run fail in a way that another attempt may not.
-    key : str
-        What named the output path, for messages.
-
-    Yields
-    ------
-    Staging
-
-    Raises
-    ------
-    PublishingError
-        If a directory cannot be created, is there already and the run is not resumed, or belongs
-        to a run that goes on.
+    ``run_id`` distinguishes concurrent runs. ``staging_path`` is ``execution.staging_path``, or
+    None to stage raw records next to the output, too. With ``resume``, a run continues that left
+    its staging directory; if it fails in a way that another attempt may not, the directory stays
+    with the finished rounds. Raises PublishingError if a directory cannot be created, exists and
+    the run is not resumed, or belongs to a run that goes on.
     """
     paths = replace(place_of(files, output, run_id, staging_path), key=key)
     _require_ours(files, paths)
@@ -536,7 +450,7 @@ def open_staging(
 
 
 def _open(files: Files, paths: StagingPaths) -> RunState:
-    """Create the directories, as far as they are not there, and take the run over."""
+    """Create the directories that do not exist, and take the run over."""
     directory = paths.root
     try:
         for directory in dict.fromkeys((paths.root, paths.private, paths.state)):
@@ -563,7 +477,7 @@ def _open(files: Files, paths: StagingPaths) -> RunState:
 
 def _remove_unfinished(files: Files, staging: Staging) -> None:
     """Remove what earlier attempts did not finish, and make room for this one."""
-    paths, state = staging.place, staging.state
+    paths, state = staging.paths, staging.state
     restore_output(files, paths)
     with putting_right(paths):
         for attempt in range(1, state.attempt + 1):
@@ -580,8 +494,8 @@ def _remove_unfinished(files: Files, staging: Staging) -> None:
                 break
             finished[f"round={number}"] = round_.path
             number += 1
-        for directory in files.children(paths.kept):
-            if state.kept(directory.rpartition("/")[2]) is None:
+        for directory in files.children(paths.shared):
+            if state.facts_of(directory.rpartition("/")[2]) is None:
                 files.delete(directory)
         for directory in files.children(paths.rounds):
             finished_attempt = finished.get(directory.rpartition("/")[2])
@@ -595,13 +509,13 @@ def _remove_unfinished(files: Files, staging: Staging) -> None:
 
 
 def _close(files: Files, paths: StagingPaths, state: RunState | None, *, keep: bool) -> None:
-    """Remove the staging directories, or what cannot be of use to another attempt."""
+    """Remove the staging directories, or what is of no use to another attempt."""
     with _undisturbed(paths.private):
         if newest_attempt(files, paths.state) and (state is None or not state.is_newest):
             # It belongs to another process.
             return
         finished = state.rounds_finished if keep and state is not None else 0
-        shared = len(files.children(paths.kept)) if keep else 0
+        shared = len(files.children(paths.shared)) if keep else 0
         if state is None or not finished + shared:
             _delete(files, paths)
             return
@@ -633,7 +547,7 @@ def _undisturbed(path: str) -> Iterator[None]:
 
 
 def _first_missing_parent(files: Files, path: str) -> str | None:
-    """Return the topmost directory above a path that does not exist yet."""
+    """Return the topmost directory above a path that does not exist, or None if all exist."""
     missing = None
     while not files.exists(path):
         missing = path

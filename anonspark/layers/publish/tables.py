@@ -1,4 +1,4 @@
-"""Writing the metrics tables, and other small ones."""
+"""Write the metrics tables, and other small ones."""
 
 from __future__ import annotations
 
@@ -20,28 +20,16 @@ def write_rows(
     release: str,
     directory: str,
 ) -> PublishedFile:
-    """Write a small table as one Parquet file, without a Spark job.
+    """Write a small table as one Parquet file of a release, without a job.
 
-    Parameters
-    ----------
-    files : Files
-    rows : sequence of dict
-        Missing keys become nulls. Credentials in texts are redacted.
-    schema : pyarrow.Schema
-    release : str
-        The release's directory.
-    directory : str
-        To write to, relative to the release's.
-
-    Returns
-    -------
-    PublishedFile
+    Absent keys of ``rows`` become nulls. Credentials in texts are redacted. ``directory`` is
+    relative to the release's.
     """
     return write_small_table(files, _table_of(rows, schema), release, directory)
 
 
 def write_small_table(files: Files, table: pa.Table, release: str, directory: str) -> PublishedFile:
-    """Write a small table as it is. Parameters as :func:`write_rows`."""
+    """Write a small table as it is. See :func:`write_rows`."""
     content = encode_table(table)
     path = f"{directory}/part-00000.parquet"
     files.write_bytes(f"{release}/{path}", content)
@@ -49,7 +37,7 @@ def write_small_table(files: Files, table: pa.Table, release: str, directory: st
 
 
 def parquet_file(rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> bytes:
-    """Return a small table as the content of a Parquet file. Parameters as :func:`write_rows`."""
+    """Return a small table as the content of a Parquet file. See :func:`write_rows`."""
     return encode_table(_table_of(rows, schema))
 
 

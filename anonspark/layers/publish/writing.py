@@ -1,4 +1,4 @@
-"""The published records."""
+"""Write the published records."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ROW_GROUP_BYTES = 32 * 2**20
 
 
 def published_columns(configuration: Configuration, generalizer: Generalizer) -> dict[str, str]:
-    """Return the published columns in order, and the staged one that holds each."""
+    """Return the published columns in order, and the staged column of each."""
     described = [identifier.describe() for identifier in generalizer.quasi_identifiers]
     names = columns_section(configuration.public_dict(), described)["columns"]
     staged = {
@@ -54,14 +54,7 @@ def published_columns(configuration: Configuration, generalizer: Generalizer) ->
 
 @dataclass(frozen=True)
 class _SendToFiles:
-    """Sends records, and what is published of their classes, to the tasks that make the files.
-
-    Parameters
-    ----------
-    division : Division
-    labels : list of str
-        Columns of classes that are sent.
-    """
+    """Sends records, and published ``labels`` of their classes, to the tasks that write files."""
 
     division: Division
     labels: list[str]
@@ -72,7 +65,7 @@ class _SendToFiles:
         yield from pack_by_task(map(self._with_files, classes), self.division.files)
 
     def _records(self, packed: Batches, classes: list[pa.Table]) -> Iterator[Addressed]:
-        """Yield the records of a task. What else it has is added to a list."""
+        """Yield the records of a task, and add its classes to a list."""
         for first, table in unpack_batches(packed):
             if PAYLOAD_HASH not in table.column_names:
                 classes.append(table.select(self.labels))
@@ -81,24 +74,17 @@ class _SendToFiles:
             yield Addressed(table, self.division.files_of(names, hashes, first))
 
     def _with_files(self, classes: pa.Table) -> Addressed:
-        places, files = self.division.files_with(classes.column(CLASS_ID).to_numpy())
-        return Addressed(classes.take(pa.array(places)), files)
+        indices, files = self.division.files_with(classes.column(CLASS_ID).to_numpy())
+        return Addressed(classes.take(pa.array(indices)), files)
 
 
 @dataclass(frozen=True)
-class _InOrder:
-    """Puts the records of a task's file in order, and gives their columns the published names.
+class _WriteInOrder:
+    """Orders the records of a task's file, and gives their columns the published names.
 
-    Parameters
-    ----------
-    columns : mapping of str to str
-        A column's name in the release, and the staged one.
-    suppressed : pyarrow.Table or None
-        A class that is not among those sent.
-    most_bytes : int
-        What the records take that are handed over together.
-    key : bytes or None
-        Of the pseudonyms, where there are some.
+    ``columns`` maps published names to staged ones. ``suppressed`` is a class that is not among
+    those sent. About ``most_bytes`` are handed over together. ``key`` is that of the pseudonyms, or
+    None without any.
     """
 
     columns: Mapping[str, str]
@@ -107,17 +93,17 @@ class _InOrder:
     key: bytes | None = None
 
     def __call__(self, batches: Batches) -> Batches:
-        received = list(received_tables(batches))
-        tables = [table for table in received if PAYLOAD_HASH in table.column_names]
+        tables_received = list(received_tables(batches))
+        tables = [table for table in tables_received if PAYLOAD_HASH in table.column_names]
         if not tables:
             return
         records = put_together(tables)
-        labels = [table for table in received if PAYLOAD_HASH not in table.column_names]
+        labels = [table for table in tables_received if PAYLOAD_HASH not in table.column_names]
         classes = pa.concat_tables([*labels, *filter(None, [self.suppressed])]).combine_chunks()
         names, hashes = (records.column(name).to_numpy() for name in (CLASS_ID, PAYLOAD_HASH))
         order, starts = _ordered(names, hashes)
         class_ids = classes.column(CLASS_ID).to_numpy()
-        owners = np.repeat(_places_of(names[order[starts[:-1]]], class_ids), np.diff(starts))
+        owners = np.repeat(_positions_of(names[order[starts[:-1]]], class_ids), np.diff(starts))
         # Arrow takes by small places twice as fast.
         order, owners = order.astype(np.int32), owners.astype(np.int32)
         step = max(self.most_bytes * len(records) // self._bytes(records, classes, owners), 1)
@@ -134,7 +120,7 @@ class _InOrder:
             yield from columns.combine_chunks().to_batches()
 
     def _bytes(self, records: pa.Table, classes: pa.Table, owners: Integers) -> int:
-        """Return what the records take as they are published, before they are compressed."""
+        """Return the published size of the records before they are compressed."""
         sizes = np.bincount(owners, minlength=len(classes))
         labels = (
             classes.column(name).chunk(0) for name in filter(is_published, classes.column_names)
@@ -143,9 +129,13 @@ class _InOrder:
 
 
 def _ordered(names: Integers, hashes: Integers) -> tuple[Integers, Integers]:
-    """Return records by name and hash, and where each name begins, with the end of the last.
+    """Order records by name and hash. Also return where each name begins, with the end of the last.
 
     Records equal in both are equal in everything published. Those of a class mostly come together.
+
+    >>> order, starts = _ordered(np.array([5, 3, 5]), np.array([9, 1, 2]))
+    >>> order.tolist(), starts.tolist()
+    ([1, 2, 0], [0, 1, 3])
     """
     begins = np.flatnonzero(np.append(True, names[1:] != names[:-1]))
     by_name = np.argsort(names[begins], kind="stable")
@@ -159,19 +149,13 @@ def _ordered(names: Integers, hashes: Integers) -> tuple[Integers, Integers]:
 
 
 def _with_pseudonyms(records: pa.Table, key: bytes) -> pa.Table:
-    """Return records with pseudonyms in place of what identifies people."""
+    """Replace the hashes of people by pseudonyms."""
     pseudonyms = pseudonyms_of(records.column(UNIT).to_numpy(), key)
     return records.set_column(records.schema.get_field_index(UNIT), UNIT, pseudonyms)
 
 
-def _places_of(names: Integers, ids: Integers) -> Integers:
-    """Return where names stand among those known.
-
-    Raises
-    ------
-    ValueError
-        If one is not known.
-    """
+def _positions_of(names: Integers, ids: Integers) -> Integers:
+    """Return the positions of names in ``ids``, or raise ValueError if one is not there."""
     order = np.argsort(ids)
     indices: Integers = order[np.searchsorted(ids, names, sorter=order).clip(max=len(ids) - 1)]
     if not np.array_equal(ids[indices], names):
@@ -191,30 +175,11 @@ def write_records(
 ) -> list[PublishedFile]:
     """Write the records of all finished classes to the directory ``data`` of a release.
 
-    Parameters
-    ----------
-    finished : Records
-        Of :func:`anonspark.models.model.finished_schema`.
-    classes : Records
-        Of :func:`anonspark.layers.generalize.figures.class_schema`.
-    suppressed : pyarrow.Table or None
-        Of :attr:`anonspark.models.model.Suppressed.labels`.
-    division : Division
-        Which file each record goes to.
-    configuration : Configuration
-    generalizer : Generalizer
-    staging : Staging
-        Of the release.
-    key : bytes or None
-        Of the pseudonyms, see :func:`anonspark.core.pseudonyms.release_key`.
+    ``suppressed`` are the labels of :class:`anonspark.models.model.Suppressed`, ``division``
+    decides on the file of each record, and ``key`` is that of
+    :func:`anonspark.core.pseudonyms.release_key`, or None without pseudonyms. Returns all files of
+    the directory.
 
-    Returns
-    -------
-    list of PublishedFile
-        Everything in the directory.
-
-    Notes
-    -----
     One job with one shuffle. For Parquet the tasks report rows, bytes and hash of their files.
     Files of other formats are read once more, in two jobs.
     """
@@ -229,5 +194,5 @@ def write_records(
     labels = [CLASS_ID, *(name for name in classes.schema.names if is_published(name))]
     packed = finished.packed.union(classes.packed)
     sent = packed.repartition(_SendToFiles(division, labels), SENT, division.files)
-    table = sent.map_batches(_InOrder(columns, suppressed, _ROW_GROUP_BYTES, key), schema)
+    table = sent.map_batches(_WriteInOrder(columns, suppressed, _ROW_GROUP_BYTES, key), schema)
     return table.publish(configuration.output.format, staging.release, "data", staging.written)

@@ -1,4 +1,4 @@
-"""Columns published as they are that give quasi-identifiers away, which undoes the classes."""
+"""Warn of columns published as they are that give quasi-identifiers away."""
 
 from __future__ import annotations
 
@@ -35,14 +35,9 @@ _PAIRED = 5
 class RecordSample:
     """Hashes and numbers of some records of a table, or of all of a small one.
 
-    Parameters
-    ----------
-    columns : mapping of str to str
-        The published columns whose values can be compared, and those of the table.
-    records : int
-        Rows of the table.
-    drawn : pyarrow.Table
-        A row a record: of each column a hash, and of numbers and times the number.
+    ``columns`` maps the published columns whose values can be compared to those of the table, which
+    has ``records`` rows. ``drawn`` has a row for each record: a hash of each column, and the number
+    of numbers and times.
     """
 
     columns: Mapping[str, str]
@@ -54,7 +49,7 @@ class RecordSample:
         return self.drawn[f"code_{list(self.columns).index(name)}"]
 
     def sizes(self) -> dict[int, int]:
-        """Return how many different records of the sample there are how often."""
+        """Return how many different records of the sample occur how often."""
         codes = [f"code_{index}" for index in range(len(self.columns))]
         if not codes:
             return {}
@@ -62,7 +57,7 @@ class RecordSample:
         return {count["values"]: count["counts"] for count in counts.value_counts().to_pylist()}
 
     def whole_numbers(self, name: str) -> int:
-        """Return the records without a fraction in a column: of texts, which have none, all."""
+        """Count the records without a fraction in a column: all of a column of texts."""
         number = f"number_{list(self.columns).index(name)}"
         if number not in self.drawn.schema.names:
             return len(self.drawn)
@@ -73,24 +68,11 @@ class RecordSample:
 def sample_of(
     table: Table, configuration: Configuration, records: int, *, most: int = SAMPLE_ROWS
 ) -> RecordSample:
-    """Draw a sample of the records that are kept.
+    """Draw a sample of up to ``most`` of the records that are kept, under staged names.
 
-    Parameters
-    ----------
-    table : Table
-        Under the names of staged columns.
-    configuration : Configuration
-    records : int
-        Their number.
-    most : int
-        Records of the sample.
-
-    Notes
-    -----
-    One pass over the records. Of more than ``most`` some are drawn by their hashes. Tables with
-    many equal records take two passes more, and before them one with a shuffle of a hash for each
-    record. Of the sample 64-bit hashes of the values are
-    collected, and numbers.
+    One pass over the records, which are drawn by their hashes if there are more. Tables with many
+    equal records take two more passes, and before them one with a shuffle of a hash for each
+    record. 64-bit hashes of the sample's values are collected, and numbers.
     """
     staged = comparable_columns(table, configuration)
     types = [table.schema.field(column).type for column in staged.values()]
@@ -106,16 +88,8 @@ def sample_of(
 def dependency_warnings(sample: RecordSample, configuration: Configuration) -> list[ReleaseWarning]:
     """Warn of columns published as they are that give quasi-identifiers away.
 
-    Parameters
-    ----------
-    sample : RecordSample
-    configuration : Configuration
-
-    Returns
-    -------
-    list of ReleaseWarning
-        One for each such column, and one for pairs of columns of which neither does it alone. Its
-        shares are rounded to multiples of k records.
+    There is a warning for each such column, and one for pairs of columns of which neither does it
+    alone. Its shares are rounded to multiples of k records.
     """
     published = [name for name in configuration.published_as_is if name in sample.columns]
     pairs = {
@@ -156,7 +130,7 @@ def _find(
 
 
 def comparable_columns(table: Table, configuration: Configuration) -> dict[str, str]:
-    """Return the staged columns of what is published whose values can be compared, by its names."""
+    """Return the staged columns of published ones whose values can be compared, by their names."""
     return {
         name: column(index)
         for column, names in (
@@ -206,15 +180,17 @@ def _warning(
         }
         for dependency in dependencies
     ]
-    said = []
+    shown = []
     for figure in figures:
         within = f" to within {figure['within']:.0%} of its range" if figure["within"] else ""
-        said.append(f"{figure['attribute']}{within} for about {figure['share']:.1%} of the records")
-    with_it = f"together with {columns[1]} " if len(columns) > 1 else ""
+        shown.append(
+            f"{figure['attribute']}{within} for about {figure['share']:.1%} of the records"
+        )
+    companion = f"together with {columns[1]} " if len(columns) > 1 else ""
     return ReleaseWarning(
         "gives_away",
-        f"published as it is ({configuration.attributes[columns[0]].role}), {with_it}it shows "
-        f"{', '.join(said)}. An attacker who knows that of a person finds the records of a class "
+        f"published as it is ({configuration.attributes[columns[0]].role}), {companion}it shows "
+        f"{', '.join(shown)}. An attacker who knows that of a person finds the records of a class "
         f"that fit, which may be fewer than k = {k:,}. Leave the column out, make it coarser, or "
         "make it a quasi_identifier",
         columns[0],
@@ -223,7 +199,7 @@ def _warning(
 
 
 def withheld_dependency_warnings(configuration: Configuration) -> Iterator[ReleaseWarning]:
-    """Return what is published in place of these warnings where records were left out.
+    """Return what is published instead of these warnings if records were left out.
 
     The figures would be about those records, too. So it is the same whatever was found.
     """

@@ -1,4 +1,4 @@
-"""Warnings about values: identifiers that repeat, values that single out, texts like others."""
+"""Warn of values: identifiers that repeat, values that single out, disguised texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from anonspark.core.recognition.disguised import disguise_of, letters_misorder
 from anonspark.core.recognition.names import (
     MOST_NAMES,
     may_number_names,
-    may_tell_people_apart,
+    may_number_people,
     meaning_of,
     unit_of_name,
 )
@@ -33,21 +33,9 @@ def read_identifiers(
 ) -> tuple[Table, dict[str, CountedColumn]]:
     """Return the identifiers of records, and which of them are missing. Lazy.
 
-    Parameters
-    ----------
-    table : Table
-        With the columns that :func:`anonspark.core.columns.identifier_column` names.
-    configuration : Configuration
-        Its ``input.missing_markers`` are no identifiers.
-    carried : sequence of str
-        Columns to be taken along.
-
-    Returns
-    -------
-    table : Table
-    columns : dict of str to CountedColumn
-        Of each identifier that may be a person. Others, and those of types that have no hash, are
-        passed over.
+    ``table`` has the columns that :func:`anonspark.core.columns.identifier_column` names, and
+    ``carried`` ones stay. ``input.missing_markers`` are no identifiers. Only identifiers that may
+    be people are read: others, and those of types that have no hash, are passed over.
     """
     schema = table.schema
     readings = {}
@@ -70,28 +58,17 @@ def _may_be_person(name: str, data_type: pa.DataType) -> bool:
     if is_time(data_type) or (meaning is not None and meaning.kind in _PLACES):
         return False
     if pa.types.is_floating(data_type):
-        return unit_of_name(name) is not None or may_tell_people_apart(name)
+        return unit_of_name(name) is not None or may_number_people(name)
     return is_hashable(data_type)
 
 
 def count_identifiers(
     open_records: OpenRecords, configuration: Configuration, records: int
 ) -> dict[str, ValueSizes]:
-    """Count how many records share each identifier.
+    """Count how many records share each identifier. Nothing if k counts people.
 
-    Parameters
-    ----------
-    open_records : callable
-        Opens columns of the records that are kept.
-    configuration : Configuration
-        If it identifies people, nothing is counted: k counts people.
-    records : int
-        Number of the records.
-
-    Notes
-    -----
-    The job of :func:`anonspark.pipeline.warnings.value_sizes.count_value_sizes`. Nothing of an
-    identifier is written anywhere but, hashed, in the files of the shuffle.
+    ``open_records`` opens columns of the kept records. Takes the job of `count_value_sizes`. Values
+    of identifiers are written only as hashes, in the files of the shuffle.
     """
     names = [identifier_column(index) for index in range(len(configuration.identifiers))]
     if not names or configuration.privacy.unit:
@@ -104,30 +81,21 @@ def count_identifiers(
 def identifier_warnings(sizes: Mapping[str, ValueSizes], k: int) -> Iterator[ReleaseWarning]:
     """Warn of identifiers that occur in several records.
 
-    Parameters
-    ----------
-    sizes : mapping of str to ValueSizes
-        Of the identifiers.
-    k : int
-
-    Returns
-    -------
-    iterator of ReleaseWarning
-        The figures are rounded, and about k identifiers or records at least: shares that stand for
-        fewer than k records are None.
+    The figures are rounded, and about at least k identifiers or records: shares that stand for
+    fewer than k records are None.
     """
     for name, size in sizes.items():
         repeated = size.counted - size.records_below(2)
         if not repeated:
             continue
         share = rounded_share(repeated, size.records, k)
-        many = size.size_of_many(k)
-        many = many if many is not None and many > 1 else None
+        size_of_k = size.size_of_many(k)
+        size_of_k = size_of_k if size_of_k is not None and size_of_k > 1 else None
         shown = f"fewer than k = {k:,} records" if share is None else f"about {100 * share:.3g}%"
         shown += "" if share is None else " of the records"
         text = f"the identifier of {shown} is that of another record, too"
-        if many is not None:
-            text += f" (k = {k:,} identifiers have {many:,} records or more)"
+        if size_of_k is not None:
+            text += f" (k = {k:,} identifiers have {size_of_k:,} records or more)"
         text += (
             ": k counts records. Where one identifier is one person, a class of k records is of "
             "fewer than k people. Name the column that identifies people in privacy.unit, so that "
@@ -139,7 +107,7 @@ def identifier_warnings(sizes: Mapping[str, ValueSizes], k: int) -> Iterator[Rel
             name,
             {
                 "repeated_share": share,
-                "records_of_k_identifiers": many,
+                "records_of_k_identifiers": size_of_k,
                 "missing_share": rounded_share(size.records - size.counted, size.records, k),
                 "exact": size.is_exact,
             },
@@ -148,7 +116,7 @@ def identifier_warnings(sizes: Mapping[str, ValueSizes], k: int) -> Iterator[Rel
 
 
 def withheld_warnings(sizes: Mapping[str, ValueSizes]) -> list[ReleaseWarning]:
-    """Return what is published in place of warnings about identifiers where records were left out.
+    """Return what is published instead of warnings about identifiers if records were left out.
 
     It is no longer known which identifiers belong to them, and nothing may be published about them.
     So it is the same whatever was found.
@@ -171,19 +139,9 @@ _IDENTIFIES = 0.5
 def published_value_warnings(
     sizes: Mapping[str, ValueSizes], configuration: Configuration
 ) -> Iterator[ReleaseWarning]:
-    """Warn of columns with values that fewer than k records have.
+    """Warn of columns, published as they are, with values that fewer than k records have.
 
-    Parameters
-    ----------
-    sizes : mapping of str to ValueSizes
-        Of attributes that are published as they are.
-    configuration : Configuration
-
-    Returns
-    -------
-    iterator of ReleaseWarning
-        One for each column with such a value. Its figures are counts of the table that was given:
-        for a release they show what everyone can count in it.
+    Figures are counts of the table: in a release everyone can count them.
     """
     k = configuration.privacy.k
     for name, size in sizes.items():
@@ -257,12 +215,8 @@ def text_value_warnings(
 ) -> Iterator[ReleaseWarning]:
     """Warn of texts that are days or numbers, of codes, and of groups that letters misorder.
 
-    Parameters
-    ----------
-    quasi_identifiers : sequence of QuasiIdentifier
-        With their different values. No value is looked at where an order or a hierarchy is
-        declared, and no form of values where their type is.
-    configuration : Configuration
+    No value is examined if an order or a hierarchy is declared, and no form of values if their type
+    is.
     """
     for identifier in quasi_identifiers:
         declared = configuration.attributes[identifier.name]
@@ -297,7 +251,7 @@ def text_value_warnings(
 
 
 def _remedy(disguise: str, configuration: Configuration) -> str:
-    """Return the option that turns them into days and numbers."""
+    """Name the option that reads them as days and numbers."""
     if disguise in ("date", "timestamp"):
         return f"Declare its type as {disguise}"
     if disguise == "other number":

@@ -1,4 +1,4 @@
-"""One warning, the words that warnings share, and those about settings."""
+"""One warning, words that warnings share, and warnings about settings."""
 
 from __future__ import annotations
 
@@ -18,20 +18,13 @@ _LOGGER = logging.getLogger("anonspark")
 
 @dataclass(frozen=True)
 class ReleaseWarning:
-    """Something that who releases a table should know.
+    """A warning to the publisher of a table.
 
-    Parameters
-    ----------
-    code : str
-        Names the kind of warning.
-    text : str
-        For people: what was found, what it means, what to do.
-    attribute : str or None
-        The attribute that it is about, if any.
-    figures : mapping
-        For machines.
-    advice : str
-        More for the log, which no release holds.
+    ``code`` names its kind. ``text`` is for people: what was found, what it means, what to do.
+    ``figures`` are for machines. ``advice`` is more for the log, which no release holds.
+
+    >>> ReleaseWarning("rare_values", "2% of the records have a rare value", "zip").line
+    'attributes.zip: 2% of the records have a rare value'
     """
 
     code: WarningCode
@@ -47,7 +40,7 @@ class ReleaseWarning:
         return f"{where}{self.text}{self.advice}"
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as the manifest has it: plain values, without the advice."""
+        """Return it for the manifest: plain values, without the advice."""
         return {
             "code": self.code,
             "attribute": self.attribute,
@@ -56,7 +49,7 @@ class ReleaseWarning:
         }
 
 
-def tell_warnings(warnings: Iterable[ReleaseWarning]) -> None:
+def log_warnings(warnings: Iterable[ReleaseWarning]) -> None:
     """Write warnings to the log."""
     for warning in warnings:
         _LOGGER.warning("%s", warning.line)
@@ -70,13 +63,7 @@ _DRAW = "python3 -c 'import secrets; print(secrets.randbits(64) - 2**63)'"
 
 
 def seed_warnings(configuration: Configuration) -> Iterator[ReleaseWarning]:
-    """Warn of a seed that others know, could guess, or can read.
-
-    Parameters
-    ----------
-    configuration : Configuration
-        Of a run that is not the demo.
-    """
+    """Warn of a seed that others know, could guess, or can read. The demo may have one."""
     execution = configuration.execution
     if abs(execution.seed) < _GUESSABLE:
         what = "is 0, the default, which is public"
@@ -102,15 +89,15 @@ _MANY = 0.2
 
 
 def dropped_record_warnings(dropped: int, others: int, k: int) -> Iterator[ReleaseWarning]:
-    """Warn of many records that are dropped, for a quasi-identifier of theirs is missing.
+    """Warn if many records are dropped because a quasi-identifier is missing.
 
-    Parameters
-    ----------
-    dropped : int
-    others : int
-        The other records, whose number is published: for a release the published ones.
-    k : int
-        Nothing is published about fewer records.
+    ``others`` are the other records, whose number is published. Nothing is published about fewer
+    than k records.
+
+    >>> [warning.code for warning in dropped_record_warnings(30, 70, k=5)]
+    ['many_dropped']
+    >>> list(dropped_record_warnings(3, 7, k=5))
+    []
     """
     total = dropped + others
     if dropped < max(k, _MANY * total):
@@ -126,12 +113,10 @@ def dropped_record_warnings(dropped: int, others: int, k: int) -> Iterator[Relea
 
 
 def large_block_warnings(rows: int) -> Iterator[ReleaseWarning]:
-    """Warn of the largest block of a release that cannot be cut into blocks of usual size.
+    """Warn of the largest block of ``rows`` records that cannot be cut, unless that is 0.
 
-    Parameters
-    ----------
-    rows : int
-        Its records. 0 if all blocks have about the usual size.
+    >>> [warning.figures for warning in large_block_warnings(123_456)]
+    [{'records': 120000}]
     """
     if not rows:
         return
@@ -149,7 +134,11 @@ def large_block_warnings(rows: int) -> Iterator[ReleaseWarning]:
 
 
 def blank_row_warnings(blank: int, k: int) -> Iterator[ReleaseWarning]:
-    """Warn of rows without any value, of which fewer than k are not reported."""
+    """Warn of rows without any value, of which fewer than k are not reported.
+
+    >>> list(blank_row_warnings(4, k=5))
+    []
+    """
     if blank < k:
         return
     yield ReleaseWarning(

@@ -1,4 +1,4 @@
-"""Sensitive values that differ in how they are written, are missing, or need no criterion."""
+"""Warn of sensitive values that differ in spelling, are missing, or need a criterion."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
 from anonspark.verification.proof.classes import PublishedClasses
 from anonspark.verification.proof.homogeneity import MISSING_VALUES, Homogeneity
+from anonspark.verification.proof.measures import SensitiveValues
 from anonspark.verification.proof.sensitive import describe_values
-from anonspark.verification.proof.sensitive_values import SensitiveValues
 
 
 def plain_spelling(text: str) -> str:
@@ -26,6 +26,9 @@ def plain_spelling(text: str) -> str:
 
     Punctuation stays between digits, and `+`, `-` and `*` at the end, as in `HIV-` or `A*`. A text
     of nothing else stays, too.
+
+    >>> [plain_spelling(text) for text in ("Flu ", "HIV-", "J45.0", "--")]
+    ['flu', 'hiv-', 'j45.0', '-']
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     shown = "".join(
@@ -50,21 +53,12 @@ def sensitive_value_warnings(
     sensitive: Sequence[SensitiveValues],
     sizes: Mapping[str, ValueSizes],
 ) -> Iterator[ReleaseWarning]:
-    """Warn of values of the input that are written differently, or are missing.
+    """Warn of values of the input that are spelled differently, or are missing.
 
-    Parameters
-    ----------
-    rows : Table
-        The sensitive attributes of the records that are kept, under the names of staged columns.
-    configuration : Configuration
-    sensitive : sequence of SensitiveValues
-        Of the attributes that criteria are about. Of these alone missing values matter.
-    sizes : mapping of str to ValueSizes
-        Of all attributes that are published as they are.
-
-    Notes
-    -----
-    One small job for each other sensitive attribute with texts, of at most 50,000 different values.
+    ``rows`` holds the sensitive attributes of the kept records under staged names. ``sensitive``
+    are the attributes that criteria are about; missing values matter in these alone. ``sizes`` are
+    those of all attributes that are published as they are. One small job for each other sensitive
+    attribute with texts, of at most 50,000 different values.
     """
     required = {item.name for item in sensitive}
     attributes = list(sensitive)
@@ -108,17 +102,9 @@ def warn_of_sensitive_values(
     sizes: Mapping[str, ValueSizes],
     published: PublishedClasses,
 ) -> Iterator[ReleaseWarning]:
-    """Warn of what a release has less of than it seems, or than its privacy should demand.
+    """Warn of attributes of a release with fewer values than it seems, or without a criterion.
 
-    Parameters
-    ----------
-    table : Table
-        Published records, read from their files.
-    configuration : Configuration
-    sizes : mapping of str to ValueSizes
-        Of the published columns.
-    published : PublishedClasses
-        The classes, and what came along with them.
+    ``sizes`` are those of the published columns, and ``published`` are the classes.
     """
     criteria = configuration.privacy.criteria
     counting = {criterion.attribute for criterion in criteria if criterion.type.counts_values}
@@ -142,17 +128,10 @@ def warn_of_sensitive_values(
 def _homogeneity(
     sizes: ValueSizes, *, comparable: bool, missing: int = 0, homogeneous: int | None = None
 ) -> Homogeneity:
-    """Return what is known of an attribute, of whose values are counted how many occur how often.
+    """Return what counts of its values show of an attribute. A missing value is one of them.
 
-    Parameters
-    ----------
-    sizes : ValueSizes
-        Missing is one of the values.
-    comparable : bool
-        Whether values can be compared.
-    missing : int
-        Records without a value.
-    homogeneous : int or None
+    ``missing`` counts records without a value, and ``comparable`` says whether values can be
+    compared.
     """
     values = sizes.values - bool(missing)
     if not comparable or values > MOST_VALUES:
@@ -166,13 +145,7 @@ def privacy_warnings_of_input(
 ) -> Iterator[ReleaseWarning]:
     """Warn of what privacy does not demand, before there are classes.
 
-    Parameters
-    ----------
-    rows : Table
-        The sensitive attributes of the records that are kept, under the names of staged columns.
-    configuration : Configuration
-    sizes : mapping of str to ValueSizes
-        Of all attributes that are published as they are.
+    ``rows`` holds the sensitive attributes of the kept records under staged names.
     """
     schema = rows.schema
     measured = {

@@ -28,12 +28,8 @@ _SIZES = pa.schema([("column", pa.int32()), ("hash", pa.int64()), ("size", pa.in
 class CountedColumn:
     """A column whose values are counted.
 
-    Parameters
-    ----------
-    name : str
-        Of the table's column.
-    missing : str or None
-        Column of booleans that says which values do not count. Without, missing is a value.
+    ``missing`` names a column of booleans that says which values do not count. Without it, a
+    missing value counts.
     """
 
     name: str
@@ -44,15 +40,13 @@ class CountedColumn:
 class ValueSizes:
     """The numbers of a column's values by frequency.
 
-    Parameters
-    ----------
-    records : int
-        Records of the table.
-    sizes : mapping of int to int
-        Values of each number of records. Values that do not count are not among them.
-    is_exact : bool
-        Whether all values were counted. If not, the figures are estimates: one value in so many was
-        counted, with all its records.
+    ``sizes`` holds, for each number of records, how many values have it, without values that do not
+    count. If not ``is_exact``, the figures are estimates: one value in so many was counted, with
+    all its records.
+
+    >>> sizes = ValueSizes(10, {1: 4, 3: 2})
+    >>> sizes.values, sizes.counted, sizes.records_below(3)
+    (6, 10, 4)
     """
 
     records: int
@@ -61,26 +55,26 @@ class ValueSizes:
 
     @property
     def values(self) -> int:
-        """Different values."""
+        """Number of different values."""
         return sum(self.sizes.values())
 
     @property
     def counted(self) -> int:
-        """Records that have a value which counts."""
+        """Number of records that have a value which counts."""
         return min(self.records, sum(size * values for size, values in self.sizes.items()))
 
     def records_below(self, size: int) -> int:
-        """Return the records whose value fewer than some records have, themselves included."""
+        """Count the records whose value fewer than ``size`` records have."""
         below = sum(records * values for records, values in self.sizes.items() if records < size)
         return min(self.records, below)
 
     def size_of_many(self, many: int) -> int | None:
-        """Return the records that each of some values has at least. None if there are not so many.
+        """Return the records that each of ``many`` values has at least, or None if there are fewer.
 
-        Parameters
-        ----------
-        many : int
-            How many values: the figure is about none of them alone.
+        The figure is about no value alone.
+
+        >>> ValueSizes(12, {1: 4, 3: 2, 2: 1}).size_of_many(3)
+        2
         """
         values = 0
         for size in sorted(self.sizes, reverse=True):
@@ -100,43 +94,27 @@ def count_value_sizes(
 ) -> dict[str, ValueSizes]:
     """Count how many values of some columns occur how often.
 
-    Parameters
-    ----------
-    table : Table
-    columns : mapping of str to CountedColumn
-    records : int
-        Rows of the table.
-    exact_rows : int
-        Of a table with more, not all values are counted.
-    drawn : mapping or None
-        Of each column, how many of the values that are counted then occur how often, where they are
-        counted already.
+    ``records`` counts the rows of the table. If they are more than ``exact_rows``, only values
+    whose hash is a multiple of a power of two are counted; columns of which few values were drawn
+    take a job of their own, which counts all of theirs. ``drawn`` holds the result for the drawn
+    values if they are counted already.
 
-    Returns
-    -------
-    dict of str to ValueSizes
-
-    Notes
-    -----
-    One job, none of values that are counted already: a shuffle of a row of 16 bytes a value and
-    task, and one of a row a number of records.
-    In a table of more than ``exact_rows`` rows only values whose hash is a multiple of a power of
-    two are counted. Columns of which few values were drawn take a job of their own, which counts
-    all of theirs. What is collected is a row a column and number of records.
+    One job: a shuffle of a row of 16 bytes for each value and task, and one of a row for each
+    number of records. A row for each column and number of records is collected.
     """
     if not columns or not records:
         return {name: ValueSizes(records, {}) for name in columns}
     divisor = draw_divisor(records, exact_rows)
     counts = dict(drawn or _sizes(table, columns, divisor))
     divisors = dict.fromkeys(columns, divisor)
-    few = {
+    rarely_drawn = {
         name: column
         for name, column in columns.items()
         if divisor > 1 and sum(counts[name].values()) < exact_rows // _FEW
     }
-    if few:
-        divisors |= dict.fromkeys(few, 1)
-        counts |= _sizes(table, few, 1)
+    if rarely_drawn:
+        divisors |= dict.fromkeys(rarely_drawn, 1)
+        counts |= _sizes(table, rarely_drawn, 1)
     return {
         name: ValueSizes(
             records,
@@ -150,7 +128,7 @@ def count_value_sizes(
 def _sizes(
     table: Table, columns: Mapping[str, CountedColumn], divisor: int
 ) -> dict[str, dict[int, int]]:
-    """Return how many of the values that are drawn occur how often, in one job."""
+    """Return how many of the drawn values occur how often, in one job."""
     # By other names: an attribute may be called as a flag is.
     named = {_value(number): column.name for number, column in enumerate(columns.values())}
     missing = {

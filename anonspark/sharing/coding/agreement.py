@@ -27,7 +27,7 @@ from anonspark.config.loading import copy_document
 from anonspark.config.models import DEFAULT_MODEL
 from anonspark.config.output import OutputStyle
 from anonspark.config.privacy import PrivacyOptions
-from anonspark.config.problems import Finding, found, key_path, validated
+from anonspark.config.problems import Finding, in_words, key_path, validated
 from anonspark.config.reading import TextReader, read_named_text, sibling
 from anonspark.config.section import NonEmptyText, Section
 from anonspark.config.yaml_reading import read_document
@@ -42,19 +42,10 @@ _DESCRIBED_OTHERWISE = {"hierarchy", "order", "order_entries", "order_fingerprin
 
 
 def not_as_coded(configured: Mapping[str, Any], document: Mapping[str, Any]) -> list[str]:
-    """Return the keys whose values differ from the agreed coding.
+    """Return the keys of a manifest's configuration whose values differ from the agreed coding.
 
-    Parameters
-    ----------
-    configured : mapping
-        The section ``configuration`` of a manifest, sound in form.
-    document : mapping
-        Of its coding (:attr:`anonspark.sharing.coding.agreement.Coding.document`).
-
-    Returns
-    -------
-    list of str
-        Without those of ``privacy``, which :func:`is_at_least` compares.
+    ``document`` is that of :attr:`Coding.document`. The keys of ``privacy`` are not among them:
+    :func:`is_at_least` compares these.
     """
     agreed = {attribute["name"]: attribute for attribute in document["attributes"]}
     listed = {
@@ -80,6 +71,7 @@ def not_as_coded(configured: Mapping[str, Any], document: Mapping[str, Any]) -> 
 
 
 def _is_as_agreed(attribute: Mapping[str, Any], agreed: Mapping[str, Any]) -> bool:
+    """Return whether an attribute has the options of the coding. A manifest only counts orders."""
     same = all(
         value == agreed.get(key, _DEFAULTS.get(key))
         for key, value in attribute.items()
@@ -95,7 +87,11 @@ def _is_as_agreed(attribute: Mapping[str, Any], agreed: Mapping[str, Any]) -> bo
 
 
 def is_at_least(asked: PrivacyOptions, least: PrivacyOptions) -> bool:
-    """Return whether what is asked for is at least what a coding asks for."""
+    """Return whether options ask for at least what a coding asks for.
+
+    >>> is_at_least(PrivacyOptions(k=5), PrivacyOptions(k=3))
+    True
+    """
     return asked.k >= least.k and all(
         any(criterion.is_as_strict_as(required) for criterion in asked.criteria)
         for required in least.criteria
@@ -143,7 +139,7 @@ class CodingFile(Section):
         ]
 
     def _own_matters(self) -> Iterator[Finding]:
-        """Find what is not the same at all holders."""
+        """Find what each holder configures alone."""
         yield from (
             Finding(
                 ("attributes", name),
@@ -169,7 +165,7 @@ class CodingFile(Section):
                 )
 
     def _unusable_levels(self) -> Iterator[Finding]:
-        """Find levels of what has none, and attributes without one."""
+        """Find levels of attributes that have none, and attributes without a level."""
         if not self.levels:
             return
         if set(self.levels) != set(self.quasi_identifiers):
@@ -191,7 +187,7 @@ class CodingFile(Section):
         if self.style != "interval":
             yield Finding(
                 ("style",),
-                f"found {found(self.style)} together with 'levels', whose labels are those of "
+                f"found {in_words(self.style)} together with 'levels', whose labels are those of "
                 "hierarchies. Expected 'interval'. Remove one of the two",
             )
 
@@ -200,15 +196,9 @@ class CodingFile(Section):
 class Coding(Redacted):
     """A coding with the contents of its hierarchy files.
 
-    Parameters
-    ----------
-    file : CodingFile
-        As it was written.
-    attributes : mapping of str to Attribute
-        The same as a configuration has them: hierarchy files where this machine finds them.
-    digests : mapping of str to str
-        SHA-256 of the hierarchy files, by attribute
-        (:func:`anonspark.core.hierarchies.files.hierarchy_digest`).
+    ``file`` is as it was written, ``attributes`` are as a configuration has them: with hierarchy
+    files at their paths on this machine. ``digests`` are the SHA-256 of these, by attribute
+    (:func:`anonspark.core.hierarchies.files.hierarchy_digest`).
     """
 
     file: CodingFile
@@ -217,14 +207,14 @@ class Coding(Redacted):
 
     @property
     def name(self) -> str:
-        """Return its name among the holders."""
+        """The name among the holders."""
         return self.file.name
 
     @property
     def document(self) -> dict[str, object]:
         """The coding as a manifest shows it: defaults left out, hierarchy files by their SHA-256.
 
-        It is public as a whole, the orders of quasi-identifiers, too.
+        It is public as a whole, also the orders of quasi-identifiers.
         """
         attributes = []
         for name, attribute in self.file.attributes.items():
@@ -243,33 +233,30 @@ class Coding(Redacted):
 
     @property
     def fingerprint(self) -> str:
-        """Return its fingerprint, which differs from that of every other coding."""
+        """The fingerprint, which differs from that of every other coding."""
         return coding_fingerprint(self.document)
 
     def as_dict(self) -> dict[str, object]:
-        """Return what a manifest says of it."""
+        """Return the section of a manifest."""
         return {"name": self.name, "fingerprint": self.fingerprint, "document": self.document}
 
 
 def coding_fingerprint(document: Mapping[str, Any]) -> str:
-    """Return the fingerprint of a coding.
+    """Return the SHA-256 of a coding's canonical JSON: keys in order, no blanks, lower-case hex.
 
-    Parameters
-    ----------
-    document : mapping
-        Of :attr:`Coding.document`, or of a manifest.
-
-    Returns
-    -------
-    str
-        SHA-256 of its canonical JSON, with keys in order and without blanks, in hexadecimal digits.
+    >>> coding_fingerprint({"b": 1, "a": 2}) == coding_fingerprint({"a": 2, "b": 1})
+    True
     """
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def agreed_digests(document: Mapping[str, Any]) -> dict[str, str]:
-    """Return the SHA-256 of the hierarchy files of a coding, by attribute."""
+    """Return the SHA-256 of the hierarchy files of a coding, by attribute.
+
+    >>> agreed_digests({"attributes": [{"name": "job", "hierarchy": {"sha256": "0f"}}]})
+    {'job': '0f'}
+    """
     return {
         attribute["name"]: attribute["hierarchy"]["sha256"]
         for attribute in document.get("attributes", [])
@@ -280,15 +267,10 @@ def agreed_digests(document: Mapping[str, Any]) -> dict[str, str]:
 def coding_privacy(document: Mapping[str, Any]) -> PrivacyOptions:
     """Return what every release of a coding guarantees at least.
 
-    Parameters
-    ----------
-    document : mapping
-        Of :attr:`Coding.document`, or of a manifest.
+    Raises pydantic.ValidationError if the section of the document is not one of this version.
 
-    Raises
-    ------
-    pydantic.ValidationError
-        If the section is not one of this version.
+    >>> coding_privacy({"privacy": {"k": 5}}).k
+    5
     """
     return PrivacyOptions.model_validate(document["privacy"])
 
@@ -302,7 +284,7 @@ class _Naming(Section):
 
 
 def merge_coding(document: dict[str, Any], read: TextReader, problems: list[str]) -> Coding | None:
-    """Put what a coding says into the configuration that names it.
+    """Put a coding into the configuration that names it.
 
     Parameters, result and errors: :meth:`anonspark.config.configuration.CodingReader.merge_coding`.
     """
@@ -376,8 +358,8 @@ def _merge_attributes(document: dict[str, Any], coding: Coding, problems: list[s
     }
     if identifiers is not None and not isinstance(identifiers, Mapping):
         problems.append(
-            f"attributes: found {found(identifiers)}. Expected a mapping of identifiers next to a "
-            "coding, or nothing. Remove it"
+            f"attributes: found {in_words(identifiers)}. Expected a mapping of identifiers next to "
+            "a coding, or nothing. Remove it"
         )
         identifiers = None
     for name, written in (identifiers or {}).items():
@@ -417,14 +399,14 @@ def _merge_form(document: dict[str, Any], coding: CodingFile, problems: list[str
     for where, section, key, agreed in sections:
         if section.get(key, agreed) != agreed:
             problems.append(
-                f"{where}: found {found(section[key])}, but the coding says {agreed!r}. Expected "
-                "the same. Remove it"
+                f"{where}: found {in_words(section[key])}, but the coding says {agreed!r}. "
+                "Expected the same. Remove it"
             )
         section[key] = agreed
 
 
 def _merge_privacy(document: dict[str, Any], least: PrivacyOptions, problems: list[str]) -> None:
-    """Ask for what the coding asks for at least."""
+    """Require what the coding requires at least, and more if the holder does."""
     privacy = document.get("privacy")
     if privacy is None:
         privacy = {}
@@ -438,7 +420,7 @@ def _merge_privacy(document: dict[str, Any], least: PrivacyOptions, problems: li
         return
     if asked.k < least.k:
         problems.append(
-            f"privacy.k: found {found(asked.k)}, but the coding asks for {least.k}. Expected at "
+            f"privacy.k: found {in_words(asked.k)}, but the coding asks for {least.k}. Expected at "
             "least that. Raise it, or remove it"
         )
     document["privacy"] = asked.model_dump(mode="json", exclude_defaults=True)
@@ -461,7 +443,13 @@ def _merge_privacy(document: dict[str, Any], least: PrivacyOptions, problems: li
 
 
 def _merge_levels(document: dict[str, Any], levels: Mapping[str, int], problems: list[str]) -> None:
-    """Recode to the levels of the coding."""
+    """Recode to the levels of the coding.
+
+    >>> document = {}
+    >>> _merge_levels(document, {"age": 2}, [])
+    >>> document
+    {'model': {'name': 'full-domain', 'levels': [{'age': 2}]}}
+    """
     model = document.get("model")
     if model is None:
         model = {"name": _LEVELS_MODEL}
@@ -470,7 +458,7 @@ def _merge_levels(document: dict[str, Any], levels: Mapping[str, int], problems:
     name = model.get("name", DEFAULT_MODEL)
     if name != _LEVELS_MODEL:
         problems.append(
-            f"model.name: found {found(name)}, but the coding gives levels, by which "
+            f"model.name: found {in_words(name)}, but the coding gives levels, by which "
             f"{_LEVELS_MODEL!r} recodes. Expected that model. Remove it"
         )
         return
@@ -486,7 +474,7 @@ __all__ = ["agreed_digests", "form_problems", "merge_coding"]
 
 
 def form_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Return the errors in the section of a manifest, with name, fingerprint, document."""
+    """Find the errors in the section of a manifest, with name, fingerprint, document."""
     coding = manifest["coding"]
     document = coding["document"]
     if coding["name"] != document.get("name"):

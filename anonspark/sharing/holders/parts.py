@@ -29,12 +29,8 @@ _INTEGERS = ("int", "uint")
 class Part:
     """A release that becomes a part of a union.
 
-    Parameters
-    ----------
-    path : str
-        Its directory.
-    manifest : Manifest
-        Sound in form, so that the fingerprint of its coding is that of the coding's document.
+    Its manifest is sound in form, so the fingerprint of its coding is that of the coding's
+    document.
     """
 
     path: str
@@ -42,12 +38,16 @@ class Part:
 
     @property
     def name(self) -> str:
-        """Return the name of the directory, by which a column names the holder."""
+        """The name of the directory, by which a column names the holder.
+
+        >>> Part("/data/clinic", Manifest({})).name
+        'clinic'
+        """
         return self.path.rpartition("/")[2]
 
     @property
     def rows(self) -> int:
-        """Published records, as the manifest says."""
+        """Published records, by the manifest."""
         return int(self.manifest.published["rows"])
 
     @property
@@ -60,26 +60,11 @@ class Part:
 def read_parts(files: Files, releases: Sequence[str]) -> list[Part]:
     """Read the manifests of releases, and check that these are parts of one union.
 
-    Parameters
-    ----------
-    files : Files
-    releases : sequence of str
-        Their directories.
-
-    Returns
-    -------
-    list of Part
-        In the order of their run ids: that of the releases counts nowhere.
-
-    Raises
-    ------
-    ConfigurationError
-        If there are fewer than two, one has no coding or another one, is a union itself, is there
-        twice, is about the same people as another, or publishes other columns.
-    DataError
-        If there is no complete release.
-    GuaranteeError
-        If a manifest is damaged, or contradicts its coding.
+    Parts are in the order of their run ids: that of the paths changes nothing. Raises
+    ConfigurationError if there are fewer than two, one has no coding or another one, is a union
+    itself, is named twice, is about the same people as another, or publishes other columns,
+    DataError if there is no complete release, and GuaranteeError if a manifest is damaged, or
+    contradicts its coding.
     """
     if len(releases) < 2:
         raise ConfigurationError(
@@ -91,17 +76,18 @@ def read_parts(files: Files, releases: Sequence[str]) -> list[Part]:
         _require_usable(part)
     _require_one_coding(parts)
     parts.sort(key=lambda part: part.manifest.run_id)
-    for one, other in combinations(parts, 2):
-        _require_different(one, other)
+    for first, other in combinations(parts, 2):
+        _require_different(first, other)
     for part in parts:
         _require_as_coded(part)
-    first, *others = parts
+    reference, *others = parts
     for part in others:
-        _require_same_columns(first, part)
+        _require_same_columns(reference, part)
     return parts
 
 
 def _require_usable(part: Part) -> None:
+    """Refuse a union, and a release without a coding."""
     if part.manifest.parts:
         raise ConfigurationError(
             f"{part.path}: is a union of releases itself. Name its parts, so that none comes in "
@@ -115,6 +101,7 @@ def _require_usable(part: Part) -> None:
 
 
 def _require_one_coding(parts: Sequence[Part]) -> None:
+    """Refuse releases of different codings."""
     first, *others = parts
     agreed = first.manifest.coding
     for part in others:
@@ -128,6 +115,7 @@ def _require_one_coding(parts: Sequence[Part]) -> None:
 
 
 def _require_different(first: Part, other: Part) -> None:
+    """Refuse two releases of the same records or people."""
     mine, others = first.manifest, other.manifest
     if mine.run_id == others.run_id or mine.fingerprint == others.fingerprint:
         raise ConfigurationError(
@@ -146,12 +134,7 @@ def _require_different(first: Part, other: Part) -> None:
 
 
 def _require_as_coded(part: Part) -> None:
-    """Check that a release was configured as its coding says.
-
-    Raises
-    ------
-    GuaranteeError
-    """
+    """Raise GuaranteeError if a release was configured otherwise than its coding says."""
     manifest = part.manifest
     configured, document = manifest.configuration, manifest.coding["document"]
     wrong = not_as_coded(configured, document)
@@ -166,7 +149,7 @@ def _require_as_coded(part: Part) -> None:
 
 
 def _require_same_columns(first: Part, part: Part) -> None:
-    """Check what manifests say of columns. The types of the files are looked at when opened."""
+    """Compare the columns of manifests. The types of files are compared when these are opened."""
     mine, others = first.manifest.published, part.manifest.published
     if mine["columns"] != others["columns"]:
         raise ConfigurationError(
@@ -174,19 +157,25 @@ def _require_same_columns(first: Part, part: Part) -> None:
             f"{', '.join(mine['columns'])} and {', '.join(others['columns'])}. Expected the same. "
             "Publish again by the coding"
         )
-    for one, other in zip(mine["quasi_identifiers"], others["quasi_identifiers"], strict=True):
-        types = [_type_of(described) for described in (one, other)]
+    entries = (side["quasi_identifiers"] for side in (mine, others))
+    for pair in zip(*entries, strict=True):
+        types = [_type_of(described) for described in pair]
         if types[0] != types[1]:
-            raise ConfigurationError(_other_types(one["name"], (first, part), types))
+            raise ConfigurationError(_other_types(pair[0]["name"], (first, part), types))
 
 
 def _type_of(described: Mapping[str, Any]) -> str:
-    """Return the type of an attribute, as far as labels show it: integers of any width."""
+    """Return the type of an attribute, as far as labels show it: integers of any width are equal.
+
+    >>> _type_of({"kind": "integer", "type": "int16"})
+    'integer'
+    """
     kind, typed = str(described["kind"]), str(described.get("type", ""))
     return "integer" if kind == "integer" and typed.startswith(_INTEGERS) else typed
 
 
 def _other_types(name: str, parts: Sequence[Part], types: Sequence[str]) -> str:
+    """Say that an attribute has two types, and what to do."""
     text = " and ".join(f"{kind} in {part.path}" for part, kind in zip(parts, types, strict=True))
     return (
         f"union: attributes.{name}: found {text}. Expected one type. Let the coding say 'type' of "
@@ -195,18 +184,9 @@ def _other_types(name: str, parts: Sequence[Part], types: Sequence[str]) -> str:
 
 
 def require_same_types(parts: Sequence[Part], opened: Sequence[OpenedRelease]) -> pa.Schema:
-    """Check that the columns of all parts have the same types, and return them.
+    """Return the schema of the columns of all parts, which have the same types.
 
-    Parameters
-    ----------
-    parts : sequence of Part
-    opened : sequence of OpenedRelease
-        The same, with their records.
-
-    Raises
-    ------
-    ConfigurationError
-        Naming the first column that differs, with both types.
+    Raises ConfigurationError with the first column that differs, and both types.
     """
     columns = parts[0].manifest.published["columns"]
     first = opened[0].data.schema
@@ -236,6 +216,7 @@ def form_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _privacy_of(part: Mapping[str, Any]) -> PrivacyOptions:
+    """Return the guarantees of a part without delta-presence: a union has another population."""
     # Of the population of a holder a union tells nothing, so that there is none to check.
     return PrivacyOptions.model_validate(part["privacy"] | {"delta_presence": None})
 
@@ -248,15 +229,9 @@ _FORMAT = "parquet"
 class Form:
     """The form of a union, which is known before anything is counted in it.
 
-    Parameters
-    ----------
-    description : dict
-        The keys of the manifest that reading the union takes.
-    privacy : PrivacyOptions
-        Those of the coding.
-    holder_column : str or None
-    holders : tuple of str
-        What stands in that column for each part. Empty without it.
+    ``description`` has the keys of the manifest that a reader of the union needs, ``privacy`` are
+    the options of the coding. ``holders`` are the values of ``holder_column`` for each part, or
+    nothing without that column.
     """
 
     description: dict[str, Any]
@@ -266,7 +241,7 @@ class Form:
 
     @property
     def manifest(self) -> Manifest:
-        """As who reads the union knows it, without figures and files."""
+        """The manifest as a reader of the union knows it, without figures and files."""
         return Manifest(self.description)
 
     @property
@@ -276,20 +251,10 @@ class Form:
 
 
 def form_of(parts: Sequence[Part], holder_column: str | None) -> Form:
-    """Return how the union of parts is published.
+    """Return the form of the union of some parts. Without a holder column no holder is published.
 
-    Parameters
-    ----------
-    parts : sequence of Part
-        Of :func:`anonspark.sharing.holders.parts.read_parts`.
-    holder_column : str or None
-        Name of the column with the holder of each record. None publishes no holders.
-
-    Raises
-    ------
-    ConfigurationError
-        If the column cannot have this name, or two parts the same one, or the coding asks for what
-        a union cannot promise.
+    Raises ConfigurationError if the column cannot have this name, two parts have the same name, or
+    the coding asks for what a union cannot promise.
     """
     first = parts[0].manifest
     privacy = coding_privacy(first.coding["document"])
@@ -346,14 +311,18 @@ def form_of(parts: Sequence[Part], holder_column: str | None) -> Form:
 
 
 def _guarantees_of(privacy: Mapping[str, Any]) -> dict[str, object]:
-    """Return what a part guarantees, without the place of its holder's population."""
+    """Return what a part guarantees, without the path of its holder's population.
+
+    >>> _guarantees_of({"k": 5, "delta_presence": {"min": 0.1, "max": 0.9, "population": "p.csv"}})
+    {'k': 5, 'delta_presence': {'min': 0.1, 'max': 0.9}}
+    """
     presence = privacy.get("delta_presence")
     bounds = None if presence is None else {key: presence[key] for key in ("min", "max")}
     return {**privacy, "delta_presence": bounds}
 
 
 def _require_countable(privacy: PrivacyOptions) -> None:
-    """Check that the files of a union can show whatever its coding asks for."""
+    """Raise ConfigurationError if the files of a union cannot show what its coding asks for."""
     for key, asked, why in (
         (
             "delta_presence",
@@ -373,6 +342,7 @@ def _require_countable(privacy: PrivacyOptions) -> None:
 
 
 def _described_holder() -> dict[str, Any]:
+    """Return the configuration of the column of holders."""
     described = Attribute(role="quasi_identifier", type="text").model_dump(mode="json")
     del described["order"]
     return described
@@ -381,7 +351,7 @@ def _described_holder() -> dict[str, Any]:
 def _holders(
     parts: Sequence[Part], column: str, columns: Sequence[str], attributes: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """Return what the column of holders says of each part: the names of their directories."""
+    """Return the value of the column of holders for each part: the name of its directory."""
     taken = {name.lower() for name in (*columns, *attributes)}
     taken |= {name.lower() for part in parts for name in part.manifest.attributes}
     if not column.strip() or column.lower() in taken:

@@ -46,14 +46,9 @@ from anonspark.verification.result import Verification
 class Figures:
     """The figures of a union.
 
-    Parameters
-    ----------
-    summary : dict
-        The one row of its table. What only a run has is None: a union has no original.
-    privacy, risk : list of dict
-        Rows of their tables.
-    different : mapping of str to int
-        Different values of each attribute that a distance is about.
+    ``summary`` is the row of its table, with None for what only a run has: a union has no original.
+    ``privacy`` and ``risk`` are rows of their tables. ``different`` counts the values of each
+    attribute of a distance.
     """
 
     summary: Row
@@ -63,17 +58,7 @@ class Figures:
 
 
 def figures_of(form: Form, proof: Verification, run_id: str, started: datetime) -> Figures:
-    """Return the figures of a proven union.
-
-    Parameters
-    ----------
-    form : Form
-    proof : Verification
-        Of its staged records.
-    run_id : str
-    started : datetime
-        In UTC.
-    """
+    """Return the figures of a union by the proof of its staged records. Times are in UTC."""
     run, published = {"run_id": run_id}, proof.published
     summary: Row = {
         **{figure.name: None for figure in SUMMARY},
@@ -112,24 +97,10 @@ def stage_figures(
     progress: Progress,
     key: str | None,
 ) -> None:
-    """Write the tables of metrics and the manifest.
+    """Write the tables of metrics and the manifest, and sign it if there is a key.
 
-    Parameters
-    ----------
-    engine : Engine
-    staging : Staging
-    form : Form
-    figures : Figures
-    written : sequence of PublishedFile
-        The records.
-    progress : Progress
-        It knows the seconds of the stages so far.
-    key : str or None
-        Path of the key that signs the union.
-
-    Raises
-    ------
-    PublishingError
+    ``written`` are the records, ``progress`` knows the seconds of the stages so far. Raises
+    PublishingError.
     """
     files, summary = engine.files, figures.summary
     listed = list(written)
@@ -176,13 +147,7 @@ _DIGITS, _ROUNDING = 10_000, 1e-6
 
 
 def open_part(engine: Engine, path: str) -> OpenedRelease:
-    """Open a part, whose files are compared with its manifest.
-
-    Raises
-    ------
-    GuaranteeError
-        If they are others.
-    """
+    """Open a part. Raises GuaranteeError if its files are not those of its manifest."""
     try:
         return open_release(engine, path)
     except GuaranteeError as error:
@@ -190,6 +155,7 @@ def open_part(engine: Engine, path: str) -> OpenedRelease:
 
 
 def _broken_part(path: str) -> GuaranteeError:
+    """Describe a part that breaks its promise, without saying how."""
     # What fails may be a count of few people, or the name of a column that is too many.
     return GuaranteeError(
         f"union: {path} does not keep its own promise. Nothing was published. Its holder has to "
@@ -200,13 +166,7 @@ def _broken_part(path: str) -> GuaranteeError:
 def prove_parts(
     engine: Engine, parts: Sequence[Part], opened: Sequence[OpenedRelease]
 ) -> list[Verification]:
-    """Prove each part as ``anonspark verify`` does. Costs as of that.
-
-    Raises
-    ------
-    GuaranteeError
-        If one does not keep its promise.
-    """
+    """Prove each part as ``anonspark verify``, at its cost. Raises GuaranteeError if one fails."""
     proofs = []
     for part, item in zip(parts, opened, strict=True):
         proof = audit_opened(engine, item)
@@ -228,29 +188,10 @@ def fingerprint_of(proofs: Sequence[PublishedClasses]) -> str:
 def prove_union(engine: Engine, staged: Table, form: Form, expected: str, out: str) -> Verification:
     """Measure the staged records of a union, and check that all of the coding holds.
 
-    Parameters
-    ----------
-    engine : Engine
-    staged : Table
-        Read from the staged files.
-    form : Form
-    expected : str
-        Fingerprint of the records of all parts.
-    out : str
-        Where the union goes, for messages.
-
-    Returns
-    -------
-    Verification
-
-    Raises
-    ------
-    GuaranteeError
-        If records are others than those of the parts, or a criterion does not hold.
-
-    Notes
-    -----
-    One pass with a shuffle of class sizes. Two more jobs for each attribute of a criterion.
+    ``expected`` is the fingerprint of the records of all parts, ``out`` the union's path, for
+    messages. One pass with a shuffle of class sizes. Two more jobs for each attribute of a
+    criterion. Raises GuaranteeError if records are not those of the parts, or a criterion does not
+    hold.
     """
     claim = claim_of_description(engine, form.manifest, matched=False)
     # Of attributes that no criterion is about nothing is required.
@@ -275,7 +216,7 @@ def prove_union(engine: Engine, staged: Table, form: Form, expected: str, out: s
 
 
 def _advice(measured: MeasuredCriterion, form: Form) -> str | None:
-    """Return the distance that a union needs, and a remedy. None where the criterion holds."""
+    """Return the distance that a union needs, and a remedy, or None if the criterion holds."""
     criterion = measured.criterion
     if not measured.violating_classes or not criterion.is_distance:
         return None
@@ -304,22 +245,9 @@ _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 class Union(Redacted):
     """A union that was published.
 
-    Parameters
-    ----------
-    path : str
-        Its directory.
-    run_id : str
-    parts : list of dict
-        ``run_id``, ``output_fingerprint``, ``rows``, ``privacy`` and ``holder`` of each.
-    summary : dict
-        The row of the table ``summary``.
-    privacy : list of dict
-        The rows of the table ``privacy``.
-    risk : list of dict
-        The rows of the table ``risk``.
-    holder_column : str or None
-    warnings : list of str
-        What who releases it should know.
+    ``parts`` have ``run_id``, ``output_fingerprint``, ``rows``, ``privacy`` and ``holder``.
+    ``summary`` is the row of that table, ``privacy`` and ``risk`` the rows of theirs. ``warnings``
+    are for whoever releases it.
     """
 
     path: str
@@ -388,43 +316,17 @@ def unite(
     progress: Progress | None = None,
     key: str | None = None,
 ) -> Union:
-    """Publish the union of releases that follow one coding.
+    """Publish the union of at least two releases that follow one coding, in any order.
 
-    Parameters
-    ----------
-    engine : Engine
-    releases : sequence of str
-        Their directories. At least two. Their order changes nothing.
-    out : str
-        Directory of the union, where nothing is yet.
-    holder_column : str or None
-        Name of a column with the holder of a record, by the name of the release's directory. Then
-        every class is of one holder, and the coding's criteria are required of each holder's
-        records. None reports nothing.
-    seed : int or None
-        Key of the order of the records, 64 bits, signed. A secret. None draws one.
-    progress : Progress or None
-        Where progress is reported.
-    key : str or None
-        Path of the key that signs the union. None signs nothing.
+    ``out`` is the directory of the union, where nothing is yet. ``holder_column`` names the holder
+    of each record by the name of the release's directory: then every class is of one holder, and
+    the coding's criteria are required of each holder's records. ``seed`` is the secret key of the
+    order of the records, 64 bits, signed, drawn if it is None. ``key`` is the path of the key that
+    signs. Raises ConfigurationError if releases do not fit together, or paths lie inside one
+    another, DataError if a release is not complete, GuaranteeError if a release or the union breaks
+    its promise, and PublishingError if the union cannot be written. Then nothing is left at
+    ``out``, nor beside it.
 
-    Returns
-    -------
-    Union
-
-    Raises
-    ------
-    ConfigurationError
-        If releases do not fit together, or places lie inside one another.
-    DataError
-        If a release is not complete.
-    GuaranteeError
-        If a release does not keep its promise, or the union not that of the coding.
-    PublishingError
-        If the union cannot be written. Nothing is left at ``out`` then, nor beside it.
-
-    Notes
-    -----
     The jobs of :func:`anonspark.verification.audit.audit_release` for each part, those of
     :func:`~anonspark.sharing.holders.writing.write_union` over all records, and one pass over the
     union with two jobs for each attribute of a criterion. No record is collected.
@@ -468,6 +370,11 @@ def unite(
 
 
 def _key(seed: int | None) -> int:
+    """Return the key of the order of records, drawn if there is no seed.
+
+    >>> _key(7)
+    7
+    """
     if seed is None:
         return secrets.randbelow(2**64) + _SMALLEST
     if not _SMALLEST <= seed <= _LARGEST:
@@ -478,12 +385,7 @@ def _key(seed: int | None) -> int:
 
 
 def _require_places(files: Files, releases: Sequence[str], out: str) -> None:
-    """Check, before any work, that the union can be written, and lies apart from its parts.
-
-    Raises
-    ------
-    ConfigurationError
-    """
+    """Raise ConfigurationError, before any work, unless ``out`` can be written apart from parts."""
     if set(out) & set("*?[]{}"):
         raise ConfigurationError(
             f"--out: {out} holds one of the characters * ? [ ] {{ }}, which Spark would take for a "

@@ -65,11 +65,7 @@ class _Among:
 class _Hash:
     """Adds the hashes of records to their columns, which may then hold dictionaries.
 
-    Parameters
-    ----------
-    by : tuple of str
-        Columns that form classes.
-    key : int
+    The columns ``by`` form classes.
     """
 
     by: tuple[str, ...]
@@ -96,13 +92,8 @@ class _Hash:
 class _Pack:
     """Packs records, by the tasks that make the files.
 
-    Parameters
-    ----------
-    hash : _Hash
-    division : Division
-    equal : tuple of int
-        Contents of which there are more equal records than stay together in a file. Of these a
-        batch sends one row to each file, with their number.
+    ``equal`` are contents of which there are more equal records than stay together in a file. Of
+    these a batch sends one row to each file, with their number.
     """
 
     hash: _Hash
@@ -113,6 +104,7 @@ class _Pack:
         yield from pack_by_task(self._addressed(batches), self.division.files)
 
     def _addressed(self, batches: Batches) -> Iterator[Addressed]:
+        """Yield the records of each batch with the file of each."""
         for table in self.hash.tables(batches):
             names, contents = (table.column(name).to_numpy() for name in (_NAME, _CONTENT))
             shared = np.isin(contents, np.array(self.equal, np.int64))
@@ -131,6 +123,7 @@ class _Pack:
         contents: Integers,
         indices: Integers,
     ) -> Addressed:
+        """Send a row of each content, with the number of its records, to every file."""
         order = indices[np.lexsort((contents[indices], names[indices]))]
         starts = _starts(names[order], contents[order])
         copies = np.diff(starts, append=len(order))
@@ -150,15 +143,9 @@ class _AsItIs:
 
 @dataclass(frozen=True)
 class _InOrder:
-    """Puts the records of a task's file in order, and gives their columns the published names.
+    """Sorts the records of a task's file, and gives their columns the names of the release.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        Of the release.
-    files : int
-    most_bytes : int
-        What the records take that are handed over together.
+    ``most_bytes`` is what the records take that are handed over together.
     """
 
     schema: pa.Schema
@@ -190,6 +177,7 @@ class _InOrder:
 
 
 def _with(records: pa.Table, copies: Integers, files: npt.NDArray[np.int32]) -> pa.Table:
+    """Append the number of copies and the file of each record."""
     return records.append_column(_COPIES, pa.array(copies)).append_column(_FILE, pa.array(files))
 
 
@@ -198,7 +186,11 @@ def _starts(
     contents: Integers,
     together: Flags | None = None,
 ) -> Integers:
-    """Return where equal pairs begin, in order. Where they are not together each is one."""
+    """Return where equal pairs begin, in order. A pair that is not ``together`` begins anew.
+
+    >>> _starts(np.array([1, 1, 2]), np.array([7, 7, 7])).tolist()
+    [0, 2]
+    """
     first = np.ones(len(names), bool)
     first[1:] = (names[1:] != names[:-1]) | (contents[1:] != contents[:-1])
     if together is not None:
@@ -208,16 +200,7 @@ def _starts(
 
 @dataclass(frozen=True)
 class Extent:
-    """The size of a union.
-
-    Parameters
-    ----------
-    rows : int
-    stored : int
-        Bytes of its parts on the disk.
-    largest : int
-        Records of its largest class, at most.
-    """
+    """The size of a union: records, bytes of its parts on the disk, and the largest class."""
 
     rows: int
     stored: int
@@ -229,22 +212,10 @@ def write_union(
 ) -> list[PublishedFile]:
     """Write the records of a union to the directory ``data`` of a release, as Parquet.
 
-    Parameters
-    ----------
-    tables : sequence of Table
-        The records of each part, of the same columns.
-    by : sequence of str
-        Columns that form classes.
-    extent : Extent
-    key : int
-        Of the hashes that order the records. 64 bits, signed, and secret.
-    staging : Staging
-        Of the release.
-
-    Notes
-    -----
-    One job with one shuffle of all records. Where a class may be too large for a file, one with a
-    shuffle of class sizes. Where one is, another that counts equal records of such classes.
+    ``tables`` are the records of each part, of the same columns, of which ``by`` form classes.
+    ``key`` is the secret key of the hashes that order the records, 64 bits, signed. One job with
+    one shuffle of all records. If a class may be too large for a file, one with a shuffle of class
+    sizes. If one is, another that counts equal records of such classes.
     """
     schema = pa.schema([field.with_nullable(True) for field in tables[0].schema])
     names = schema.names
@@ -274,6 +245,7 @@ def _each(tables: Sequence[Table], hashed: _Hash) -> Table:
 
 
 def _together(tables: Sequence[Table]) -> Table:
+    """Unite tables."""
     return reduce(lambda first, second: first.union(second), tables)
 
 

@@ -45,15 +45,12 @@ _ENTRY = re.compile(r"[0-9]{6,}\.json")
 
 @dataclass(frozen=True)
 class Limit:
-    """The budget that may be spent, and the meaning of a loss.
+    """The budget that may be spent, and the meaning of a loss: whose records may differ, and how.
 
-    Parameters
-    ----------
-    limit : Fraction or None
-        None for the existing one.
-    neighbors : {"add_remove", "replace"}
-    unit : str or dict
-        Whose records may differ.
+    A limit of None is that of the existing budget.
+
+    >>> Limit.of_text(Limit(Fraction(1, 2), "replace", RECORD).to_text()).limit
+    Fraction(1, 2)
     """
 
     limit: Fraction | None
@@ -67,12 +64,9 @@ class Limit:
 
     @classmethod
     def of_text(cls, text: str) -> Limit:
-        """Return what the content of its file says.
+        """Read the content of its file.
 
-        Raises
-        ------
-        ValueError, TypeError, KeyError, ZeroDivisionError
-            If it is none.
+        Raises ValueError, TypeError, KeyError or ZeroDivisionError if it is none.
         """
         document = json.loads(text)
         unit = document["unit"]
@@ -86,15 +80,8 @@ class Limit:
 class Entry:
     """Something that was published, or drawn.
 
-    Parameters
-    ----------
-    number : int
-        1, 2, ...
-    content : mapping
-        The recorded facts about it. ``epsilon``, ``spent_before`` and ``spent_after`` are fractions
-        as texts. Of a release there is no ``epsilon``.
-    limit : Fraction
-        Of the budget.
+    Entries are numbered from 1 on. In ``content``, ``epsilon``, ``spent_before`` and
+    ``spent_after`` are fractions as texts. A release has no ``epsilon``.
     """
 
     number: int
@@ -103,24 +90,19 @@ class Entry:
 
     @property
     def spent_after(self) -> Fraction:
-        """Return what is spent with it."""
+        """The sum that is spent with it."""
         return Fraction(self.content["spent_after"])
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The budget of one data set, as it is.
+    """The budget of one data set, at a path.
 
-    Parameters
-    ----------
-    path : str
-        Its directory.
-    limit : Fraction
-    neighbors : {"add_remove", "replace"}
-    unit : str or dict
-    entries : list of Entry
-    digests : list of str
-        SHA-256 of the limit's file and of each entry.
+    ``digests`` are the SHA-256 of the limit's file and of each entry.
+
+    >>> budget = Budget("/ledger/visits", Fraction(1), "add_remove", RECORD, [], [])
+    >>> budget.loss(Limit(None, "replace", RECORD), Fraction(1, 2))
+    Fraction(1, 4)
     """
 
     path: str
@@ -148,21 +130,18 @@ class Budget:
 
     @property
     def spent(self) -> Fraction:
-        """Return what was spent so far."""
+        """The sum that was spent so far."""
         return self.entries[-1].spent_after if self.entries else Fraction(0)
 
     @property
     def left(self) -> Fraction:
-        """Return what may still be spent."""
+        """The sum that may still be spent."""
         return self.limit - self.spent
 
     def loss(self, limit: Limit, epsilon: Fraction) -> Fraction:
         """Return a loss in terms of this budget: replacing a record is removing and adding one.
 
-        Raises
-        ------
-        ConfigurationError
-            If another limit or unit is asked for.
+        Raises ConfigurationError if another limit or unit is asked for.
         """
         self.require_same(limit)
         if limit.unit != self.unit:
@@ -172,28 +151,19 @@ class Budget:
         return epsilon / 2 if self.neighbors == "add_remove" else epsilon * 2
 
     def require_same(self, limit: Limit) -> None:
-        """Check that no other limit is asked for.
-
-        Raises
-        ------
-        ConfigurationError
-        """
+        """Raise ConfigurationError if another limit is asked for."""
         if limit.limit is not None and limit.limit != self.limit:
             raise self._other("ledger.limit", in_decimals(limit.limit), in_decimals(self.limit))
 
     def _other(self, key: str, value: str, expected: str) -> ConfigurationError:
+        """Describe an option that contradicts the ledger."""
         return ConfigurationError(
             f"{key}: found {value}. The ledger at {self.path} has {expected}. Expected the same, "
             "because it was fixed when the ledger was made. Correct it"
         )
 
     def require_left(self, loss: Fraction) -> None:
-        """Check that so much may still be spent.
-
-        Raises
-        ------
-        GuaranteeError
-        """
+        """Raise GuaranteeError if so much may not be spent any more."""
         if self.spent + loss > self.limit:
             raise GuaranteeError(
                 f"ledger: {in_decimals(self.spent)} of {in_decimals(self.limit)} are spent, and "
@@ -203,27 +173,21 @@ class Budget:
 
 
 def in_words(unit: Unit) -> str:
-    """Name a unit in a message."""
+    """Name a unit in a message.
+
+    >>> in_words({"person": "name", "rows": 3})
+    "a person of 'name' with at most 3 records"
+    """
     if isinstance(unit, str):
         return f"a {unit}"
     return f"a person of {unit.get('person')!r} with at most {unit.get('rows')} records"
 
 
 def read_budget(files: Files, path: str) -> Budget | None:
-    """Read a budget and check its chain. Return None if there is no budget.
+    """Read the budget of a data set's directory and check its chain, or return None without one.
 
-    Parameters
-    ----------
-    files : Files
-    path : str
-        Directory of the data set.
-
-    Raises
-    ------
-    ConfigurationError
-        If it is not ours alone.
-    GuaranteeError
-        If an entry is missing or was changed.
+    Raises ConfigurationError if other users can write there, and GuaranteeError if an entry is
+    missing or was changed.
     """
     require_ours(files, "ledger.path", files.parent(path))
     require_ours(files, "ledger.path", path, "private")
@@ -263,11 +227,17 @@ def read_budget(files: Files, path: str) -> Budget | None:
 
 
 def _broken(text: str) -> GuaranteeError:
+    """Say that a budget is broken, and that nothing happened on its account."""
     return GuaranteeError(f"ledger: {text}. Nothing was drawn or published")
 
 
 def _spent_after(link: Link, spent: Fraction) -> Fraction | None:
-    """Return the sum that is spent with an entry, or None if it does not add up."""
+    """Return the sum that is spent with an entry, or None if it does not add up.
+
+    >>> content = {"kind": "run", "epsilon": "1/2", "spent_before": "0", "spent_after": "1/2"}
+    >>> _spent_after(Link(1, "000001.json", content), Fraction(0))
+    Fraction(1, 2)
+    """
     content = link.content
     try:
         loss = Fraction(0 if content["kind"] == RELEASE else content["epsilon"])
@@ -278,6 +248,11 @@ def _spent_after(link: Link, spent: Fraction) -> Fraction | None:
 
 
 def _path(path: str, number: int) -> str:
+    """Return the path of an entry.
+
+    >>> _path("visits", 7)
+    'visits/000007.json'
+    """
     return f"{path}/{number:06d}.json"
 
 
@@ -299,30 +274,12 @@ def charge(
 ) -> Entry:
     """Spend something of a budget, before anything is drawn on its account.
 
-    Parameters
-    ----------
-    files : Files
-    path : str
-        Directory of the data set. Made where it is not there.
-    limit : Limit
-        What the configuration says of it. ``neighbors`` is that of ``epsilon``.
-    epsilon : Fraction
-        Greater than 0.
-    content : mapping
-        Other recorded facts.
-
-    Raises
-    ------
-    ConfigurationError
-        If the budget has another limit or unit, or there is none and no limit is given.
-    GuaranteeError
-        If the limit would be exceeded, or the chain is broken.
-    PublishingError
-
-    Notes
-    -----
-    Of several processes at once each gets an entry of its own, as far as the limit allows, where a
-    file can be created exclusively.
+    ``path`` is the directory of the data set, made if it is absent. ``epsilon`` is above 0, for the
+    neighbors of ``limit``, which is what the configuration says. ``content`` has the other recorded
+    facts. Of several processes at once each gets an entry of its own, as far as the limit allows,
+    if a file can be created exclusively. Raises ConfigurationError if the budget has another limit
+    or unit, or there is none and no limit is given, GuaranteeError if the limit would be exceeded,
+    or the chain is broken, and PublishingError.
     """
     while True:
         budget = open_budget(files, path, limit)
@@ -337,23 +294,8 @@ def charge(
 def list_release(files: Files, path: str, limit: Limit, content: Mapping[str, Any]) -> Entry:
     """Write down a release, which has no loss. One that is listed already is not listed again.
 
-    Parameters
-    ----------
-    files : Files
-    path : str
-        Directory of the data set. Made where it is not there.
-    limit : Limit
-        What the configuration says of it.
-    content : mapping
-        The recorded facts. The same release has the same ``run_id`` and ``release``.
-
-    Raises
-    ------
-    ConfigurationError
-        If the budget has another limit, or there is none and no limit is given.
-    GuaranteeError
-        If the chain is broken.
-    PublishingError
+    A release is recognized by ``run_id`` and ``release`` of its content. Parameters and errors are
+    those of :func:`charge`.
     """
     same = ("run_id", "release")
     while True:
@@ -369,12 +311,9 @@ def list_release(files: Files, path: str, limit: Limit, content: Mapping[str, An
 
 
 def require_affordable(files: Files, path: str, limit: Limit, epsilon: Fraction) -> Budget | None:
-    """Check, before any work, that something could be charged. Return the budget, if there is one.
+    """Check, before any work, that something could be charged. Return the budget, or None.
 
-    Raises
-    ------
-    ConfigurationError, GuaranteeError
-        As of :func:`charge`.
+    Errors are those of :func:`charge`.
     """
     budget = read_budget(files, path)
     if budget is None:
@@ -387,13 +326,10 @@ def require_affordable(files: Files, path: str, limit: Limit, epsilon: Fraction)
 
 
 def open_budget(files: Files, path: str, limit: Limit) -> Budget:
-    """Return a budget, which is made where there is none.
+    """Return a budget, which is made if there is none.
 
-    Raises
-    ------
-    ConfigurationError
-        If there is none, and no limit is given, or none can be made there.
-    GuaranteeError
+    Raises ConfigurationError if there is none, and no limit is given, or none can be made there,
+    and GuaranteeError if its chain is broken.
     """
     while True:
         budget = read_budget(files, path)
@@ -412,12 +348,7 @@ def open_budget(files: Files, path: str, limit: Limit) -> Budget:
 
 
 def require_limit(path: str, limit: Limit) -> None:
-    """Check that a budget that is not there can be made.
-
-    Raises
-    ------
-    ConfigurationError
-    """
+    """Raise ConfigurationError if a budget cannot be made because no limit is given."""
     if limit.limit is None:
         raise ConfigurationError(
             f"ledger.limit: missing, and there is no ledger at {path} yet. Expected what may be "

@@ -17,7 +17,7 @@ _WORST = 10
 
 
 def check_blocks(check: LedgerCheck) -> Iterator[Table | Text]:
-    """Return what a check of a ledger looked at, and the worst coalitions."""
+    """Return what a check of a ledger covered, and the worst coalitions."""
     yield Text(f"{check.releases:,} releases count. Events and files were checked")
     yield from coalition_tables(check.coalitions)
     if not check.coalitions:
@@ -33,10 +33,11 @@ def coalition_tables(rows: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
 
 
 def _cells(row: Mapping[str, Any]) -> list[Cell]:
+    """Return the cells of a coalition's row."""
     of_values = row["attribute"] is not None
-    what = f" ({row['attribute']})" if of_values else ""
+    subject = f" ({row['attribute']})" if of_values else ""
     return [
-        ", ".join(row["recipients"]) + what,
+        ", ".join(row["recipients"]) + subject,
         *(
             "-" if row[name] is None else row[name]
             for name in (
@@ -50,6 +51,11 @@ def _cells(row: Mapping[str, Any]) -> list[Cell]:
 
 
 def _slack(row: Mapping[str, Any]) -> int:
+    """Return by how much a coalition is above its bound.
+
+    >>> _slack({"attribute": None, "smallest": 7, "required": 5})
+    2
+    """
     if row["attribute"] is not None:
         return int(row["smallest_l"]) - int(row["required_l"])
     return int(row["smallest"]) - int(row["required"])
@@ -92,5 +98,5 @@ def budget_blocks(budget: Budget) -> Iterator[Table | Text]:
         rows.append([entry.number, day, *texts, loss, in_decimals(entry.spent_after)])
     columns = ("entry", "day", "kind", "run", "mechanism", "epsilon", "spent")
     yield Table(f"{budget.name}: {spent} of {limit} spent, {left} left", columns, rows)
-    how = "added or removed" if budget.neighbors == "add_remove" else "replaced by another"
-    yield Text(f"For {in_words(budget.unit)}, {how}")
+    neighbors = "added or removed" if budget.neighbors == "add_remove" else "replaced by another"
+    yield Text(f"For {in_words(budget.unit)}, {neighbors}")

@@ -33,15 +33,14 @@ _FOR_SIGNATURES = b"anonspark signature\0"
 
 @dataclass(frozen=True)
 class Key:
-    """A secret key.
+    """A secret key of at most 64 bytes, which is shown nowhere.
 
-    Parameters
-    ----------
-    secret : bytes
-        At most 64. Shown nowhere.
-    path : str
-        Absolute path of its file, beside which the last event of a ledger is remembered. Empty
-        where it has none, and is of no ledger.
+    ``path`` is the absolute path of its file, beside which the last event of a ledger is
+    remembered. It is empty for a key of no ledger.
+
+    >>> key = Key(b"secret")
+    >>> key, len(key.fingerprint), key.sign("a") == key.sign("a")
+    (Key(path=''), 16, True)
     """
 
     secret: bytes = field(repr=False)
@@ -49,7 +48,7 @@ class Key:
 
     @classmethod
     def random(cls) -> Key:
-        """Return a key that is used once, where there is no ledger."""
+        """Return a key that is used once, without a ledger."""
         return cls(secrets.token_bytes(KEY_BYTES))
 
     @property
@@ -71,18 +70,9 @@ class Key:
 
 
 def read_key(path: str, key: str = "ledger.key_file") -> Key:
-    """Read a key from a file of the local disk.
+    """Read a key from a file of the local disk. ``key`` names the option in messages.
 
-    Parameters
-    ----------
-    path : str
-    key : str
-        What named the file, for messages.
-
-    Raises
-    ------
-    ConfigurationError
-        If it cannot be read, is short, or is not of its owner alone.
+    Raises ConfigurationError if it cannot be read, is short, or other users can read it.
     """
     try:
         absolute = Path(path).absolute()
@@ -110,10 +100,7 @@ def read_key(path: str, key: str = "ledger.key_file") -> Key:
 def make_key(path: str) -> Key:
     """Write a random key to a new file that its owner alone can read.
 
-    Raises
-    ------
-    ConfigurationError
-        If it cannot be written.
+    Raises ConfigurationError if it cannot be written.
     """
     content = secrets.token_bytes(KEY_BYTES)
     try:
@@ -140,16 +127,7 @@ _ENTRY_OR_DRAFT = re.compile(r"[0-9]+\.json|\.\w+\.json\.[0-9a-f]{16}|\..*\.crc"
 
 @dataclass(frozen=True)
 class Link:
-    """A file of a chain.
-
-    Parameters
-    ----------
-    number : int
-        1, 2, ...
-    path : str
-    content : mapping
-        Its content but for the signature.
-    """
+    """A file of a chain: its number from 1 on, its path, and its content without the signature."""
 
     number: int
     path: str
@@ -157,17 +135,21 @@ class Link:
 
     @property
     def time(self) -> str:
-        """Return when it was written, in UTC, to the second."""
+        """The time when it was written, in UTC, to the second."""
         return str(self.content["time"])
 
     @property
     def type(self) -> str:
-        """Return the kind of an event."""
+        """The kind of an event."""
         return str(self.content["type"])
 
 
 def not_read(path: str) -> str:
-    """Return the error that a file cannot be read."""
+    """Say that a file cannot be read.
+
+    >>> not_read("a.json")[:21]
+    'a.json cannot be read'
+    """
     return f"{path} cannot be read. Expected a file. Check permissions, and what is there"
 
 
@@ -180,27 +162,9 @@ def read_chain(
 ) -> tuple[list[Link], list[str]]:
     """Read all files of a chain, and check that none is missing or was changed.
 
-    Parameters
-    ----------
-    files : Files
-    head : tuple of str
-        Path and text of the file before the first one.
-    directory : str
-        Holds the files.
-    path_of : callable
-        Returns where the file of a number belongs.
-    sign : callable or None
-        Returns the signature of a text. None where signatures are not checked.
-
-    Returns
-    -------
-    links : list of Link
-    digests : list of str
-        SHA-256 of the head and of each file.
-
-    Raises
-    ------
-    DataError
+    ``head`` are path and text of the file before the first one, ``path_of`` returns the path of a
+    number. ``sign`` returns the signature of a text. If it is None, signatures are not checked.
+    Returns the links, and the SHA-256 of the head and of each file. Raises DataError.
     """
     before, text = head
     digests = [digest_of(text)]
@@ -247,14 +211,13 @@ def read_chain(
 
 
 def _signed(text: str, signature: str) -> str:
-    """Return the part of a file's text that is signed: all but its last member.
+    r"""Return the part of a file's text that is signed: all but its last member.
 
-    It is cut out, because writing the content anew takes ten times as long as reading it.
+    It is cut out, because writing the content anew takes ten times as long as reading it. Raises
+    ValueError if the signature is not at the end.
 
-    Raises
-    ------
-    ValueError
-        If the signature is not at the end.
+    >>> _signed('{\n "a": 1,\n "signature": "0f"\n}\n', "0f")
+    '{\n "a": 1\n}\n'
     """
     end = f',\n "{_SIGNATURE}": "{signature}"\n}}\n'
     if not text.endswith(end):
@@ -265,10 +228,7 @@ def _signed(text: str, signature: str) -> str:
 def _files_of(files: Files, directory: str, head: str) -> list[str]:
     """Return the files of a chain in their order. Drafts of killed processes are passed over.
 
-    Raises
-    ------
-    DataError
-        If something else is there, which is not the head.
+    Raises DataError if something else lies there, which is not the head.
     """
     head = head.rpartition("/")[2]
     names = [path.rpartition("/")[2] for path in files.children(directory)]
@@ -289,22 +249,10 @@ def append_link(
     content: Mapping[str, Any],
     sign: Sign = digest_of,
 ) -> tuple[Link, str]:
-    """Write the next file of a chain, signed, and return it with its SHA-256.
+    """Write the next file of a chain at a path, signed, and return it with its SHA-256.
 
-    Parameters
-    ----------
-    files : Files
-    path : str
-        Where it belongs.
-    digests : sequence of str
-        SHA-256 of the head and of each file before it.
-    content : mapping
-    sign : callable
-
-    Raises
-    ------
-    FileExistsError
-        If another process has written one of this number.
+    ``digests`` are those of the head and of each file before it. Raises FileExistsError if another
+    process has written one of this number.
     """
     document = {"number": len(digests), "previous": digests[-1], "time": now(), **content}
     text = text_of({**document, _SIGNATURE: sign(text_of(document))})
@@ -313,5 +261,9 @@ def append_link(
 
 
 def now() -> str:
-    """Return the time in UTC, to the second."""
+    """Return the time in UTC, to the second.
+
+    >>> now().endswith("Z")
+    True
+    """
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -39,7 +39,7 @@ def listed_files(ledger: Ledger) -> dict[str, tuple[str, bool]]:
     """Return the SHA-256 of all files that events list, by their path in the ledger.
 
     With each comes whether a plan can need it: those of releases that count, of the newest base
-    partition, and of the one before it, from which a run is gone on with.
+    partition, and of the one before it, from which a run continues.
     """
     layout, unfinished = ledger.layout, ledger.unfinished
     listings = [
@@ -65,15 +65,8 @@ def listed_files(ledger: Ledger) -> dict[str, tuple[str, bool]]:
 def wrong_files(ledger: Ledger, *, needed: bool = False) -> list[str]:
     """Return what is wrong with the files of a ledger, each with its path and what to do.
 
-    Parameters
-    ----------
-    ledger : Ledger
-    needed : bool
-        Whether only those that a plan can need are read. The names of all are looked at.
-
-    Notes
-    -----
-    Files are read for their hashes, on the driver.
+    If only ``needed`` files are read, those that a plan can need, the names of all are still
+    compared. Files are read for their hashes, on the driver.
     """
     files, layout = ledger.files, ledger.layout
     listed = listed_files(ledger)
@@ -101,14 +94,10 @@ def wrong_files(ledger: Ledger, *, needed: bool = False) -> list[str]:
 
 
 def require_files(ledger: Ledger) -> None:
-    """Check that a ledger has the files that its events list, and no others.
+    """Raise DataError unless a ledger has exactly the files that its events list.
 
-    What releases that no longer count left is not read: it grows with every night, and changes
+    The files of releases that no longer count are not read: they grow with every night, and change
     nothing.
-
-    Raises
-    ------
-    DataError
     """
     problems = wrong_files(ledger, needed=True)
     if problems:
@@ -129,43 +118,29 @@ def list_coalitions(
 ) -> list[tuple[str, ...]]:
     """Return the coalitions to be checked: what holds for them holds for all smaller ones.
 
-    Parameters
-    ----------
-    recipients : collection of str
-        All who have a release that counts, or are to get one.
-    public : collection of str
-        Those whose releases everybody has: they are in every coalition.
-    together : sequence of sequence of str
-        Recipients that are always one.
-    size : int or None
-        How many recipients may collude. None for all.
-    of_plan : collection of str
-        Those who are to get a release: of others nothing changes.
+    ``recipients`` have a release that counts, or are to get one. The releases of ``public`` ones
+    are open to all: they are in every coalition. ``together`` are groups that always collude,
+    ``size`` is how many may, or None for all. ``of_plan`` are to get a release: nothing changes for
+    others. Members are in the order of their names. Raises ConfigurationError if there are more
+    than :data:`MOST_COALITIONS`.
 
-    Returns
-    -------
-    list of tuple of str
-        Each in the order of the names.
-
-    Raises
-    ------
-    ConfigurationError
-        If there are more than :data:`MOST_COALITIONS`.
+    >>> list_coalitions("abc", public=[], together=[], size=2, of_plan="a")
+    [('a', 'b'), ('a', 'c')]
     """
-    everybody = {name for name in recipients if name in public}
-    one_of = {name: frozenset(group) for group in together for name in group}
+    public_names = {name for name in recipients if name in public}
+    group_of = {name: frozenset(group) for group in together for name in group}
     units = sorted(
         {
-            tuple(sorted(one_of.get(name, frozenset([name])) & set(recipients)))
+            tuple(sorted(group_of.get(name, frozenset([name])) & set(recipients)))
             for name in recipients
-            if name not in everybody
+            if name not in public_names
         }
     )
     if size is None or len(units) <= size:
-        return [tuple(sorted({*everybody, *(name for unit in units for name in unit)}))]
+        return [tuple(sorted({*public_names, *(name for unit in units for name in unit)}))]
     # Of open data in the plan everybody gets something new.
-    asked = units if everybody & set(of_plan) else [unit for unit in units if {*unit} & {*of_plan}]
-    number = comb(len(units), size) - comb(len(units) - len(asked), size)
+    new = units if public_names & {*of_plan} else [unit for unit in units if {*unit} & {*of_plan}]
+    number = comb(len(units), size) - comb(len(units) - len(new), size)
     if number > MOST_COALITIONS:
         raise ConfigurationError(
             f"collusion.recipients: {size} of {len(units)} recipients make {number:,} coalitions. "
@@ -173,9 +148,9 @@ def list_coalitions(
             "or set it to all"
         )
     return [
-        tuple(sorted({*everybody, *(name for unit in chosen for name in unit)}))
+        tuple(sorted({*public_names, *(name for unit in chosen for name in unit)}))
         for chosen in combinations(units, size)
-        if any(unit in asked for unit in chosen)
+        if any(unit in new for unit in chosen)
     ]
 
 
@@ -186,14 +161,12 @@ _COUNTED = "found"
 class LedgerCheck:
     """The findings about a ledger.
 
-    Parameters
-    ----------
-    problems : list of str
-        What is not as it was, or does not hold.
-    releases : int
-        Releases whose files were looked at.
-    coalitions : list of dict
-        Rows of :meth:`anonspark.sharing.ledger.joint_classes.Signatures.check`.
+    ``problems`` are what is not as it was, or does not hold, ``releases`` counts those whose files
+    were read, ``coalitions`` are rows of
+    :meth:`anonspark.sharing.ledger.joint_classes.Signatures.check`.
+
+    >>> LedgerCheck(["ledger: a file is missing"]).holds
+    False
     """
 
     problems: list[str] = field(default_factory=list)
@@ -202,7 +175,7 @@ class LedgerCheck:
 
     @property
     def holds(self) -> bool:
-        """Return whether nothing is wrong."""
+        """Whether nothing is wrong."""
         return not self.problems
 
 
@@ -221,10 +194,7 @@ def required_coalitions(
 ) -> list[tuple[str, ...]]:
     """Return the coalitions of a ledger: a named one, or all of a size.
 
-    Raises
-    ------
-    ConfigurationError
-        If a named recipient has nothing, or they are too many.
+    Raises ConfigurationError if a named recipient has nothing, or they are too many.
     """
     names = {release.recipient for release in ledger.counted}
     public = {release.recipient for release in ledger.counted if release.public}
@@ -258,21 +228,10 @@ def check_ledger(
 ) -> LedgerCheck:
     """Check the files of every release that counts, and the joint classes of coalitions.
 
-    Parameters
-    ----------
-    engine : Engine
-    ledger : Ledger
-        Whose chain of events holds.
-    coalitions : sequence of sequence of str
-        Recipients.
-    demand : Demand
-    with_files : bool
-        Whether the class tables are compared with the published releases, too.
-
-    Notes
-    -----
-    Reads all files of the ledger for their hashes on the driver. Two shuffles of the classes of
-    each release, then as :meth:`anonspark.sharing.ledger.joint_classes.Signatures.check`.
+    The chain of the ledger's events holds. ``with_files`` compares the class tables with the
+    published releases, too. Reads all files of the ledger for their hashes on the driver. Two
+    shuffles of the classes of each release, then as
+    :meth:`anonspark.sharing.ledger.joint_classes.Signatures.check`.
     """
     result = LedgerCheck(wrong_files(ledger), len(ledger.counted))
     for release in () if result.problems else ledger.counted:

@@ -26,11 +26,16 @@ _ACCEPT = "If you are sure that the ledger is the newest, run anonspark ledger c
 
 
 def path_of(key: Key) -> Path:
-    """Return the file beside a key that remembers the last event of its ledger."""
+    """Return the file beside a key that remembers the last event of its ledger.
+
+    >>> str(path_of(Key(b"", "/keys/ledger")))
+    '/keys/ledger.last'
+    """
     return Path(f"{key.path}.last")
 
 
 def _text(key: Key, number: int, digest: str) -> str:
+    """Return the content of that file, signed."""
     document = {"number": number, "event": digest}
     return text_of({**document, "signature": key.sign(text_of(document))})
 
@@ -38,20 +43,9 @@ def _text(key: Key, number: int, digest: str) -> str:
 def remember(key: Key, digests: Sequence[str], *, older: bool = False) -> None:
     """Write down the last event of a ledger, unless a later one is remembered.
 
-    Parameters
-    ----------
-    key : Key
-    digests : sequence of str
-        SHA-256 of the head and of each event.
-    older : bool
-        Whether it may take the place of a later one.
-
-    Raises
-    ------
-    DataError
-        If the file was changed, or is not ours.
-    PublishingError
-        If it cannot be written.
+    ``digests`` are the SHA-256 of the head and of each event. With ``older`` a later one is
+    replaced. Raises DataError if the file was changed, or belongs to another user, and
+    PublishingError if it cannot be written.
     """
     path, number = path_of(key), len(digests) - 1
     aside = path.with_name(f".{path.name}.{os.getpid()}")
@@ -72,10 +66,7 @@ def remember(key: Key, digests: Sequence[str], *, older: bool = False) -> None:
 def remembered(key: Key) -> tuple[int, str] | None:
     """Return number and SHA-256 of the last event that is remembered, or None.
 
-    Raises
-    ------
-    DataError
-        If the file was changed, or is not ours.
+    Raises DataError if the file was changed, or belongs to another user.
     """
     path = path_of(key)
     fault = fault_at(path, "private")
@@ -98,21 +89,10 @@ def remembered(key: Key) -> tuple[int, str] | None:
 def require_newest(
     key: Key, last: tuple[int, str] | None, digests: Sequence[str], path: str
 ) -> None:
-    """Check that a ledger has the event that is remembered as its last one.
+    """Raise DataError unless a ledger has the event that is remembered as its last one.
 
-    Parameters
-    ----------
-    key : Key
-    last : tuple of int and str, or None
-        Of :func:`remembered`, which was asked before the events were listed.
-    digests : sequence of str
-        SHA-256 of the head and of each event.
-    path : str
-        Of the events.
-
-    Raises
-    ------
-    DataError
+    ``last`` is that of :func:`remembered`, asked for before the events were listed, ``digests`` are
+    the SHA-256 of the head and of each event, ``path`` is that of the events.
     """
     if last is None:
         raise DataError(
@@ -145,15 +125,7 @@ TYPES = (CREATED, PREPARED, PLANNED, PUBLISHED, FAILED, REFUSED, WITHDRAWN, BASE
 class Events:
     """The events of a ledger, in their order, and the end of their chain.
 
-    Parameters
-    ----------
-    files : Files
-    layout : Layout
-    events : list of Link
-    digests : list of str
-        SHA-256 of the head and of each file.
-    key : Key or None
-        Of the signatures. Without it nothing can be added.
+    ``digests`` are the SHA-256 of the head and of each file. Without a key nothing can be added.
     """
 
     files: Files
@@ -168,19 +140,9 @@ class Events:
     ) -> Events:
         """Read all events, and check that none is missing or was changed.
 
-        Parameters
-        ----------
-        files : Files
-        layout : Layout
-        key : Key or None
-            Without it neither signatures nor the end of the chain are checked.
-        as_newest : bool
-            Whether they are taken for the newest ones, whatever is remembered.
-
-        Raises
-        ------
-        DataError
-            If the chain is broken, or lacks the event that is remembered as its last one.
+        Without a key neither signatures nor the end of the chain are checked. With ``as_newest``
+        the end is not, whatever is remembered. Raises DataError if the chain is broken, or lacks
+        the event that is remembered as its last one.
         """
         head = files.read_text(layout.head)
         newest = None if as_newest else key
@@ -201,10 +163,8 @@ class Events:
     def append(self, kind: str, content: Mapping[str, Any]) -> Link:
         """Write the next event.
 
-        Raises
-        ------
-        PublishingError
-            If another process has written one of this number, or it cannot be remembered.
+        Raises PublishingError if another process has written one of this number, or it cannot be
+        remembered.
         """
         if self.key is None:
             raise ValueError("an event is added without the key of the ledger")
@@ -236,13 +196,9 @@ _PLACES = {"delta_presence": {"population", "format", "options"}}
 def require_listable(context: RunContext) -> None:
     """Check, before any work, that a release can be written down. Make the ledger if there is none.
 
-    Raises
-    ------
-    ConfigurationError
-        If the ledger has another limit, or there is none and no limit is given, or if it lies
-        inside input or output, or one of them inside it.
-    GuaranteeError
-        If its chain is broken.
+    Raises ConfigurationError if the ledger has another limit, or there is none and no limit is
+    given, or if it lies inside input or output, or one of them inside it, and GuaranteeError if its
+    chain is broken.
     """
     options = _options(context)
     limit = _limit(options)
@@ -253,17 +209,10 @@ def require_listable(context: RunContext) -> None:
 def list_staged(context: RunContext, release: Release) -> None:
     """Write down a release that is proven and is published next.
 
-    Raises
-    ------
-    ConfigurationError, GuaranteeError
-        As of :func:`require_listable`.
-    PublishingError
-        If the entry cannot be written. Nothing is published then.
-
-    Notes
-    -----
     Before it is published, so that no release is ever missing in the ledger, whenever the process
-    is killed. Should it not come to be published, the entry stays.
+    is killed. Should it not come to be published, the entry stays. Errors are those of
+    :func:`require_listable`, and PublishingError if the entry cannot be written. Nothing is
+    published then.
     """
     options, configuration = _options(context), context.configuration
     key = configuration.output.signing_key
@@ -280,22 +229,29 @@ def list_staged(context: RunContext, release: Release) -> None:
 
 
 def _criteria(privacy: PrivacyOptions) -> dict[str, object]:
-    """Return k and what else was asked for."""
+    """Return k and what else was asked for.
+
+    >>> _criteria(PrivacyOptions(k=5))
+    {'k': 5, 'criteria': {}}
+    """
     asked = privacy.model_dump(mode="json", exclude_defaults=True, exclude=_PLACES)
     return {"k": asked.pop("k"), "criteria": asked}
 
 
 def _options(context: RunContext) -> BudgetOptions:
+    """Return the section ``ledger``, which its owner reads only if there is one."""
     # Who owns a section is asked where there is one.
     return cast("BudgetOptions", context.configuration.ledger)
 
 
 def _limit(options: BudgetOptions) -> Limit:
+    """Return the limit for a run's release."""
     return Limit(options.most, "add_remove", RECORD)
 
 
 def _path_of(context: RunContext, options: BudgetOptions) -> str:
-    return context.files.qualified(options.place)
+    """Return the directory of the data set."""
+    return context.files.qualified(options.directory)
 
 
 State = Literal["planned", "published", "failed", "withdrawn"]
@@ -307,19 +263,13 @@ _ENDS: Mapping[str, State] = {PUBLISHED: "published", FAILED: "failed", WITHDRAW
 class LedgerRelease:
     """A release as its event describes it.
 
-    Parameters
-    ----------
-    name : str
-    recipient : str
-    number : int
-        Of the event ``planned``.
-    time : str
-        Of that event.
-    state : str
-    content : mapping
-        What the event says. See docs/algorithms.md, Events of a ledger.
-    withdrawn : mapping
-        Who withdrew it and why. Empty if it is unknown.
+    ``number`` and ``time`` are those of the event ``planned``, ``content`` is what it says (see
+    docs/algorithms.md, Events of a ledger). ``withdrawn`` says who withdrew it and why, and is
+    empty if that is unknown.
+
+    >>> release = LedgerRelease("a-1", "a", 3, "", "published", {"until": "2026-01-31"})
+    >>> release.counts, release.public, release.is_past(date(2026, 2, 1))
+    (True, False, True)
     """
 
     name: str
@@ -332,12 +282,12 @@ class LedgerRelease:
 
     @property
     def counts(self) -> bool:
-        """Return whether its recipient has it, as far as the ledger knows."""
+        """Whether its recipient has it, as far as the ledger knows."""
         return self.state in ("planned", "published")
 
     @property
     def public(self) -> bool:
-        """Return whether everyone has it."""
+        """Whether it is open to all."""
         return bool(self.content.get("public"))
 
     @property
@@ -352,12 +302,12 @@ class LedgerRelease:
 
 
 def releases_of(events: Iterable[Link]) -> dict[str, LedgerRelease]:
-    """Return all releases by name, in the order of their events.
+    """Return all releases by name, in the order of the events of a sound chain.
 
-    Parameters
-    ----------
-    events : iterable of Link
-        Of a chain that holds.
+    >>> content = {"release": "a-1", "recipient": "a", "time": "", "type": "planned"}
+    >>> events = [Link(1, "", content), Link(2, "", {**content, "type": "published"})]
+    >>> releases_of(events)["a-1"].state
+    'published'
     """
     releases: dict[str, LedgerRelease] = {}
     for event in events:

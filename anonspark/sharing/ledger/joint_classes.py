@@ -26,25 +26,27 @@ _FORMAT = "parquet"
 
 
 def sensitive_column(index: int) -> str:
-    """Return the column of the keyed hashes of a sensitive attribute."""
+    """Return the column of the keyed hashes of a sensitive attribute.
+
+    >>> sensitive_column(0)
+    'sensitive_0'
+    """
     return f"sensitive_{index}"
 
 
 def members_schema(sensitive: int) -> pa.Schema:
-    """Return the schema of members. ``sensitive`` is the number of sensitive attributes."""
+    """Return the schema of members. ``sensitive`` is the number of sensitive attributes.
+
+    >>> members_schema(1).names
+    ['subject_key', 'class', 'sensitive_0']
+    """
     values = [(sensitive_column(index), pa.int64()) for index in range(sensitive)]
     return pa.schema([(SUBJECT, _SUBJECT_TYPE), (CLASS, pa.int64()), *values])
 
 
 @dataclass(frozen=True)
 class ReleaseFiles:
-    """The files of one release in a ledger.
-
-    Parameters
-    ----------
-    members, classes : list of PublishedFile
-        Relative to their directories.
-    """
+    """The files of one release in a ledger, relative to their directories."""
 
     members: list[PublishedFile]
     classes: list[PublishedFile]
@@ -57,15 +59,7 @@ class ReleaseFiles:
 
 
 def keep(engine: Engine, table: Table, directory: str) -> list[PublishedFile]:
-    """Write a table into a ledger.
-
-    Parameters
-    ----------
-    engine : Engine
-    table : Table
-    directory : str
-        Must not be there, but for what a process left that was killed.
-    """
+    """Write a table into a directory of a ledger, and remove what a killed process left there."""
     files = engine.files
     files.delete(directory)
     files.make_private_directory(directory)
@@ -88,16 +82,9 @@ _CLASSES = "classes"
 
 @dataclass(frozen=True)
 class MembersOf:
-    """The members of the classes of a release.
+    """The members of the classes of a release, of :func:`members_schema`.
 
-    Parameters
-    ----------
-    release : str
-    recipient : str
-    members : Table
-        Of :func:`anonspark.sharing.ledger.joint_classes.members_schema`.
-    sensitive : sequence of str
-        The attributes whose hashes the members have.
+    ``sensitive`` are the attributes whose hashes the members have.
     """
 
     release: str
@@ -108,26 +95,27 @@ class MembersOf:
 
 @dataclass(frozen=True)
 class Demand:
-    """The requirements of joint classes.
-
-    Parameters
-    ----------
-    k : int
-        Persons of each.
-    diversity : mapping of str to int
-        Different values of sensitive attributes in each.
-    """
+    """The requirements of joint classes: persons, and different values of sensitive attributes."""
 
     k: int
     diversity: Mapping[str, int]
 
 
 def _class_of(position: int) -> str:
+    """Return the column of the classes of one of several releases.
+
+    >>> _class_of(1)
+    'class_1'
+    """
     return f"class_{position}"
 
 
 def value_column(position: int, attribute: str) -> str:
-    """Return the column of the values of a sensitive attribute in one of several releases."""
+    """Return the column of the values of a sensitive attribute in one of several releases.
+
+    >>> value_column(1, "pay")
+    'value_1_pay'
+    """
     return f"value_{position}_{attribute}"
 
 
@@ -135,15 +123,9 @@ def value_column(position: int, attribute: str) -> str:
 class Signatures:
     """The signature of each person: the class, or null for absent, in each release.
 
-    Parameters
-    ----------
-    releases : sequence of MembersOf
-    table : Table
-        A row for each person, kept on the cluster until :meth:`release`.
-    attributes : sequence of str
-        The sensitive attributes whose values are there, too.
-    repeated : bool
-        Whether the rows are records, of which a person may have several.
+    ``table`` has a row for each person, kept on the cluster until :meth:`release`. ``attributes``
+    are the sensitive ones whose values are there, too. If ``repeated``, rows are records, of which
+    a person may have several.
     """
 
     releases: Sequence[MembersOf]
@@ -155,17 +137,10 @@ class Signatures:
     def of(
         cls, releases: Sequence[MembersOf], attributes: Sequence[str], *, repeated: bool = False
     ) -> Signatures:
-        """Combine what all releases reveal about each person. One shuffle of all members.
+        """Combine what at least one release reveals about each person. One shuffle of all members.
 
-        Parameters
-        ----------
-        releases : sequence of MembersOf
-            At least one.
-        attributes : sequence of str
-            Of the criteria of :class:`Demand`.
-        repeated : bool
-            Whether a person may have several records. People are counted then: a person once in
-            each joint class.
+        ``attributes`` are those of the criteria of :class:`Demand`. If ``repeated``, a person may
+        have several records. Then people are counted: a person once in each joint class.
         """
         columns = [_class_of(position) for position in range(len(releases))]
         columns += [
@@ -190,30 +165,17 @@ class Signatures:
         return cls(releases, signatures, tuple(attributes), repeated)
 
     def release(self) -> None:
-        """Free what is kept on the cluster."""
+        """Free the memory on the cluster."""
         self.table.unpersist()
 
     def check(self, coalition: Sequence[str], demand: Demand) -> list[dict[str, object]]:
-        """Measure the joint classes of a coalition.
+        """Measure the joint classes of a coalition of recipients.
 
-        Parameters
-        ----------
-        coalition : sequence of str
-            Recipients.
-        demand : Demand
-
-        Returns
-        -------
-        list of dict
-            First a row about the number of persons, then one for each sensitive attribute of which
-            several values are demanded and that a release of the coalition publishes. See
-            docs/recipients.md for their keys. None where the coalition has one release: what holds
-            for it is its own.
-
-        Notes
-        -----
-        One shuffle of the signatures, and one of two columns for each attribute and release that
-        publishes it. Figures alone are collected.
+        First comes a row about the number of persons, then one for each sensitive attribute of
+        which several values are demanded and that a release of the coalition publishes. See
+        docs/recipients.md for their keys. No row for a coalition of one release: what holds for it
+        was proven alone. One shuffle of the signatures, and one of two columns for each attribute
+        and release that publishes it. Figures alone are collected.
         """
         positions = [i for i, side in enumerate(self.releases) if side.recipient in coalition]
         result: dict[str, object] = {
@@ -274,8 +236,9 @@ class Signatures:
         )
         counted = None
         for index in publishing:
-            each = self.table.aggregate([*columns, value_column(index, attribute)], count=_PERSONS)
-            groups = each.aggregate(columns, count=_VALUES, sums=[_PERSONS])
+            value = value_column(index, attribute)
+            by_value = self.table.aggregate([*columns, value], count=_PERSONS)
+            groups = by_value.aggregate(columns, count=_VALUES, sums=[_PERSONS])
             part = groups.map_batches(_InRelease(index, list(columns), schema), schema)
             counted = part if counted is None else counted.union(part)
         if counted is None:
@@ -290,7 +253,11 @@ class Signatures:
 
 
 def people_of(subjects: pa.Array) -> pa.Array:
-    """Return whom keys are about, as 64 bits: few people may be taken for one, and none for two."""
+    """Return the person of each key, as 64 bits: few people may be taken for one, and none for two.
+
+    >>> people_of(pa.array([b"aaaaaaaa1", b"aaaaaaaa2"])).to_pylist()
+    [7016996765293437281, 7016996765293437281]
+    """
     first = b"".join(subject[:_BYTES] for subject in subjects.to_pylist())
     return pa.array(np.frombuffer(first, "<i8"))
 
@@ -299,16 +266,13 @@ def people_of(subjects: pa.Array) -> pa.Array:
 class NumberPeople:
     """Replaces the keys of records by numbers of the people they are about.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        With :data:`PERSON`.
+    The schema has :data:`PERSON`.
     """
 
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield a record for each that is given."""
+        """Yield the records of each batch."""
         for batch in batches:
             arrays = [
                 people_of(batch.column(SUBJECT))
@@ -330,7 +294,7 @@ _VALUES_AND_PERSONS = pa.schema([(_VALUES, pa.int64()), (_PERSONS, pa.int64())])
 
 @dataclass(frozen=True)
 class _Widen:
-    """Gives the columns of one release their places among those of all."""
+    """Moves the columns of one release to their positions among those of all."""
 
     named: Mapping[str, str]
     schema: pa.Schema
@@ -348,7 +312,7 @@ class _Widen:
 
 @dataclass(frozen=True)
 class _InRelease:
-    """Yields the joint classes that are in one release, and its place."""
+    """Yields the joint classes that are in one release, and its position."""
 
     position: int
     columns: list[str]

@@ -30,16 +30,7 @@ from anonspark.sharing.ledger.lock import FORMAT, Layout, digest_of, locked, tex
 
 @dataclass(frozen=True)
 class Ledger:
-    """A ledger whose chain of events holds.
-
-    Parameters
-    ----------
-    files : Files
-    layout : Layout
-    head : mapping
-        What holds for the whole ledger.
-    events : Events
-    """
+    """A ledger whose chain of events holds. ``head`` has what is true of the whole ledger."""
 
     files: Files
     layout: Layout
@@ -48,7 +39,7 @@ class Ledger:
 
     @property
     def record(self) -> list[str]:
-        """The columns that distinguish the records of a person. Empty where everybody has one."""
+        """The columns that distinguish the records of a person, or nothing if each has one."""
         return list(self.head.get("record", []))
 
     @property
@@ -71,28 +62,28 @@ class Ledger:
 
     @property
     def counted(self) -> list[LedgerRelease]:
-        """Return the releases that recipients have."""
+        """The releases that recipients have."""
         return [release for release in self.releases.values() if release.counts]
 
     @property
     def subject_types(self) -> list[str] | None:
-        """Return the type families of the subject's columns, or None before the first plan."""
+        """The type families of the subject's columns, or None before the first plan."""
         planned = (event.content for event in self.events.events if event.type == PLANNED)
         return next((list(content["subject_types"]) for content in planned), None)
 
     @property
     def generation(self) -> int:
-        """Number of the newest base partition, 0 where there is none."""
+        """Number of the newest base partition, or 0 if there is none."""
         last = self.last_base
         return 0 if last is None else int(last.content["generation"])
 
     @property
     def last_base(self) -> Link | None:
-        """Return the event of the newest base partition, or None if there is none."""
+        """The event of the newest base partition, or None."""
         return next((event for event in reversed(self.events.events) if event.type == BASE), None)
 
     def generation_before(self, run_id: str) -> int:
-        """Return the newest base partition that a run starts from, 0 where there is none.
+        """Return the newest base partition that a run starts from, or 0 if there is none.
 
         It passes over the one that an attempt of the same run wrote and published nothing of, so
         that the run makes the same atoms again, under the same names.
@@ -111,25 +102,12 @@ class Ledger:
 def init_ledger(
     files: Files, path: str, key: Key, subject: Sequence[str], record: Sequence[str] = ()
 ) -> Ledger:
-    """Make a ledger in an empty directory, or in one that is not there.
+    """Make a ledger in an empty or absent directory.
 
     One that a process began to make for the same key and people, and was stopped, is completed.
-
-    Parameters
-    ----------
-    files : Files
-    path : str
-    key : Key
-    subject : sequence of str
-        The columns that identify people.
-    record : sequence of str
-        The columns that distinguish the records of a person. Empty where everybody has one.
-
-    Raises
-    ------
-    ConfigurationError
-        If something is there.
-    PublishingError
+    ``subject`` are the columns that identify people, ``record`` those that distinguish the records
+    of a person, if one may have several. Raises ConfigurationError if something lies there, and
+    PublishingError.
     """
     layout = Layout(files.qualified(path).rstrip("/"))
     identity = {"subject": list(subject)} | ({"record": list(record)} if record else {})
@@ -161,7 +139,7 @@ def init_ledger(
 
 
 def _require_unused(files: Files, layout: Layout, draft: str, key: Key) -> None:
-    """Check that neither the key nor the directory is that of another ledger."""
+    """Raise ConfigurationError if key or directory are those of another ledger."""
     last = path_of(key)
     if os.path.lexists(last):
         raise ConfigurationError(
@@ -174,20 +152,19 @@ def _require_unused(files: Files, layout: Layout, draft: str, key: Key) -> None:
         file.kind != "directory" and not file.path.startswith(drafts)
         for file in files.tree(layout.path)
     ):
-        what = "a ledger" if files.exists(layout.head) else "something else"
+        content = "a ledger" if files.exists(layout.head) else "something else"
         raise ConfigurationError(
-            f"ledger: found {what} at {layout.path}. Expected an empty directory, or none. Choose "
-            "another path"
+            f"ledger: found {content} at {layout.path}. Expected an empty directory, or none. "
+            "Choose another path"
         )
 
 
 def _begun(
     files: Files, layout: Layout, draft: str, key: Key, identity: Mapping[str, Any]
 ) -> str | None:
-    """Return the head of a ledger that a process began to make for the same key, and was stopped.
+    """Return the head of a ledger whose making was stopped, for the same key, or None.
 
-    What is remembered with the key names the head by its digest, and no event. None where there is
-    no such head.
+    What is remembered with the key names the head by its digest, and no event.
     """
     head_path = next(filter(files.exists, (layout.head, f"{layout.path}/{draft}")), None)
     if head_path is None or files.exists(layout.event(1)):
@@ -205,21 +182,10 @@ def open_ledger(
 ) -> Ledger:
     """Open a ledger and check its chain of events.
 
-    Parameters
-    ----------
-    files : Files
-    path : str
-    key : Key or None
-        None where nothing is added and no person looked up. Signatures are not checked then.
-    as_newest : bool
-        Whether it is taken for the newest, whatever is remembered beside the key.
-
-    Raises
-    ------
-    ConfigurationError
-        If there is none, it is not ours alone or of a newer format, or its key is another.
-    DataError
-        If its events are not as they were written, or not the newest.
+    Without a key nothing is added, no person is looked up, and no signature checked. With
+    ``as_newest`` it is taken for the newest, whatever is remembered beside the key. Raises
+    ConfigurationError as :func:`find_ledger`, and DataError if events are not as they were written,
+    or not the newest.
     """
     layout, head = find_ledger(files, path, key)
     events = Events.read(files, layout, key, as_newest=as_newest)
@@ -229,21 +195,10 @@ def open_ledger(
 def find_ledger(
     files: Files, path: str, key: Key | None = None
 ) -> tuple[Layout, Mapping[str, Any]]:
-    """Return where the files of a ledger are, and its head. Its events are not read.
+    """Return the paths of a ledger, and its head. Its events are not read.
 
-    Parameters
-    ----------
-    files : Files
-    path : str
-    key : Key or None
-        None where any is accepted.
-
-    Raises
-    ------
-    ConfigurationError
-        If there is none, it is not ours alone or of a newer format, or its key is another.
-    DataError
-        If its head is not as it was written.
+    Without a key any is accepted. Raises ConfigurationError if there is none, other users can write
+    there, it is of a newer format, or its key is another, and DataError if its head was changed.
     """
     layout = Layout(files.qualified(path).rstrip("/"))
     require_ours(files, "ledger.path", layout.path, "private")
@@ -265,9 +220,7 @@ def find_ledger(
 def key_of(files: Files, path: str, key_file: str | None) -> Key:
     """Return the key of a ledger: of a named file, or of the file with which it was made.
 
-    Raises
-    ------
-    ConfigurationError, DataError
+    Errors are those of :func:`find_ledger` and :func:`read_key`.
     """
     if key_file is not None:
         return read_key(key_file, "--key-file")
@@ -276,6 +229,7 @@ def key_of(files: Files, path: str, key_file: str | None) -> Key:
 
 
 def _read_head(files: Files, layout: Layout) -> Mapping[str, Any]:
+    """Read the head of a ledger, which is of no newer format."""
     try:
         head = json.loads(files.read_text(layout.head))
         version = head["format"]
@@ -307,23 +261,9 @@ def withdraw_releases(
 ) -> None:
     """Write down that releases no longer count: all of them, or none if one is refused.
 
-    Parameters
-    ----------
-    files : Files
-    path : str
-        Of the ledger.
-    releases : sequence of str
-    reason, by : str
-        Why, and who says so.
-    key_file : str or None
-        File of the key. None is the one with which the ledger was made.
-
-    Raises
-    ------
-    ConfigurationError
-        If the ledger has no such release, or one does not count anyway.
-    PublishingError
-        If another process is at work on the ledger.
+    ``key_file`` is the file of the key, or None for the one with which the ledger was made. Raises
+    ConfigurationError if the ledger has no such release, or one does not count anyway, and
+    PublishingError if another process is at work on the ledger.
     """
     key = key_of(files, path, key_file)
     layout, _ = find_ledger(files, path, key)

@@ -20,13 +20,7 @@ from anonspark.errors import PublishingError
 
 
 def create_whole(files: Files, path: str, text: str) -> None:
-    """Write a file that must not be there.
-
-    Raises
-    ------
-    FileExistsError
-        If it exists.
-    """
+    """Write a file as a whole. Raises FileExistsError if it exists."""
     if files.rename_copies(path):
         # What an object store writes is there at its end only.
         files.create_text(path, text)
@@ -50,12 +44,20 @@ def create_whole(files: Files, path: str, text: str) -> None:
 
 
 def digest_of(text: str) -> str:
-    """Return the SHA-256 of a file's text, in hexadecimal digits."""
+    """Return the SHA-256 of a file's text, in hexadecimal digits.
+
+    >>> digest_of("")[:8]
+    'e3b0c442'
+    """
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def text_of(document: Mapping[str, Any]) -> str:
-    """Return the content of a file of a ledger."""
+    r"""Return the content of a file of a ledger.
+
+    >>> text_of({"number": 1})
+    '{\n "number": 1\n}\n'
+    """
     return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
 
 
@@ -65,19 +67,18 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Layout:
-    """Addresses inside of a ledger.
+    """Addresses inside of a ledger at a qualified address.
 
-    Parameters
-    ----------
-    path : str
-        Qualified address of the ledger.
+    >>> layout = Layout("/ledger")
+    >>> layout.event(3), layout.members("a-1"), layout.base(2)
+    ('/ledger/events/00000003.json', '/ledger/members/a-1', '/ledger/base/generation=2')
     """
 
     path: str
 
     @property
     def head(self) -> str:
-        """The facts about the whole ledger."""
+        """The file of what is true of the whole ledger."""
         return f"{self.path}/ledger.json"
 
     @property
@@ -91,7 +92,7 @@ class Layout:
         return f"{self.path}/lock"
 
     def event(self, number: int) -> str:
-        """Return where an event is."""
+        """Return the path of an event."""
         return f"{self.events}/{number:08d}.json"
 
     def members(self, release: str) -> str:
@@ -118,26 +119,20 @@ class Layout:
 
 
 def release_name(recipient: str, run_id: str) -> str:
-    """Return the name of a release in a ledger."""
+    """Return the name of a release in a ledger.
+
+    >>> release_name("clinic", "7f")
+    'clinic-7f'
+    """
     return f"{recipient}-{run_id}"
 
 
 @contextmanager
 def locked(files: Files, layout: Layout, run_id: str) -> Iterator[None]:
-    """Hold the lock of a ledger inside of a ``with`` block.
+    """Hold the lock of a ledger for a run inside of a ``with`` block.
 
-    Parameters
-    ----------
-    files : Files
-    layout : Layout
-    run_id : str
-        Of who holds it.
-
-    Raises
-    ------
-    PublishingError
-        If another process holds it. That of a process of this machine that has ended is taken
-        over.
+    Raises PublishingError if another process holds it. The lock of a process of this machine that
+    has ended is taken over.
     """
     content = {
         "run_id": run_id,
@@ -177,7 +172,11 @@ def read_lock(files: Files, layout: Layout) -> Mapping[str, Any] | None:
 
 
 def is_dead(held: Mapping[str, Any] | None) -> bool:
-    """Return whether a lock is that of a process of this machine that has ended."""
+    """Return whether a lock is that of a process of this machine that has ended.
+
+    >>> is_dead(None), is_dead({"host": "another machine"})
+    (False, False)
+    """
     if not held or held.get("host") != socket.gethostname():
         return False
     identity = held.get("process")

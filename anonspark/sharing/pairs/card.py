@@ -42,6 +42,7 @@ def joint_card(joint: JointVerification) -> Card:
 
 
 def _pair_table(pair: PairVerification) -> Table:
+    """Return the figures of two releases."""
     figures = vars(pair.figures)
     few = f"fewer than {pair.k}"
     rows: list[tuple[str, Cell]] = [

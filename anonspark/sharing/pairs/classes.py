@@ -40,7 +40,7 @@ from anonspark.labels.regions import (
     require_readable,
 )
 from anonspark.verification.claims.claim import Claim
-from anonspark.verification.claims.left_out import told_values
+from anonspark.verification.claims.left_out import listed_values
 
 # Payloads are compared by hashes of 64 bits: two that differ are taken for equal with a probability
 # of 2^-64.
@@ -55,16 +55,8 @@ _PAYLOAD = "anonspark_payload"
 class ReadRelease:
     """The records of a release, and how they are read.
 
-    Parameters
-    ----------
-    name : str
-        What messages call it.
-    data : Table
-    claim : Claim
-    attributes : tuple of PublishedAttribute
-        Its quasi-identifiers.
-    raw_kinds : mapping of str to Kind
-        What the values of quasi-identifiers were, where their labels are read otherwise.
+    ``name`` is for messages. ``raw_kinds`` say what the values of quasi-identifiers were, if their
+    labels are read otherwise.
     """
 
     name: str
@@ -78,19 +70,11 @@ class ReadRelease:
 class Cells:
     """The classes of a release, and how many records of each have each payload.
 
-    Parameters
-    ----------
-    classes : pyarrow.Table
-        See :func:`~anonspark.labels.region_matching.collect_classes`.
-    starts : int64 ndarray of shape (classes + 1,)
-        Where the cells of each class begin.
-    payloads : int64 ndarray of shape (cells,)
-        Number of each cell's payload, ascending inside a class.
-    records : int64 ndarray of shape (cells,)
-    totals : int64 ndarray of shape (payloads,)
-        Records of each payload.
-    left_out : int64 ndarray of shape (payloads,)
-        Records of each payload that found no class and are not published, at most.
+    ``classes`` are those of :func:`~anonspark.labels.region_matching.collect_classes`. ``starts``,
+    int64 of shape (classes + 1,), is where the cells of each class begin. ``payloads`` and
+    ``records``, of shape (cells,), are the number of each cell's payload, ascending inside a class,
+    and its records. Of shape (payloads,) are ``totals``, the records of each payload, and
+    ``left_out``, those that found no class and are not published, at most.
     """
 
     classes: pa.Table
@@ -110,14 +94,8 @@ class Cells:
 class TwoReleases:
     """The cells of two releases, with one numbering of payloads.
 
-    Parameters
-    ----------
-    cells : tuple of Cells
-        Of the first and of the second.
-    payload : tuple of str
-        The columns that both publish as they are.
-    values : mapping of str to int64 ndarray of shape (payloads,)
-        Of each sensitive attribute among them, the number of each payload's value.
+    ``payload`` are the columns that both publish unchanged. ``values`` has, of each sensitive
+    attribute among them, the number of each payload's value, int64 of shape (payloads,).
     """
 
     cells: tuple[Cells, Cells]
@@ -128,17 +106,11 @@ class TwoReleases:
 def read_cells(first: ReadRelease, second: ReadRelease) -> TwoReleases:
     """Collect the cells of two releases.
 
-    Raises
-    ------
-    DataError
-        If a column that both publish as it is has two types, or there are more than 1,000,000
-        classes or 20,000,000 cells of a release.
-
-    Notes
-    -----
-    Two or, where sensitive attributes are among the payload, three jobs a release, with a shuffle
-    of a row a class, cell or payload and task. To the driver come the classes, a key, a hash and a
-    count of each cell, and the sensitive values of each different payload. No record of a person.
+    Two or, if sensitive attributes are among the payload, three jobs a release, with a shuffle of a
+    row a class, cell or payload and task. To the driver come the classes, a key, a hash and a count
+    of each cell, and the sensitive values of each different payload, but no record. Raises
+    DataError if a column of both has two types, or there are more than 1,000,000 classes or
+    20,000,000 cells of a release.
     """
     payload = _payload(first, second)
     schema = first.data.schema
@@ -158,7 +130,7 @@ def read_cells(first: ReadRelease, second: ReadRelease) -> TwoReleases:
 
 
 def _payload(first: ReadRelease, second: ReadRelease) -> tuple[str, ...]:
-    """Return the columns that both publish as they are."""
+    """Return the columns that both publish unchanged."""
     types = [{field.name: field.type for field in side.data.schema} for side in (first, second)]
     names = [
         name
@@ -178,6 +150,7 @@ def _payload(first: ReadRelease, second: ReadRelease) -> tuple[str, ...]:
 
 
 def _hashed(release: ReadRelease, payload: Sequence[str], schema: pa.Schema) -> Table:
+    """Add a hash of the payload, of the types of a schema."""
     return release.data.with_hashes({_PAYLOAD: payload}, like=schema)
 
 
@@ -226,6 +199,11 @@ def _values(
 
 
 def _numbers(column: pa.Array) -> Integers:
+    """Return the number of each value among the different ones of a column.
+
+    >>> _numbers(pa.array(["a", None, "a"])).tolist()
+    [0, 1, 0]
+    """
     encoded = column.dictionary_encode(null_encoding="encode")
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
 
@@ -239,7 +217,7 @@ def _most_left_out(claim: Claim, columns: dict[str, pa.Array], payloads: int) ->
         left_out = claim.left_out.values.filter(pc.field("attribute") == name)
         if not left_out.num_rows:
             continue
-        values, keys = told_values(left_out, column.type), column
+        values, keys = listed_values(left_out, column.type), column
         if is_text(column.type):
             # Spellings that differ in blanks are bounded together.
             values, keys = pc.utf8_trim_whitespace(values), pc.utf8_trim_whitespace(keys)
@@ -292,13 +270,9 @@ _TEXTS = ("category", "boolean")
 class CompatiblePairs:
     """The pairs of classes that may share a person.
 
-    Parameters
-    ----------
-    pairs : int
-        Pairs of classes whose regions meet.
-    first, second : int32 ndarray of shape (n,)
-        Of such pairs, the cells of both releases that agree in their payload. Those of one pair of
-        classes follow each other.
+    ``pairs`` counts those whose regions meet. ``first`` and ``second`` are, of such pairs, the
+    cells of both releases that agree in their payload, int32 of shape (n,). Those of one pair of
+    classes follow each other.
     """
 
     pairs: int
@@ -311,27 +285,12 @@ def compatible_pairs(
     cells: TwoReleases,
     hierarchies: Sequence[Mapping[str, Leaves]],
 ) -> CompatiblePairs:
-    """Find the pairs of classes that may share a person.
+    """Find the pairs of classes of two releases that may share a person.
 
-    Parameters
-    ----------
-    releases : sequence of ReadRelease
-        Both.
-    cells : TwoReleases
-    hierarchies : sequence of (mapping of str to (mapping of str to collection of str))
-        Of both, see :func:`~anonspark.labels.regions.read_label`.
-
-    Raises
-    ------
-    ConfigurationError
-        If a release publishes means.
-    DataError
-        If labels cannot be read, a quasi-identifier is of two kinds, or there are too many pairs.
-
-    Notes
-    -----
-    O(log n + pairs) for each class where regions overlap little, and the cells of both classes of a
-    pair. 8 bytes a pair of cells.
+    ``hierarchies`` are those of :func:`~anonspark.labels.regions.read_label`, of both. O(log n +
+    pairs) for each class if regions overlap little, and the cells of both classes of a pair. 8
+    bytes a pair of cells. Raises ConfigurationError if a release publishes means, and DataError if
+    labels cannot be read, a quasi-identifier is of two kinds, or there are too many pairs.
     """
     for release in releases:
         require_readable(release.attributes)
@@ -343,12 +302,12 @@ def compatible_pairs(
     starts = np.concatenate([left.starts, right.starts[1:] + left.starts[-1]])
     payloads = np.concatenate([left.payloads, right.payloads])
     fixed = (*regions, *tree)
-    none = np.empty(0, np.int32)
+    nothing = np.empty(0, np.int32)
     pairs = hits = 0
     for first in range(counts[0], sum(counts), _CLASSES_AT_ONCE):
         last = min(first + _CLASSES_AT_ONCE, sum(counts))
-        more = match_payloads(*fixed, first, last, starts, payloads, none, none)
-        pairs, hits = pairs + more[0], hits + more[1]
+        found_here = match_payloads(*fixed, first, last, starts, payloads, nothing, nothing)
+        pairs, hits = pairs + found_here[0], hits + found_here[1]
         if pairs > _MOST_VISITED:
             raise _too_many(f"more than {_MOST_VISITED:,} pairs of classes that may share a person")
     if hits > MOST_PAIRS:
@@ -360,6 +319,7 @@ def compatible_pairs(
 
 
 def _too_many(pairs: str) -> DataError:
+    """Say that there are too many pairs."""
     return DataError(
         f"verify --with: found {pairs}. The files alone are attacked up to {MOST_PAIRS:,}: let a "
         "ledger check releases of this size (anonspark ledger check)"
@@ -371,7 +331,7 @@ def _common_regions(
     cells: Sequence[Cells],
     hierarchies: Sequence[Mapping[str, Leaves]],
 ) -> tuple[npt.NDArray[Any], ...]:
-    """Return the regions of both releases in the attributes that both have, first the first's."""
+    """Return the regions of the first release, then of the second, in their common attributes."""
     classes = sum(cell.classes.num_rows for cell in cells)
     indices = [
         {attribute.name: index for index, attribute in enumerate(release.attributes)}
@@ -396,7 +356,7 @@ def _coded(
     attributes = [
         next(field for field in release.attributes if field.name == name) for release in releases
     ]
-    form, kind = _comparison(name, attributes, releases)
+    compared_as, kind = _comparison(name, attributes, releases)
     regions: list[Any] = []
     numbers = []
     first_leaves: Leaves | None = None
@@ -406,37 +366,34 @@ def _coded(
         leaves = None if attribute.rule else leaves_of.get(name)
         first_leaves = first_leaves or leaves
         # Ends are rounded as the values are.
-        rounded = form == "float" and attribute.rule is not None
-        read_as = replace(attribute, kind="float") if rounded else attribute
+        is_rounded = compared_as == "float" and attribute.rule is not None
+        read_as = replace(attribute, kind="float") if is_rounded else attribute
         columns = class_columns(
             cell.classes, release.attributes, release.attributes.index(attribute)
         )
-        parsed, which = read_regions(columns, read_as, leaves)
-        numbers.append(which + len(regions))
-        if form in ("code", "beginning"):
-            regions += [_as_code(region, attribute, by_length=form == "code") for region in parsed]
-        elif form is not None:
+        parsed, region_of_class = read_regions(columns, read_as, leaves)
+        numbers.append(region_of_class + len(regions))
+        if compared_as in ("code", "beginning"):
+            by_length = compared_as == "code"
+            regions += [_as_code(region, attribute, by_length=by_length) for region in parsed]
+        elif compared_as is not None:
             regions += [
                 read_values(region, kind) if isinstance(region, CategoryRegion) else region
                 for region in parsed
             ]
         else:
             regions += parsed
-    _, sets = sets_of_codes(regions, form, first_leaves)
+    _, sets = sets_of_codes(regions, compared_as, first_leaves)
     return sets, np.concatenate(numbers)
 
 
 def _comparison(
     name: str, attributes: Sequence[PublishedAttribute], releases: Sequence[ReadRelease]
 ) -> tuple[Places | None, Kind]:
-    """Return what the values of an attribute of both releases are compared as, and of which kind.
+    """Return what the values of an attribute of both releases are compared as, and their kind.
 
-    Texts, of a hierarchy for instance, are read as what the other release has.
-
-    Raises
-    ------
-    DataError
-        If they are of two kinds of which neither can be read as the other.
+    Texts, of a hierarchy for instance, are read as what the other release has. Raises DataError if
+    they are of two kinds of which neither can be read as the other.
     """
     kinds = [
         release.raw_kinds.get(name, attribute.kind)
@@ -473,9 +430,9 @@ def _comparison(
 def _as_code(
     region: OrderedRegion | CategoryRegion, attribute: PublishedAttribute, *, by_length: bool
 ) -> OrderedRegion:
-    """Return texts or whole numbers as the intervals of a masked code are.
+    """Return texts or whole numbers as intervals of masked codes.
 
-    Codes without zeros in front are ordered as the numbers that they are.
+    Codes without zeros in front are ordered as numbers.
     """
     if isinstance(region, OrderedRegion):
         if attribute.is_code or region.intervals is None:
@@ -499,7 +456,11 @@ def _as_code(
 
 
 def _whole_ends(interval: Interval) -> tuple[int, int | float]:
-    """Return the first and last whole number of an interval."""
+    """Return the first and last whole number of an interval.
+
+    >>> _whole_ends(Interval(17, 25, high_included=False)), _whole_ends(Interval(17, math.inf))
+    ((17, 24), (17, inf))
+    """
     if isinstance(interval.low, str) or isinstance(interval.high, str):
         raise TypeError("an interval of texts has no numbers")
     low = -1 if interval.low == -math.inf else math.ceil(interval.low)

@@ -22,13 +22,8 @@ _MOST_ROUNDS = 100
 class Margin:
     """Classes of a release by payload, its cells, and whether their records are all accounted for.
 
-    Parameters
-    ----------
-    records : int64 ndarray of shape (cells,)
-        Of each cell. At most so many where they are not known.
-    known : bool ndarray of shape (cells,)
-        Whether each of these records is in one of the unknowns of the cell, so that those add up to
-        ``records``, else they add up to no more.
+    ``records`` is int64 of shape (cells,). ``known`` is bool of that shape: whether each of a
+    cell's records is in one of its unknowns, so that these add up to ``records``, else to no more.
     """
 
     records: Integers
@@ -39,11 +34,7 @@ class Margin:
 class Bounds:
     """Bounds of every unknown: the people of a cell of one release and one of the other.
 
-    Parameters
-    ----------
-    lower, upper : int64 ndarray of shape (unknowns,)
-    rounds : int
-        In which anything changed.
+    ``lower`` and ``upper`` are int64 of shape (unknowns,), ``rounds`` counts those with a change.
     """
 
     lower: Integers
@@ -54,27 +45,18 @@ class Bounds:
 def bound_unknowns(left: Margin, right: Margin, of_left: _Indices, of_right: _Indices) -> Bounds:
     """Bound the numbers of people that two tables of sums leave possible.
 
-    Parameters
-    ----------
-    left, right : Margin
-        Of the two releases.
-    of_left, of_right : int32 ndarray of shape (unknowns,)
-        The cell of each unknown on both sides. No two unknowns agree in both.
-
-    Returns
-    -------
-    Bounds
-        Of a fixed point, or of 100 rounds.
-
-    Raises
-    ------
-    DataError
-        If no numbers have these sums.
-
-    Notes
-    -----
+    ``of_left`` and ``of_right``, int32 of shape (unknowns,), are the cell of each unknown on both
+    sides. No two unknowns agree in both. Bounds are those of a fixed point, or of 100 rounds.
     O(unknowns) time a round and 40 bytes an unknown at once. All of a round comes from the values
-    of the round before, so that no order is of account. Sums are exact up to 2^53 records.
+    of the round before, so no order is of account. Sums are exact up to 2^53 records. Raises
+    DataError if no numbers have these sums.
+
+    >>> known = np.array([True, True])
+    >>> left, right = Margin(np.array([3, 1]), known), Margin(np.array([2, 2]), known)
+    >>> cells = np.array([0, 0, 1, 1], np.int32), np.array([0, 1, 0, 1], np.int32)
+    >>> bounds = bound_unknowns(left, right, *cells)
+    >>> bounds.lower.tolist(), bounds.upper.tolist()
+    ([1, 1, 0, 0], [2, 2, 1, 1])
     """
     upper = np.minimum(left.records[of_left], right.records[of_right])
     lower = np.zeros_like(upper)
@@ -100,11 +82,13 @@ def bound_unknowns(left: Margin, right: Margin, of_left: _Indices, of_right: _In
 
 
 def _sums(cells: _Indices, values: Integers, margin: Margin) -> Integers:
+    """Add up the values of each cell."""
     # Whole numbers are exact in float64.
     return np.bincount(cells, values, len(margin.records)).astype(np.int64)
 
 
 def _require_solution(solvable: bool) -> None:
+    """Raise DataError if no people can be in both releases."""
     if not solvable:
         raise DataError(
             "verify --with: no people can be in these releases as it is said that they are. They "
@@ -120,35 +104,15 @@ CellNumbers = npt.NDArray[np.int32]
 class PairFigures:
     """The figures of what the files of two releases reveal together.
 
-    Parameters
-    ----------
-    pairs : int
-        Pairs of classes whose regions meet.
-    payload_pairs : int
-        Of such pairs, those with a payload that both classes have.
-    impossible : int
-        Pairs in which no person can be.
-    possible : int
-        Pairs in which a person may be, and fewer than k may.
-    proven : int
-        Pairs in which a person certainly is.
-    breaches : int
-        Pairs in which a person certainly is and fewer than k may be. A class and absence from the
-        other release is such a pair, too.
-    breaches_absent : int
-        Of them, those of a class and absence.
-    persons_in_breaches : int
-        People who are certainly in them.
-    disclosed : int
-        Pairs, those of a class and absence too, in which a person certainly is and a sensitive
-        attribute has fewer than l values left.
-    disclosed_required : int
-        Of them, those where the manifests require l of the attribute.
-    absent_from_first, absent_from_second : int or None
-        People of the other release who are certainly not in this one, at least. None where they are
-        fewer than k, but not 0.
-    rounds : int
-        Of the bounds, in which something changed.
+    ``pairs`` of classes have regions that meet, ``payload_pairs`` of them also a payload in common.
+    No person can be in ``impossible`` ones, a person but fewer than k may be in ``possible`` ones,
+    and one certainly is in ``proven`` ones. In ``breaches`` a person certainly is, and fewer than k
+    may be: a class and absence from the other release is such a pair, too (``breaches_absent``).
+    ``persons_in_breaches`` are certainly in them. In ``disclosed`` pairs a person certainly is, and
+    a sensitive attribute has fewer than l values left, in ``disclosed_required`` ones one that the
+    manifests require l of. ``absent_from_first`` and ``absent_from_second`` are people of the other
+    release who are certainly not in this one, at least, or None if they are fewer than k, but not
+    0.
     """
 
     pairs: int
@@ -168,21 +132,14 @@ class PairFigures:
 
 @dataclass(frozen=True)
 class BoundedPairs:
-    """Pairs of classes in which a person may be.
+    """Pairs of classes in which a person may be. Arrays are int64 of shape (n,).
 
-    Parameters
-    ----------
-    first, second : int64 ndarray of shape (n,)
-        The classes. The number of classes of a release stands for absence from it.
-    lower, upper : int64 ndarray of shape (n,)
-        People who are certainly in both, and who may be.
-    fewest, most : mapping of str to int64 ndarray of shape (n,)
-        Smallest and largest number of a value that a sensitive attribute may have there.
-    distinct : mapping of str to int64 ndarray of shape (n,)
-        How many values it may have there.
-    absent : tuple of int
-        People of the second release who are certainly not in the first, at least, and of the first
-        who are not in the second.
+    ``first`` and ``second`` are the classes, where the number of classes of a release stands for
+    absence from it. ``lower`` and ``upper`` are people who are certainly in both, and who may be.
+    ``fewest`` and ``most`` are the smallest and largest number of a value that a sensitive
+    attribute may have there, ``distinct`` how many it may have. ``absent`` are people of the second
+    release who are certainly not in the first, at least, and of the first who are not in the
+    second.
     """
 
     first: Integers
@@ -197,14 +154,7 @@ class BoundedPairs:
 
 @dataclass(frozen=True)
 class Diversity:
-    """The number of values of a sensitive attribute that should be left.
-
-    Parameters
-    ----------
-    least : int
-    required : bool
-        Whether the manifests promise it.
-    """
+    """The least number of values of a sensitive attribute, and whether the manifests promise it."""
 
     least: int
     required: bool
@@ -213,18 +163,9 @@ class Diversity:
 def bound_pairs(
     cells: TwoReleases, compatible: CompatiblePairs, relation: Relation
 ) -> tuple[BoundedPairs, int]:
-    """Bound the people of every pair of classes.
+    """Bound the people of every pair of classes. Also return the rounds of the bounds.
 
-    Returns
-    -------
-    BoundedPairs
-    rounds : int
-        Of the bounds.
-
-    Raises
-    ------
-    DataError
-        If the people cannot be related so.
+    Raises DataError if the people cannot be related so.
     """
     absences = _absences(cells, relation)
     margins = [
@@ -268,9 +209,9 @@ def _certainly_absent(
 ) -> tuple[int, int]:
     """Return how many people of the second release are not in the first, and the other way round.
 
-    Who is in a cell of one release is in a compatible cell of the other, or absent, and no more
-    people of a payload are in a release than it has records of it. Whose records they are, and
-    who was left out, is of no account.
+    A person in a cell of one release is in a compatible cell of the other, or absent, and no more
+    people of a payload are in a release than it has records of it. Whose records they are, and who
+    was left out, is of no account.
     """
     absent = []
     for index, numbers in ((1, compatible.second), (0, compatible.first)):
@@ -291,16 +232,10 @@ def figures_of_pairs(
     k: int,
     diversity: Mapping[str, Diversity],
 ) -> PairFigures:
-    """Count the figures of pairs of classes.
+    """Count the figures of pairs of classes, of :func:`bound_pairs`.
 
-    Parameters
-    ----------
-    cells, compatible, bounded, rounds
-        See :func:`bound_pairs`.
-    k : int
-        People who should be in every pair that is not empty.
-    diversity : mapping of str to Diversity
-        Of each sensitive attribute of the payload.
+    ``k`` people should be in every pair that is not empty, ``diversity`` is that of each sensitive
+    attribute of the payload.
     """
     absent = (bounded.first == cells.cells[0].classes.num_rows) | (
         bounded.second == cells.cells[1].classes.num_rows
@@ -333,14 +268,9 @@ def figures_of_pairs(
 
 @dataclass(frozen=True)
 class _Absence:
-    """The people of the other release who may be missing in a release, by payload.
+    """The people of the other release who may be missing in a release: records of each payload.
 
-    Parameters
-    ----------
-    payloads, records : int64 ndarray of shape (n,)
-        Records of each payload, at most.
-    known : bool
-        Whether it is all of them.
+    They are the most possible, or exact if ``known``.
     """
 
     payloads: Integers
@@ -351,10 +281,7 @@ class _Absence:
 def _absences(cells: TwoReleases, relation: Relation) -> list[_Absence]:
     """Return who is not in the first release, and who is not in the second.
 
-    Raises
-    ------
-    DataError
-        If a release has more records of a payload than can be.
+    Raises DataError if a release has more records of a payload than can be.
     """
     absences = []
     contradicted = np.zeros(len(cells.cells[0].totals), bool)
@@ -380,6 +307,7 @@ def _absences(cells: TwoReleases, relation: Relation) -> list[_Absence]:
 
 
 def _not_so(relation: Relation, payloads: int, of: int) -> DataError:
+    """Say that a stated relation is wrong."""
     related = "the same people" if relation == "same people" else "the people of one in the other"
     return DataError(
         f"verify --with: the releases do not hold {related}: their numbers of records differ for "
@@ -413,15 +341,24 @@ def _with_absences(
     return first, second
 
 
-def _reduced(how: np.ufunc, values: Integers, starts: Integers) -> Integers:
+def _reduced(function: np.ufunc, values: Integers, starts: Integers) -> Integers:
+    """Reduce the values of each group by a ufunc.
+
+    >>> _reduced(np.add, np.array([1, 2, 3]), np.array([0, 2])).tolist()
+    [3, 3]
+    """
     if not len(starts):
         return np.zeros(0, np.int64)
-    reduced: Integers = how.reduceat(values, starts)
+    reduced: Integers = function.reduceat(values, starts)
     return reduced
 
 
 def _distinct(values: Integers, pairs: Integers, count: int) -> Integers:
-    """Return how many different values each pair has."""
+    """Return how many different values each pair has.
+
+    >>> _distinct(np.array([7, 7, 8]), np.array([0, 0, 0]), 1).tolist()
+    [2]
+    """
     order = np.lexsort((values, pairs))
     values, pairs = values[order], pairs[order]
     is_new = np.ones(len(values), bool)

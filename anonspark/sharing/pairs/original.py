@@ -33,20 +33,13 @@ from anonspark.verification.opening import OpenedRelease
 
 @dataclass(frozen=True)
 class PairCandidates:
-    """What two releases reveal about their original records.
+    """What two releases reveal about the records of their original.
 
-    Parameters
-    ----------
-    records : int
-        Of the original.
-    matched : int
-        Those of them that a pair of classes holds in which a person may be.
-    persons_below_k : int
-        Of them, those whose pairs hold fewer than k people at most.
-    persons_disclosed : int
-        Of them, those of whom a sensitive attribute has one value left.
-    persons_disclosed_required : int
-        Of them, those where it is an attribute of which the manifests require several.
+    ``matched`` records are held by a pair of classes in which a person may be. Of them,
+    ``persons_below_k`` are those whose pairs hold fewer than k people at most,
+    ``persons_disclosed`` those with one value left of a sensitive attribute, and
+    ``persons_disclosed_required`` those with one left of an attribute of which the manifests
+    require several.
     """
 
     records: int
@@ -69,28 +62,12 @@ def count_pair_candidates(
 ) -> PairCandidates:
     """Look up every original record in both releases.
 
-    Parameters
-    ----------
-    releases, cells, hierarchies
-        See :func:`~anonspark.sharing.pairs.classes.compatible_pairs`.
-    bounded : BoundedPairs
-    original : Table
-        With a column of each quasi-identifier of both releases.
-    k : int
-    required : collection of str
-        Sensitive attributes of which the manifests require several values.
-    missing_markers : iterable of str
-        Texts of the original that mean missing. Null and NaN do, always.
-
-    Raises
-    ------
-    DataError
-        If the original lacks columns, or has values that cannot be read.
-
-    Notes
-    -----
-    One job over the original's quasi-identifiers. The classes of both releases and their pairs go
-    to every task. To the driver comes a row of sums a task.
+    ``releases``, ``cells`` and ``hierarchies`` are as in
+    :func:`~anonspark.sharing.pairs.classes.compatible_pairs`. The original has a column of each
+    quasi-identifier of both. ``required`` are sensitive attributes of which the manifests require
+    several values. One job over the original's quasi-identifiers. The classes of both releases and
+    their pairs go to every task. To the driver comes a row of sums a task. Raises DataError if the
+    original lacks columns, or has values that cannot be read.
     """
     first, second = releases
     attributes = (*first.attributes, *second.attributes)
@@ -101,8 +78,8 @@ def count_pair_candidates(
         missing_markers=missing_markers,
         subject="original",
     )
-    d = len(first.attributes)
-    positions = prepared.places[:d], prepared.places[d:]
+    dimensions = len(first.attributes)
+    positions = prepared.places[:dimensions], prepared.places[dimensions:]
     searches = [
         RegionReader(release.attributes, columns, leaves).search(cell.classes)
         for release, cell, columns, leaves in zip(
@@ -113,10 +90,10 @@ def count_pair_candidates(
     in_both = (bounded.first < counts[0]) & (bounded.second < counts[1])
     keys = (bounded.first * counts[1] + bounded.second)[in_both]
     order = np.argsort(keys)
-    only = np.empty((len(keys), len(cells.values)), np.int64)
+    single_values = np.empty((len(keys), len(cells.values)), np.int64)
     for position, name in enumerate(cells.values):
         fewest, most = bounded.fewest[name][in_both], bounded.most[name][in_both]
-        only[:, position] = np.where(fewest == most, fewest, -1)[order]
+        single_values[:, position] = np.where(fewest == most, fewest, -1)[order]
     names = ["records", "matched", "below", "disclosed", "disclosed_required"]
     names += [f"unreadable_{index}" for index in range(len(attributes))]
     schema = pa.schema([(name, pa.int64()) for name in names])
@@ -125,7 +102,7 @@ def count_pair_candidates(
         searches[1],
         keys[order],
         bounded.upper[in_both][order],
-        only,
+        single_values,
         np.array([name in required for name in cells.values], bool),
         k,
         schema,
@@ -154,12 +131,13 @@ class _LookUp:
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
-        d, others = len(self.first.axes), len(self.second.axes)
-        sums = np.zeros(5 + d + others, np.int64)
+        """Yield a row of sums."""
+        axes, more_axes = len(self.first.axes), len(self.second.axes)
+        sums = np.zeros(5 + axes + more_axes, np.int64)
         for batch in batches:
             points, unreadable = self.first.points(batch)
-            more_points, more_unreadable = self.second.points(batch, d)
-            candidates, only = sum_candidates(
+            more_points, more_unreadable = self.second.points(batch, axes)
+            candidates, single_values = sum_candidates(
                 points, *self.first.regions, more_points, *self.second.regions,
                 self.pairs, self.figures, self.values,
             )  # fmt: skip
@@ -167,7 +145,7 @@ class _LookUp:
             sums[0] += batch.num_rows
             sums[1] += matched.sum()
             sums[2] += (matched & (candidates < self.k)).sum()
-            one_left = matched[:, np.newaxis] & (only >= 0)
+            one_left = matched[:, np.newaxis] & (single_values >= 0)
             sums[3] += one_left.any(axis=1).sum()
             sums[4] += one_left[:, self.required].any(axis=1).sum()
             sums[5:] += np.concatenate([unreadable.sum(axis=0), more_unreadable.sum(axis=0)])
@@ -193,16 +171,8 @@ _TRIED: tuple[Kind, ...] = ("decimal", "date", "timestamp")
 def attributes_of_all(
     releases: Sequence[OpenedRelease], original: pa.Schema | None
 ) -> list[tuple[PublishedAttribute, ...]]:
-    """Return the quasi-identifiers of each release.
+    """Return the quasi-identifiers of each release. The original's schema may be unknown (None).
 
-    Parameters
-    ----------
-    releases : sequence of OpenedRelease
-    original : pyarrow.Schema or None
-        Of the table that they were made of, if it is given.
-
-    Notes
-    -----
     Of a table without a manifest the labels show what the values were, unless the original or the
     manifest of another release shows it: one job for each of its columns of texts.
     """
@@ -260,6 +230,12 @@ def _type_of_labels(name: str, releases: Sequence[OpenedRelease]) -> pa.DataType
 
 
 def _all_readable(labels: Sequence[str], attribute: PublishedAttribute) -> bool:
+    """Return whether all labels can be read.
+
+    >>> born = PublishedAttribute("born", "date", "interval", ("born",))
+    >>> _all_readable(["2020-01-01"], born), _all_readable(["January"], born)
+    (True, False)
+    """
     try:
         for label in labels:
             read_label(label, attribute)

@@ -18,14 +18,7 @@ Statement = Literal["same people", "inside"]
 
 @dataclass(frozen=True)
 class People:
-    """The facts of a release about its people.
-
-    Parameters
-    ----------
-    manifest : Manifest or None
-    rows : int
-        Published records.
-    """
+    """The people of a release: its manifest, if it has one, and its published records."""
 
     manifest: Manifest | None
     rows: int
@@ -34,10 +27,10 @@ class People:
 def statement_of(*, same_people: bool, inside: bool) -> Statement | None:
     """Return the statement that two options of the command line make.
 
-    Raises
-    ------
-    ConfigurationError
-        If both are set.
+    Raises ConfigurationError if both are set.
+
+    >>> statement_of(same_people=False, inside=True)
+    'inside'
     """
     if same_people and inside:
         raise ConfigurationError(
@@ -47,28 +40,23 @@ def statement_of(*, same_people: bool, inside: bool) -> Statement | None:
     return "same people" if same_people else "inside" if inside else None
 
 
-def relation_of(first: People, second: People, said: Statement | None) -> Relation:
+def relation_of(first: People, second: People, stated: Statement | None) -> Relation:
     """Return how the people of two releases are related.
 
-    Parameters
-    ----------
-    first, second : People
-    said : {"same people", "inside"} or None
-        Counts where the manifests do not show it. Inside is the release with fewer records.
+    What is stated counts if the manifests do not show it. The release with fewer records is inside
+    the other one. Raises ConfigurationError if a release has no manifest and nothing is stated.
 
-    Raises
-    ------
-    ConfigurationError
-        If a release has no manifest and nothing is said.
+    >>> relation_of(People(None, 9), People(None, 5), "inside")
+    'second inside first'
     """
-    stated = None
+    shown = None
     if first.manifest is not None and second.manifest is not None:
-        stated = _stated_relation(first.manifest, second.manifest)
-    if stated is not None:
-        return stated
-    if said == "same people":
+        shown = _stated_relation(first.manifest, second.manifest)
+    if shown is not None:
+        return shown
+    if stated == "same people":
         return "same people"
-    if said == "inside":
+    if stated == "inside":
         return "second inside first" if first.rows >= second.rows else "first inside second"
     if first.manifest is None or second.manifest is None:
         raise ConfigurationError(
@@ -102,14 +90,14 @@ def _stated_relation(first: Manifest, second: Manifest) -> Relation | None:
 
 
 def _published(manifest: Manifest) -> object:
-    """Return the number of records of a release, where that of the withheld ones is null."""
+    """Return the number of records of a release, if that of the withheld ones is null."""
     if manifest.recipient.get("rows_withheld") is not None:
         return None
     return (manifest.document.get("summary") or {}).get("rows_published")
 
 
 def _made_of_the_same(first: Manifest, second: Manifest) -> bool:
-    """Return whether two runs read the same records of the same place.
+    """Return whether two runs read the same records of the same path.
 
     The fingerprint of the input is one of the attributes' values, which depends on which there are
     and on the seed: two equal ones prove that the records are equal in these attributes, and the
@@ -127,4 +115,5 @@ def _made_of_the_same(first: Manifest, second: Manifest) -> bool:
 
 
 def _path_of(described: Mapping[str, Any]) -> object:
+    """Return the path of an input."""
     return described.get("path")

@@ -12,7 +12,7 @@ from anonspark.core.labels import Kind
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.labels.regions import published_attributes
-from anonspark.progress import tell
+from anonspark.progress import report_step
 from anonspark.redaction import Redacted, redact
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.originals import open_by_suffix, open_original
@@ -42,23 +42,10 @@ _LEAST_VALUES = 2
 class PairVerification(Redacted):
     """What two releases reveal together.
 
-    Parameters
-    ----------
-    first, second : str
-        Where they are.
-    relation : Relation
-        Of their people.
-    k : int
-        People among whom each person should be hidden.
-    common : list of str
-        Quasi-identifiers of both.
-    payload : list of str
-        Columns that both publish as they are.
-    figures : PairFigures
-    original : PairCandidates or None
-        None without the original.
-    failures, warnings : list of str
-        One sentence each.
+    ``relation`` is that of their people, ``k`` the number of people among whom each should be
+    hidden. ``common`` are quasi-identifiers of both, ``payload`` columns that both publish
+    unchanged. ``original`` is None without it. ``failures`` and ``warnings`` have one sentence
+    each.
     """
 
     first: str
@@ -90,44 +77,30 @@ class PairVerification(Redacted):
 
 @dataclass(frozen=True, repr=False)
 class JointVerification(Redacted):
-    """The result for the files of several releases.
-
-    Parameters
-    ----------
-    releases : list of Verification
-        Of each by itself.
-    pairs : list of PairVerification
-        Of every two.
-    """
+    """The result for the files of several releases, of each by itself and of every two."""
 
     releases: list[Verification]
     pairs: list[PairVerification]
 
     @property
     def failures(self) -> list[str]:
-        """Return what does not hold, one sentence each."""
+        """What does not hold, one sentence each."""
         texts = [text for item in self.releases for text in item.failures]
         return texts + [text for item in self.pairs for text in item.failures]
 
     @property
     def warnings(self) -> list[str]:
-        """Return what holds, but may mean less than it seems to."""
+        """What holds, but may mean less than it seems to."""
         texts = [text for item in self.releases for text in item.warnings]
         return texts + [text for item in self.pairs for text in item.warnings]
 
     @property
     def holds(self) -> bool:
-        """Return whether nothing failed."""
+        """Whether nothing failed."""
         return not self.failures
 
     def require(self) -> JointVerification:
-        """Return this verification where everything holds.
-
-        Raises
-        ------
-        GuaranteeError
-            With everything that does not.
-        """
+        """Return this verification, or raise GuaranteeError with everything that does not hold."""
         if self.failures:
             raise GuaranteeError("\n".join(self.failures))
         return self
@@ -147,18 +120,10 @@ class JointVerification(Redacted):
 class Attack:
     """The settings of a joint attack on releases.
 
-    Parameters
-    ----------
-    said : {"same people", "inside"} or None
-        How their people are related where manifests do not show it.
-    joint_k : int or None
-        People among whom each person should be hidden. None for what the manifests say.
-    original : str, Table or None
-        The table that they were made of, or its path.
-    population : str or None
-        See :func:`~anonspark.verification.audit.audit_release`.
-    signers : str or None
-        Local file of those who may have signed them.
+    ``said`` is how their people are related if manifests do not show it, ``joint_k`` the number of
+    people among whom each should be hidden, or None for that of the manifests. ``original`` is the
+    table that they were made of, or its path. ``population`` and ``signers`` are those of
+    :func:`~anonspark.verification.audit.audit_release`.
     """
 
     said: Statement | None = None
@@ -176,37 +141,18 @@ def audit_releases(
     roles: Roles | None = None,
     attack: Attack | None = None,
 ) -> JointVerification:
-    """Verify releases, each by itself and every two of them together.
+    """Verify at least two releases, each by itself and every two of them together.
 
-    Parameters
-    ----------
-    engine : Engine
-    paths : sequence of str
-        At least two releases, or tables of other tools.
-    configuration, roles
-        See :func:`~anonspark.verification.audit.audit_release`. Roles are those of the tables
-        without a manifest.
-    attack : Attack or None
-        None for what the manifests say.
+    ``configuration`` and ``roles`` are those of
+    :func:`~anonspark.verification.audit.audit_release`: roles count for tables without a manifest.
+    Raises ConfigurationError if a release is named twice, publishes means, or the relation of their
+    people is unknown, and DataError if releases cannot be compared, people cannot be related as
+    stated, or there are too many classes or pairs of classes.
 
-    Returns
-    -------
-    JointVerification
-
-    Raises
-    ------
-    ConfigurationError
-        If a release is named twice, publishes means, or the relation of their people is unknown.
-    DataError
-        If releases cannot be compared, people cannot be related as it is said, or there are too
-        many classes or pairs of classes.
-
-    Notes
-    -----
     The jobs of :func:`~anonspark.verification.audit.audit_release` for each release. For every two
-    those of :func:`~anonspark.sharing.pairs.classes.read_cells` and, with the original, one
-    over its quasi-identifiers. Pairs and bounds are made by the driver, with 100 bytes a pair of
-    classes and payload.
+    those of :func:`~anonspark.sharing.pairs.classes.read_cells` and, with the original, one over
+    its quasi-identifiers. Pairs and bounds are made by the driver, with 100 bytes a pair of classes
+    and payload.
     """
     attack = attack or Attack()
     if attack.joint_k is not None and attack.joint_k < 2:
@@ -214,7 +160,7 @@ def audit_releases(
             f"--joint-k: found {attack.joint_k}. Expected a number of people, at least 2"
         )
     _require_two(paths)
-    tell("reading the files")
+    report_step("reading the files")
     opened = [_open(engine, path, configuration, roles, attack.signers) for path in paths]
     _require_different(opened)
     people = [People(item.manifest, item.rows(engine)) for item in opened]
@@ -234,7 +180,7 @@ def audit_releases(
     ]
     pairs = []
     for (i, j), relation in relations.items():
-        tell(f"attacking releases {i + 1} and {j + 1} together")
+        report_step(f"attacking releases {i + 1} and {j + 1} together")
         with engine.reading((opened[i].where, opened[j].where), key=""):
             pair = _attack_pair(engine, opened[i], opened[j], relation, attack)
         whole = not partial & {i, j}
@@ -249,15 +195,17 @@ def audit_releases(
 
 
 def _require_two(paths: Sequence[str]) -> None:
-    places = [path.rstrip("/") for path in paths]
-    twice = sorted({place for place in places if places.count(place) > 1})
+    """Raise ConfigurationError unless there are two different paths."""
+    addresses = [path.rstrip("/") for path in paths]
+    twice = sorted({path for path in addresses if addresses.count(path) > 1})
     if twice:
         raise ConfigurationError(f"--with: found {twice[0]} twice. Name each release once")
-    if len(places) < 2:
+    if len(addresses) < 2:
         raise ConfigurationError("--with: found one release. Expected at least two")
 
 
 def _require_different(opened: Sequence[OpenedRelease]) -> None:
+    """Raise ConfigurationError if a release is a copy of another."""
     with_manifest = [item for item in opened if item.manifest is not None]
     for item, other in combinations(with_manifest, 2):
         if item.manifest == other.manifest:
@@ -273,7 +221,7 @@ def _open(
     roles: Roles | None,
     signers: str | None,
 ) -> OpenedRelease:
-    """Open a release. Of a table without a manifest the roles count that it has columns of."""
+    """Open a release. A table without a manifest has the roles that it has columns of."""
     has_manifest = engine.files.exists(f"{path.rstrip('/')}/{MANIFEST}")
     chosen = None
     if not has_manifest and roles is not None:
@@ -290,7 +238,7 @@ def _open(
 def _partial(
     opened: Sequence[OpenedRelease], relations: Mapping[tuple[int, int], Relation]
 ) -> set[int]:
-    """Return the releases that do not hold everybody of the original."""
+    """Return the releases that lack some people of the original."""
     partial = {
         index
         for index, item in enumerate(opened)
@@ -312,6 +260,7 @@ def _partial(
 def _attack_pair(
     engine: Engine, first: OpenedRelease, other: OpenedRelease, relation: Relation, attack: Attack
 ) -> PairVerification:
+    """Bound what two releases reveal together, and look up the original if it is given."""
     original = attack.original
     paths = (original,) if isinstance(original, str) else ()
     if isinstance(original, str):
@@ -321,10 +270,10 @@ def _attack_pair(
             original = open_original(engine, original, described)
     attributes = attributes_of_all((first, other), None if original is None else original.schema)
     releases = [
-        ReadRelease(each.path, each.data, each.claim, rows, _raw_kinds(each.manifest))
-        for each, rows in zip((first, other), attributes, strict=True)
+        ReadRelease(release.path, release.data, release.claim, rows, _raw_kinds(release.manifest))
+        for release, rows in zip((first, other), attributes, strict=True)
     ]
-    hierarchies = [leaves_of(each) for each in (first, other)]
+    hierarchies = [leaves_of(release) for release in (first, other)]
     cells = read_cells(*releases)
     compatible = compatible_pairs(releases, cells, hierarchies)
     bounded, rounds = bound_pairs(cells, compatible, relation)
@@ -344,7 +293,8 @@ def _attack_pair(
                 required=[name for name, bound in diversity.items() if bound.required],
                 missing_markers=first.claim.missing_markers,
             )
-    common = [each.name for each in attributes[0] if each.name in {n.name for n in attributes[1]}]
+    names = [[attribute.name for attribute in side] for side in attributes]
+    common = [name for name in names[0] if name in names[1]]
     return PairVerification(
         first.path, other.path, relation, k, common, list(cells.payload), figures, candidates
     )
@@ -364,19 +314,25 @@ def _raw_kinds(manifest: Manifest | None) -> dict[str, Kind]:
 
 
 def _collusion(manifest: Manifest | None) -> Mapping[str, Any]:
+    """Return what a plan promised of joint classes."""
     return {} if manifest is None else manifest.recipient.get("collusion") or {}
 
 
-def _joint_k(first: OpenedRelease, other: OpenedRelease, said: int | None) -> int:
-    if said is not None:
-        return said
-    promised = [_collusion(each.manifest).get("k") for each in (first, other)]
+def _joint_k(first: OpenedRelease, other: OpenedRelease, joint_k: int | None) -> int:
+    """Return the k of both together: that of the command line, of plans, or the smaller one."""
+    if joint_k is not None:
+        return joint_k
+    promised = [_collusion(release.manifest).get("k") for release in (first, other)]
     ks = [int(k) for k in promised if k is not None]
-    return min(ks or [each.claim.privacy.k for each in (first, other)])
+    return min(ks or [release.claim.privacy.k for release in (first, other)])
 
 
 def _diversity(name: str, manifests: Sequence[Manifest | None]) -> Diversity:
-    """Return how many values the manifests require a pair of classes to have."""
+    """Return how many values the manifests require a pair of classes to have.
+
+    >>> _diversity("pay", [None, None])
+    Diversity(least=2, required=False)
+    """
     by_attribute = [_collusion(manifest).get("l_diversity") or {} for manifest in manifests]
     required = [int(item[name]) for item in by_attribute if name in item]
     return Diversity(max(required, default=_LEAST_VALUES), bool(required))
@@ -385,8 +341,8 @@ def _diversity(name: str, manifests: Sequence[Manifest | None]) -> Diversity:
 def _failures(pair: PairVerification, *, whole: bool) -> list[str]:
     """Report what no one should learn from both releases, in counts.
 
-    Of original records that are not in both releases the original proves nothing: ``whole`` says
-    whether both hold all of them.
+    The original proves nothing about records that are not in both releases: ``whole`` says whether
+    both hold all of them.
     """
     where = f"{pair.first} and {pair.second} together"
     figures, original = pair.figures, pair.original

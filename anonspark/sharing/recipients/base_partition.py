@@ -41,19 +41,10 @@ def strata_of(
 ) -> dict[int, Stratum]:
     """Return the strata of a source, without records that have an atom or no recipient.
 
-    Parameters
-    ----------
-    frozen : FrozenSource
-    demand : Soundness
-        With :data:`PEOPLE` where a person may have several records.
-    counts : mapping of int to int
-        Records of each pattern.
-
-    Notes
-    -----
-    One job with a shuffle for each attribute of which several values are demanded. The different
-    values of each stratum are collected, as hashes. Two jobs and shuffles for people, of whom
-    fewer than are demanded are collected for each stratum.
+    ``demand`` has :data:`PEOPLE` if a person may have several records. ``counts`` are the records
+    of each pattern. One job with a shuffle for each attribute of which several values are demanded.
+    The different values of each stratum are collected, as hashes. Two jobs and shuffles for people,
+    of whom fewer than are demanded are collected for each stratum.
     """
     values: dict[int, dict[str, set[int]]] = {pattern: {} for pattern in counts}
     for name, number in demand.diversity.items():
@@ -106,16 +97,9 @@ class _OfPatterns:
 class PartitionMaker:
     """Makes base partitions.
 
-    Parameters
-    ----------
-    engine : Engine
-    configuration : Configuration
-        Of all requested quasi-identifiers, with what is demanded of joint classes.
-    staging : Staging
-        Of the plan.
-    progress : Progress
-    generation : int
-        Base partitions that the ledger has.
+    ``configuration`` is that of all requested quasi-identifiers, with what is demanded of joint
+    classes, ``staging`` that of the plan. ``generation`` is the number of base partitions of the
+    ledger.
     """
 
     engine: Engine
@@ -125,15 +109,10 @@ class PartitionMaker:
     generation: int = 0
 
     def snapshot(self, frozen: FrozenSource, becomes: Mapping[int, int] | None = None) -> Snapshot:
-        """Stage what atoms are made of, of all records that are given. One pass over the source.
+        """Stage what atoms are made of, of all records with a recipient. One pass over the source.
 
         The others have no part in it, or a range, and by it every loss, would show their values.
-
-        Parameters
-        ----------
-        frozen : FrozenSource
-        becomes : mapping of int to int, or None
-            As of :meth:`atoms`. None where the records have the patterns that they are given by.
+        ``becomes`` is that of :meth:`atoms`, or None if records keep their patterns.
         """
         directory = f"{self.staging.records}/base"
         self.engine.files.delete(directory)
@@ -144,31 +123,17 @@ class PartitionMaker:
     def atoms(
         self, snapshot: Snapshot, becomes: Mapping[int, int], counts: Mapping[int, int]
     ) -> Table:
-        """Cut every stratum into atoms.
+        """Cut every stratum into atoms: a table of :data:`ATOMS`. Lazy.
 
-        Parameters
-        ----------
-        snapshot : Snapshot
-            Of :meth:`snapshot`. Records that have atoms already are passed over.
-        becomes : mapping of int to int
-            Of :func:`anonspark.core.atom_reuse.join_strata`.
-        counts : mapping of int to int
-            Records of each pattern, also of that without recipients.
-
-        Returns
-        -------
-        Table
-            Of :data:`ATOMS`. Lazy.
-
-        Notes
-        -----
-        A pass that divides the records among strata where there are several, and the base's model
-        over each of them.
+        Records of the snapshot that have atoms already are passed over. ``becomes`` is that of
+        :func:`anonspark.core.atom_reuse.join_strata`, ``counts`` are the records of each pattern,
+        also of that without recipients. A pass that divides the records among several strata, and
+        the base's model over each of them.
         """
         rows: dict[int, int] = {}
-        for pattern, now in becomes.items():
-            if now:
-                rows[now] = rows.get(now, 0) + counts[pattern]
+        for pattern, new_pattern in becomes.items():
+            if new_pattern:
+                rows[new_pattern] = rows.get(new_pattern, 0) + counts[pattern]
         atoms = self.engine.table(ATOMS.empty_table())
         for pattern, records in self._divided(snapshot, becomes, rows).items():
             atoms = atoms.union(self._atoms_of(pattern, records, rows[pattern], snapshot))
@@ -209,17 +174,10 @@ class PartitionMaker:
     ) -> StagedRounds:
         """Run the rounds of a model over records that are not published as its classes.
 
-        Parameters
-        ----------
-        model : Model
-        snapshot : Snapshot
-            The records, with what is demanded of them.
-        generalizer : Generalizer
-            Of the model.
-        name : str
-            Of a directory for the rounds.
+        ``snapshot`` has the records and what is demanded of them, ``generalizer`` is that of the
+        model, ``name`` that of a directory for the rounds.
         """
-        location = replace(self.staging.place, private=f"{self.staging.records}/{name}")
+        location = replace(self.staging.paths, private=f"{self.staging.records}/{name}")
         self.engine.files.make_private_directory(location.state)
         return run_rounds(
             model,
@@ -255,19 +213,15 @@ class _Divide:
 class NameAtoms:
     """Names atoms so that those of different strata, and of different plans, have their own.
 
-    Parameters
-    ----------
-    generation : int
-        Base partitions that the ledger has.
-    pattern : int or None
-        Of the stratum. None where the third column says it.
+    ``generation`` is the number of base partitions of the ledger, ``pattern`` that of the stratum,
+    or None if it is the third column.
     """
 
     generation: int
     pattern: int | None = None
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield :data:`ATOMS`, given classes, subjects and, if need be, patterns."""
+        """Yield :data:`ATOMS` for classes, subjects and, if need be, patterns."""
         for batch in batches:
             classes = batch.column(CLASS_ID).to_numpy(zero_copy_only=False)
             if self.pattern is None:

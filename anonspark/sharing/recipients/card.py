@@ -26,16 +26,9 @@ from anonspark.sharing.recipients.source import read_source, require_places, req
 class PlanPreview:
     """The expected result of a plan.
 
-    Parameters
-    ----------
-    rows : int
-        Of the source.
-    strata : int
-        Groups of records that the same recipients may have.
-    requests : list of dict
-        Of each recipient ``recipient``, ``requested``, ``withheld`` and ``k``.
-    coalitions : list of tuple of str
-        That would be checked.
+    ``rows`` are those of the source, ``strata`` counts groups of records that the same recipients
+    may have. ``requests`` have ``recipient``, ``requested``, ``withheld`` and ``k``. ``coalitions``
+    would be checked.
     """
 
     rows: int
@@ -51,13 +44,8 @@ class PlanPreview:
 def preview_plan(engine: Engine, plan: Plan, *, progress: Progress | None = None) -> PlanPreview:
     """Check a plan, its source and its ledger. Nothing is anonymized.
 
-    Raises
-    ------
-    ConfigurationError, DataError, PublishingError
-
-    Notes
-    -----
-    As :func:`anonspark.sharing.recipients.source.read_source`, and one job that counts.
+    As :func:`anonspark.sharing.recipients.source.read_source`, and one job that counts. Raises
+    ConfigurationError, DataError or PublishingError.
     """
     files, progress = engine.files, progress or Progress()
     require_places(files, plan)
@@ -92,7 +80,8 @@ def preview_plan(engine: Engine, plan: Plan, *, progress: Progress | None = None
     return PlanPreview(sum(strata.values()), groups, requests, coalitions)
 
 
-_COLUMNS = ("rows", "withheld", "classes", "gcp", "gcp the other way")
+_LOSS = "certainty penalty (gcp)"
+_COLUMNS = ("rows", "withheld", "classes", _LOSS, f"{_LOSS} the other way")
 
 
 def distribution_blocks(result: Distribution | PlanPreview) -> Iterator[Card | Table | Text]:
@@ -103,7 +92,7 @@ def distribution_blocks(result: Distribution | PlanPreview) -> Iterator[Card | T
     summaries = {name: release.summary for name, release in result.releases.items()}
     others: dict[str, Mapping[str, Any]] = {
         "withheld": result.withheld,
-        "gcp the other way": result.other_strategy,
+        f"{_LOSS} the other way": result.other_strategy,
     }
     yield distribution_card(summaries, result.coalitions, others)
     for name, release in result.releases.items():
@@ -119,18 +108,10 @@ def distribution_card(
 ) -> Card:
     """Return what each recipient gets, and the coalitions that come nearest to the bound.
 
-    Parameters
-    ----------
-    summaries : mapping of str to mapping
-        The row of the table ``summary`` of each recipient's release.
-    coalitions : sequence of mapping
-        Rows of the joint check.
-    others : mapping of str to mapping
-        Further columns, by recipient.
-    notes : sequence of str
-    charts : callable
+    ``summaries`` are the rows of the table ``summary`` of the releases by recipient, ``coalitions``
+    rows of the joint check. ``others`` are further columns, by recipient.
     """
-    names = {"rows": "rows_published", "classes": "published_classes", "gcp": "gcp"}
+    names = {"rows": "rows_published", "classes": "published_classes", _LOSS: "gcp"}
     columns: dict[str, Mapping[str, Any]] = {
         title: {recipient: row.get(name) for recipient, row in summaries.items()}
         for title, name in names.items()
@@ -156,14 +137,14 @@ def distribution_card(
     )
 
 
-def _look_blocks(look: PlanPreview) -> Iterator[Table | Text]:
+def _look_blocks(preview: PlanPreview) -> Iterator[Table | Text]:
     """Return what a plan would give, as far as it is known before anything is anonymized."""
     columns = ("recipient", "requested", "withheld", "k")
     rows: list[list[Cell]] = [
         ["-" if request[name] is None else request[name] for name in columns]
-        for request in look.requests
+        for request in preview.requests
     ]
-    yield Table(f"{look.rows:,} records of the source", columns, rows)
-    yield Text(f"{look.strata:,} strata: records that the same recipients may have")
-    for coalition in look.coalitions:
+    yield Table(f"{preview.rows:,} records of the source", columns, rows)
+    yield Text(f"{preview.strata:,} strata: records that the same recipients may have")
+    for coalition in preview.coalitions:
         yield Text(f"coalition: {', '.join(coalition)}")

@@ -30,10 +30,10 @@ from anonspark.pipeline.run import (
     forget_staging,
     staged_release,
 )
-from anonspark.pipeline.warnings.release_warning import seed_warnings, tell_warnings
+from anonspark.pipeline.warnings.release_warning import log_warnings, seed_warnings
 from anonspark.progress import InnerProgress, Progress
 from anonspark.redaction import Redacted
-from anonspark.release.conditions import told_conditions
+from anonspark.release.conditions import stated_conditions
 from anonspark.sharing.ledger.chain import Key, read_key
 from anonspark.sharing.ledger.check import members_of, require_files
 from anonspark.sharing.ledger.events import BASE, FAILED, PLANNED, PREPARED, PUBLISHED, REFUSED
@@ -79,19 +79,10 @@ _FROZEN = "frozen"
 class Distribution(Redacted):
     """The result of a plan.
 
-    Parameters
-    ----------
-    run_id : str
-    releases : dict of str to Release
-        By recipient.
-    coalitions : list of dict
-        What the joint check found. See docs/recipients.md.
-    other_strategy : dict of str to float or None
-        By recipient, ``gcp`` of its release made the other way, None where it cannot be. Empty
-        where the plan does not ask for it.
-    withheld : dict of str to int
-        By recipient, records that are withheld: for who carries the plan out. Releases with a
-        ledger do not have it.
+    ``coalitions`` are the findings of the joint check, see docs/recipients.md. ``other_strategy``
+    is the ``gcp`` of each release made the other way, or None if it cannot be, and empty unless the
+    plan asks for it. ``withheld`` counts records by recipient, for whoever carries the plan out:
+    releases with a ledger do not have it.
     """
 
     run_id: str
@@ -119,19 +110,8 @@ class Distribution(Redacted):
 class _Prepared:
     """A release that is ready, or published by an earlier attempt.
 
-    Parameters
-    ----------
-    name : str
-        The release's name in the ledger.
-    recipient : Recipient
-    source : ReleaseSource
-    members : MembersOf or None
-        None where the members of classes are not needed.
-    staged : StagedRelease or None
-        None where it is published.
-    kept : StagedMembers or None
-        None where the ledger has its members.
-    published : Release
+    ``name`` is that in the ledger. ``members`` is None if the members of classes are not needed,
+    ``staged`` if the release is published, ``kept`` if the ledger has its members.
     """
 
     name: str
@@ -154,28 +134,14 @@ def distribute(
 ) -> Distribution:
     """Make a release for each recipient of a plan, prove them together, and publish them.
 
-    Parameters
-    ----------
-    engine : Engine
-    plan : Plan
-    run_id : str or None
-        Name of the run. None makes a random one.
-    resume : bool
-        Whether to continue a run that was killed, as :func:`anonspark.pipeline.run.run`.
-    progress : Progress or None
-    table : Table or None
-        The source. None opens what the base names.
+    A run without an id gets a random one. ``resume`` continues a run that was killed, as
+    :func:`anonspark.pipeline.run.run`. ``table`` is the source, or None for what the base names.
+    Raises ConfigurationError, DataError, GuaranteeError or PublishingError. Then nothing of the
+    plan is published, unless the message says that some releases are.
 
-    Raises
-    ------
-    ConfigurationError, DataError, GuaranteeError, PublishingError
-        Nothing of the plan is published then, unless it is said that some releases are.
-
-    Notes
-    -----
-    The source is read once (:func:`~anonspark.sharing.recipients.source.freeze`), then each
-    release costs what a run costs that reads the private copy, with a shuffle of its members. The
-    joint check costs a shuffle of all members and one for each coalition.
+    The source is read once (:func:`~anonspark.sharing.recipients.source.freeze`), then each release
+    costs what a run costs that reads the private copy, with a shuffle of its members. The joint
+    check costs a shuffle of all members and one for each coalition.
     """
     files = engine.files
     staging_path = plan.base.execution.staging_path
@@ -185,7 +151,7 @@ def distribute(
     progress = progress or Progress()
     progress.run_id = run_id
     require_places(files, plan)
-    tell_warnings(seed_warnings(plan.base))
+    log_warnings(seed_warnings(plan.base))
     key = _key_of(plan, run_id)
     ledger = None
     if plan.file.ledger is not None:
@@ -216,7 +182,7 @@ def _key_of(plan: Plan, run_id: str) -> Key:
 
 
 def _require_subject(plan: Plan, head: Mapping[str, Any]) -> None:
-    """Check that plan and ledger identify people, and records, by the same columns."""
+    """Refuse a plan that identifies people or records by other columns than the ledger."""
     for key, names, in_ledger in (
         ("subject", plan.file.subject, head["subject"]),
         ("record", plan.file.record, head.get("record", [])),
@@ -289,8 +255,8 @@ class _PlanRun:
 
     def _read_source(self, table: Table | None) -> FrozenSource:
         """Return the frozen source, that of an earlier attempt if there is one."""
-        state, path = self.staging.state, f"{self.staging.place.kept}/{_FROZEN}"
-        text = state.kept(_FROZEN)
+        state, path = self.staging.state, f"{self.staging.paths.shared}/{_FROZEN}"
+        text = state.facts_of(_FROZEN)
         if text is None:
             frozen = read_source(self.engine, self.plan, self.key, path, table)
         else:
@@ -302,6 +268,7 @@ class _PlanRun:
         return frozen
 
     def _require_subject_types(self) -> None:
+        """Raise DataError if the ledger has people of other types, who would not be recognized."""
         types = None if self.ledger is None else self.ledger.subject_types
         if types is not None and types != self.subject_types:
             raise DataError(
@@ -311,6 +278,7 @@ class _PlanRun:
             )
 
     def _strategy(self, frozen: FrozenSource, strata: Mapping[int, int]) -> Strategy:
+        """Return the strategy of the plan."""
         if self.plan.file.strategy == "independent":
             return Independent(frozen, strata)
         maker = NestedMaker(
@@ -359,12 +327,13 @@ class _PlanRun:
 
     @property
     def _asks_for_members(self) -> bool:
-        """Return whether a ledger or the joint check has to know who is in which class."""
+        """Whether a ledger or the joint check has to know who is in which class."""
         return self.ledger is not None or requires_check(self.plan)
 
     def _staged(
         self, context: RunContext, snapshot: Snapshot, source: ReleaseSource
     ) -> StagedRelease:
+        """Make a release that is not published yet."""
         return self.stack.enter_context(
             staged_release(
                 context,
@@ -377,7 +346,8 @@ class _PlanRun:
     def _keep_members(
         self, staged: StagedRelease, recipient: Recipient, name: str
     ) -> StagedMembers:
-        path = f"{self.staging.place.kept}/members-{recipient.name}"
+        """Stage the members of a release's classes, and note that they are there."""
+        path = f"{self.staging.paths.shared}/members-{recipient.name}"
         self.staging.state.forget(f"members-{recipient.name}")
         self.engine.files.delete(path)
         staged_members = stage_members(
@@ -396,16 +366,17 @@ class _PlanRun:
         if self.ledger is not None and name in self.ledger.releases:
             return members_of(self.engine, self.ledger, self.ledger.releases[name])
         recipient = name.removesuffix(f"-{self.run_id}")
-        text = self.staging.state.kept(f"members-{recipient}")
+        text = self.staging.state.facts_of(f"members-{recipient}")
         if text is None:
             raise PublishingError(
                 f"run id: {self.run_id} has published a release of {recipient} before, and what it "
                 "gave is not known any more. Expected a new run id. Choose another"
             )
-        path = f"{self.staging.place.kept}/members-{recipient}"
+        path = f"{self.staging.paths.shared}/members-{recipient}"
         return StagedMembers.again(json.loads(text), name, recipient, path).members(self.engine)
 
     def _request(self, recipient: Recipient, source: ReleaseSource) -> Request:
+        """Return what the manifest says of a recipient."""
         request, demand = recipient.request, self.plan.demand
         content = {
             "name": recipient.name,
@@ -423,7 +394,7 @@ class _PlanRun:
                     if name in recipient.configuration.attributes
                 },
             },
-            "where": told_conditions(recipient.conditions),
+            "where": stated_conditions(recipient.conditions),
             "source_fingerprint": self.source,
         }
         return Request(
@@ -519,6 +490,7 @@ class _PlanRun:
     def _event(
         self, ready: _Prepared, checks: Sequence[dict[str, Any]], ledger: Ledger
     ) -> dict[str, Any]:
+        """Return the event of a release that is going to be given, and write its files."""
         if ready.kept is None or ready.staged is None or ready.members is None:
             raise ValueError("a release without members is planned")
         files = ReleaseFiles(
@@ -542,7 +514,7 @@ class _PlanRun:
             "published_columns": ready.kept.columns,
             "sensitive": ready.kept.sensitive,
             "subject_types": self.subject_types,
-            "where": told_conditions(ready.recipient.conditions),
+            "where": stated_conditions(ready.recipient.conditions),
             "privacy": configuration.public_dict()["privacy"],
             "strategy": self.plan.file.strategy,
             "collusion": self.plan.file.collusion.model_dump(mode="json")
@@ -588,17 +560,17 @@ class _PlanRun:
             raise
         return published
 
-    def _record_end(self, kind: str, ready: _Prepared) -> None:
+    def _record_end(self, event_type: str, ready: _Prepared) -> None:
         """Write the end of a planned release into the ledger."""
         if self.ledger is None or ready.name not in self.ledger.releases:
             return
         release = self.ledger.releases[ready.name]
         if release.state == "planned":
             # What failed may have been published before, as where its figures were not appended.
-            kind = PUBLISHED if is_published(self.engine.files, release) else kind
+            event_type = PUBLISHED if is_published(self.engine.files, release) else event_type
             content = {
                 "run_id": self.run_id,
                 "recipient": release.recipient,
                 "release": release.name,
             }
-            self.ledger.events.append(kind, content)
+            self.ledger.events.append(event_type, content)

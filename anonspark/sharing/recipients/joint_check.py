@@ -16,18 +16,9 @@ MOST_LISTED = 10
 
 
 def coalitions_of(plan: Plan, earlier: Sequence[LedgerRelease]) -> list[tuple[str, ...]]:
-    """Return the coalitions that a plan checks.
+    """Return the coalitions that a plan checks, with the earlier releases that count.
 
-    Parameters
-    ----------
-    plan : Plan
-    earlier : sequence of LedgerRelease
-        Those that count.
-
-    Raises
-    ------
-    ConfigurationError
-        If they are too many, or ``together`` names an unknown recipient.
+    Raises ConfigurationError if they are too many, or ``together`` names an unknown recipient.
     """
     names = {*plan.names, *(release.recipient for release in earlier)}
     strangers = [
@@ -59,23 +50,10 @@ def requires_check(plan: Plan) -> bool:
 def check_jointly(
     releases: Sequence[MembersOf], plan: Plan, coalitions: Sequence[Collection[str]]
 ) -> list[dict[str, object]]:
-    """Measure the joint classes of all coalitions.
+    """Measure the joint classes of all coalitions, with all releases that count.
 
-    Parameters
-    ----------
-    releases : sequence of MembersOf
-        All that count, of the plan and from before.
-    plan : Plan
-    coalitions : sequence of collection of str
-
-    Returns
-    -------
-    list of dict
-        Of :meth:`anonspark.sharing.ledger.joint_classes.Signatures.check`.
-
-    Notes
-    -----
-    One shuffle of all members, and those of each coalition.
+    Rows are those of :meth:`anonspark.sharing.ledger.joint_classes.Signatures.check`. One shuffle
+    of all members, and those of each coalition.
     """
     if not requires_check(plan):
         return []
@@ -92,11 +70,9 @@ def check_jointly(
 
 
 def require_joint_classes(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse a plan of which something does not hold for a coalition.
+    """Raise GuaranteeError if something does not hold for a coalition, with the worst ones.
 
-    Raises
-    ------
-    GuaranteeError
+    >>> require_joint_classes([{"holds": True}])
     """
     failed = [row for row in rows if not row["holds"]]
     if not failed:

@@ -39,22 +39,11 @@ from anonspark.verification.attacks.presence import Presence, measure_presence
 def settle(
     files: Files, ledger: Ledger, staging_path: str | None, *, resumed: str | None = None
 ) -> None:
-    """Write the end of every release that was planned and has none.
+    """Write the end of every release that was planned and has none, into a locked ledger.
 
-    Parameters
-    ----------
-    files : Files
-    ledger : Ledger
-        Its lock is held.
-    staging_path : str or None
-        ``execution.staging_path`` of the plan.
-    resumed : str or None
-        Id of the run that goes on: its releases stay planned.
-
-    Raises
-    ------
-    PublishingError
-        If another run could be resumed, which a person must decide.
+    ``staging_path`` is ``execution.staging_path`` of the plan, ``resumed`` the id of the run that
+    continues: its releases stay planned. Raises PublishingError if another run could be resumed,
+    which a person must decide.
     """
     for release in ledger.releases.values():
         if release.state != "planned":
@@ -75,20 +64,16 @@ def settle(
 
 
 def require_known_releases(files: Files, plan: Plan, ledger: Ledger) -> None:
-    """Check that the ledger knows the releases at the paths of a plan: an older one may not.
-
-    Raises
-    ------
-    DataError
-    """
-    known = {(release.recipient, release.content["run_id"]) for release in ledger.releases.values()}
+    """Raise DataError if the ledger, as an older one, lacks releases at the paths of a plan."""
+    releases = ledger.releases.values()
+    listed = {(release.recipient, release.content["run_id"]) for release in releases}
     for recipient in plan.recipients:
         path = recipient.configuration.output.path.rstrip("/")
         if not files.exists(f"{path}/{MANIFEST}"):
             continue
         manifest = read_manifest(files, path)
         name = (manifest.document.get("recipient") or {}).get("name")
-        if name == recipient.name and (name, manifest.run_id) not in known:
+        if name == recipient.name and (name, manifest.run_id) not in listed:
             raise DataError(
                 f"ledger: {ledger.layout.path} does not know the release of {recipient.name} at "
                 f"{path}: it is an older ledger, and you bring the newest one back. Or the release "
@@ -110,6 +95,7 @@ def is_published(files: Files, release: LedgerRelease) -> bool:
 
 
 def _can_go_on(files: Files, release: LedgerRelease, staging_path: str | None) -> bool:
+    """Return whether the run of a release can be resumed."""
     stagings = find_stagings(files, str(release.content["path"]), staging_path)
     return any(staging.run_id == release.content["run_id"] for staging in stagings)
 
@@ -122,19 +108,8 @@ _FEW_CLASSES = 1_000_000
 class StagedMembers:
     """The members of a release's classes, in the staging directory of a plan.
 
-    Parameters
-    ----------
-    release : str
-        Its name in the ledger.
-    recipient : str
-    path : str
-        Holds ``members`` and ``classes``.
-    sensitive : list of str
-        Sensitive attributes of the release.
-    columns : list of str
-        What is published of its quasi-identifiers.
-    schema : pyarrow.Schema
-        Of the classes.
+    ``release`` is the name in the ledger. ``path`` holds ``members`` and ``classes``, whose schema
+    is ``schema``. ``columns`` are what is published of the quasi-identifiers.
     """
 
     release: str
@@ -148,7 +123,7 @@ class StagedMembers:
     def again(
         cls, document: Mapping[str, Any], release: str, recipient: str, path: str
     ) -> StagedMembers:
-        """Return what an earlier attempt has staged, given what it recorded."""
+        """Return what an earlier attempt has staged, by what :meth:`as_dict` recorded."""
         schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(document["schema"])))
         return cls(release, recipient, path, document["sensitive"], document["columns"], schema)
 
@@ -176,27 +151,12 @@ def stage_members(
     path: str,
     named: tuple[str, str],
 ) -> StagedMembers:
-    """Write who is in which class of a release.
+    """Write who is in which class of a release, into a new private directory.
 
-    Parameters
-    ----------
-    rounds : StagedRounds
-        The finished records and classes that the release was written from: what the members say
-        is what was published, not a second computation.
-    configuration : Configuration
-        Of the release.
-    columns : sequence of str
-        Published columns of quasi-identifiers.
-    key : Key
-    path : str
-        A new directory, private.
-    named : tuple of str
-        The release, and its recipient.
-
-    Notes
-    -----
-    Two jobs with a shuffle of the classes each, and one of the members where there are many
-    classes.
+    ``rounds`` are the finished records and classes that the release was written from, so the
+    members are those of what was published, not of a second computation. ``columns`` are the
+    published ones of quasi-identifiers, ``named`` the release and its recipient. Two jobs with a
+    shuffle of the classes each, and one of the members if there are many classes.
     """
     labels = _labels(rounds, len(columns))
     sensitive = configuration.sensitive
@@ -204,10 +164,10 @@ def stage_members(
     records = rounds.finished.rows(CLASS_ID, SUBJECT, *payload)
     for index, name in enumerate(payload):
         records = records.with_hashes({sensitive_column(index): [name]}, key.of_values)
-    few = sum(result.rows for result in rounds.results) <= _FEW_CLASSES
+    has_few_classes = sum(result.rows for result in rounds.results) <= _FEW_CLASSES
     hashes = labels.select([CLASS_ID, CLASS])
     schema = members_schema(len(sensitive))
-    members = records.join(hashes, [CLASS_ID], small=few).select(schema.names)
+    members = records.join(hashes, [CLASS_ID], small=has_few_classes).select(schema.names)
     members.stage(f"{path}/members")
     published = [published_column(index) for index in range(len(columns))]
     classes = labels.aggregate([CLASS, *published], sums=[SIZE])
@@ -244,7 +204,7 @@ def _class_schema(labels: pa.Schema, columns: Sequence[str]) -> pa.Schema:
 
 @dataclass(frozen=True)
 class _Rename:
-    """Gives columns their names and types, by their places."""
+    """Gives columns their names and types, in order."""
 
     names: Sequence[str]
     schema: pa.Schema
@@ -261,27 +221,17 @@ class _Rename:
 def require_presence(
     staged: StagedRelease, recipient: Recipient, frozen: FrozenSource
 ) -> Presence | None:
-    """Measure delta-presence of a staged release, the whole source as population.
+    """Measure delta-presence of a staged release, the whole source as population, if it is bounded.
 
-    Returns
-    -------
-    Presence or None
-        None where the request has no bound.
-
-    Raises
-    ------
-    GuaranteeError
-        If a person of the source is in the release with a larger probability than the bound.
-
-    Notes
-    -----
-    The jobs of :func:`anonspark.verification.attacks.presence.measure_presence`.
+    The jobs of :func:`anonspark.verification.attacks.presence.measure_presence`. Raises
+    GuaranteeError if a person of the source is in the release with a larger probability than the
+    bound.
     """
     if recipient.presence is None:
         return None
     context, most = staged.context, recipient.presence.max
     configuration = context.configuration
-    everybody = OpenFrozen(frozen, EVERYBODY)(configuration, staged.hierarchies)
+    population = OpenFrozen(frozen, EVERYBODY)(configuration, staged.hierarchies)
     presence = measure_presence(
         LabelledTable(
             context.engine.published(f"{staged.staging.release}/data", configuration.output.format),
@@ -289,7 +239,7 @@ def require_presence(
             {name: leaves_by_label(hierarchy) for name, hierarchy in staged.hierarchies.items()},
             configuration.input.missing_markers,
         ),
-        everybody.rows(configuration.quasi_identifiers),
+        population.rows(configuration.quasi_identifiers),
         upper=most,
     )
     if presence.out_of_bounds:
@@ -303,28 +253,19 @@ def require_presence(
 
 
 def is_plan(document: Mapping[str, Any]) -> bool:
-    """Return whether a document is a plan, and not a configuration."""
+    """Return whether a document is a plan, and not a configuration.
+
+    >>> is_plan({"base": "base.yaml", "recipients": {}}), is_plan({"input": {}})
+    (True, False)
+    """
     return "recipients" in document
 
 
 def clean_plan(files: Files, plan: Plan, run_id: str | None = None) -> list[tuple[str, bool]]:
     """Remove what killed runs of a plan left, and write the ends of what they planned.
 
-    Parameters
-    ----------
-    files : Files
-    plan : Plan
-    run_id : str or None
-        Of this run only.
-
-    Returns
-    -------
-    list of tuple of str and bool
-        Directories, and whether they were removed: not where a process is at work on them.
-
-    Raises
-    ------
-    ConfigurationError, DataError, PublishingError
+    With an id only those of this run. Return directories, and whether they were removed: not if a
+    process is at work on them. Raises ConfigurationError, DataError or PublishingError.
     """
     staging_path = plan.base.execution.staging_path
     # The plan's own last: as long as it is there, the run can be gone on with.

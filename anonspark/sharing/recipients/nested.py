@@ -64,33 +64,14 @@ def reused_atoms(
     generation: int,
     repeated: bool = False,
 ) -> Table | None:
-    """Return the atoms of a ledger for a new plan, or None if the ledger has none.
+    """Return the atoms of a ledger for a new plan, or None if the ledger has none. Lazy.
 
-    Parameters
-    ----------
-    engine : Engine
-    ledger : Ledger
-    frozen : FrozenSource
-        Of the new plan.
-    demand : Soundness
-        Of joint classes.
-    recipients : int
-        Of the new plan.
-    hash_key : int
-        Of the hashes of sensitive values.
-    generation : int
-        Number of the base partition, 0 where there is none.
-    repeated : bool
-        Whether a person may have several records.
+    The table of :data:`~.base_partition.ATOMS` has a row for each person who was ever in an atom
+    that is not forgotten. The pattern is 0 for those without a recipient now. ``demand`` is that of
+    joint classes, ``recipients`` the number in the new plan, ``hash_key`` that of sensitive values,
+    ``generation`` the number of the base partition. ``repeated`` says whether a person may have
+    several records.
 
-    Returns
-    -------
-    Table or None
-        Of :data:`~.base_partition.ATOMS`, a row for each person who was ever in an atom that is not
-        forgotten. The pattern is 0 for those without a recipient now. Lazy.
-
-    Notes
-    -----
     A shuffle of the members of all releases that count, two of the atoms' persons, and one that
     brings the persons of an atom together. An atom without a person in a release that counts is
     forgotten.
@@ -101,22 +82,22 @@ def reused_atoms(
     signatures = Signatures.of(
         [members_of(engine, ledger, release) for release in ledger.counted], list(demand.diversity)
     )
-    then = {
+    earlier_values = {
         value_column(position, name): number
         for position, release in enumerate(ledger.counted)
         for name, number in demand.diversity.items()
         if name in release.sensitive
     }
-    table = signatures.table.select([SUBJECT, *then])
+    table = signatures.table.select([SUBJECT, *earlier_values])
     table = table.map_batches(_Mark(_COUNTED), pa.schema([*table.schema, (_COUNTED, pa.int64())]))
     people = base.join(table, [SUBJECT], small=False)
-    now = {f"now_{index}": number for index, number in enumerate(demand.diversity.values())}
+    new_values = {f"now_{index}": number for index, number in enumerate(demand.diversity.values())}
     columns = [column_of(frozen.columns.index(name)) for name in demand.diversity]
     source = frozen.records.rows(SUBJECT, PATTERN, *columns)
-    for name, column in zip(now, columns, strict=True):
+    for name, column in zip(new_values, columns, strict=True):
         source = source.with_hashes({name: [column]}, hash_key)
-    people = people.join(source.select([SUBJECT, PATTERN, *now]), [SUBJECT], small=False)
-    divide = _DivideAtoms(AtomDemand(demand.k, recipients, then, now), repeated)
+    people = people.join(source.select([SUBJECT, PATTERN, *new_values]), [SUBJECT], small=False)
+    divide = _DivideAtoms(AtomDemand(demand.k, recipients, earlier_values, new_values), repeated)
     return people.group([ATOM], _TASKS).map_batches(divide, ATOMS)
 
 
@@ -165,13 +146,14 @@ class _DivideAtoms:
         yield result if stays.all() else result.filter(pa.array(stays))
 
     def _stays(self, patterns: np.ndarray) -> bool:
-        """Return whether an atom is known to stay as it is."""
+        """Return whether an atom is known to stay whole."""
         if (patterns == OUTSIDE).all():
             return True
         uniform = (patterns == patterns[0]).all() and len(patterns) >= self.demand.k
         return bool(uniform) and not (self.demand.now or self.demand.then or self.repeated)
 
     def _divided(self, rows: pa.Table, patterns: np.ndarray) -> np.ndarray:
+        """Return the new pattern of each record of an atom."""
         names: Mapping[str, int] = {**self.demand.then, **self.demand.now}
         values: dict[str, Sequence[int | None]] = {
             name: rows.column(name).to_pylist() for name in names
@@ -182,7 +164,11 @@ class _DivideAtoms:
 
 
 def _names(atom: int, patterns: np.ndarray) -> np.ndarray:
-    """Return the names of the parts of an atom: its own where it is not divided."""
+    """Name the part of an atom that each record is in. An atom in one part keeps its name.
+
+    >>> _names(5, np.array([1, 1])).tolist(), len(set(_names(5, np.array([1, 2])).tolist()))
+    ([5, 5], 2)
+    """
     distinct, indices = np.unique(patterns, return_inverse=True)
     if len(distinct) == 1:
         return np.full(len(patterns), atom, np.int64)
@@ -198,13 +184,9 @@ _STRATUM = "stratum"
 class BaseLevels:
     """The best node of all strata together.
 
-    Parameters
-    ----------
-    levels : mapping of str to int
-        Of every quasi-identifier.
-    atoms : Table
-        Of :data:`~.base_partition.ATOMS`: its classes, each of one stratum.
-        What the node suppresses is in none, and withheld from everybody.
+    ``levels`` are those of every quasi-identifier. ``atoms``, of :data:`~.base_partition.ATOMS`,
+    are its classes, each of one stratum. What the node suppresses is in none, and withheld from
+    everyone.
     """
 
     levels: Mapping[str, int]
@@ -213,14 +195,7 @@ class BaseLevels:
 
 @dataclass(frozen=True)
 class AboveBaseMaker:
-    """Makes the model of a release: the best node at or above the base's.
-
-    Parameters
-    ----------
-    options : FullDomainOptions
-    levels : mapping of str to int
-        Of the base.
-    """
+    """Makes the model of a release: the best node at or above the levels of the base."""
 
     options: FullDomainOptions
     levels: Mapping[str, int]
@@ -243,28 +218,13 @@ def base_levels(
 ) -> BaseLevels:
     """Find the best node for all strata together, in one lattice.
 
-    Parameters
-    ----------
-    maker : PartitionMaker
-    options : FullDomainOptions
-        Of the base.
-    snapshot : Snapshot
-        Of :meth:`anonspark.sharing.recipients.base_partition.PartitionMaker.snapshot`.
-    becomes : mapping of int to int
-        What the pattern of each stratum becomes.
-
-    Raises
-    ------
-    GuaranteeError
-        If no node has a class that satisfies what is demanded of joint classes, or all suppress
-        too much.
-
-    Notes
-    -----
-    A pass that finds the stratum of each record, and the passes of
-    :class:`anonspark.models.full_domain.FullDomain`.
+    ``options`` are those of the base, ``snapshot`` is that of
+    :meth:`anonspark.sharing.recipients.base_partition.PartitionMaker.snapshot`, and ``becomes`` the
+    new pattern of each stratum. A pass that finds the stratum of each record, and the passes of
+    :class:`anonspark.models.full_domain.FullDomain`. Raises GuaranteeError if no node has a class
+    that satisfies what is demanded of joint classes, or all suppress too much.
     """
-    d = len(snapshot.quasi_identifiers)
+    dimensions = len(snapshot.quasi_identifiers)
     payload = sum(name.startswith(payload_column(0)[:-1]) for name in snapshot.records.schema.names)
     patterns = sorted({become for become in becomes.values() if become})
     stratum = _axis(snapshot, [str(pattern) for pattern in patterns])
@@ -273,7 +233,7 @@ def base_levels(
     schema = pa.schema(
         [
             *fields,
-            (quasi_identifier_column(d), pa.string()),
+            (quasi_identifier_column(dimensions), pa.string()),
             (payload_column(payload), pa.int64()),
         ]
     )
@@ -357,18 +317,9 @@ _NOW = "pattern_now"
 class Nested:
     """Releases that are all made of atoms.
 
-    Parameters
-    ----------
-    grouped : FrozenSource
-        The records of the source, those with a recipient with their atoms.
-    requested, given : mapping of int to int
-        Records of each pattern, as asked for and as given.
-    described : tuple of QuasiIdentifier
-        With the ranges of all records with a recipient.
-    atoms : Table
-        Who is in which atom, for the ledger.
-    make_model : callable
-        Makes the models of releases.
+    ``grouped`` are the records of the source, those with a recipient with their atoms.
+    ``requested`` and ``granted`` count the records of each pattern, ``described`` have the ranges
+    of all records with a recipient. ``atoms`` say who is in which atom, for the ledger.
     """
 
     grouped: FrozenSource
@@ -392,19 +343,9 @@ class Nested:
 
 @dataclass(frozen=True)
 class NestedMaker:
-    """Cuts a source into atoms.
+    """Cuts a source into atoms, for a plan with its staging and its ledger.
 
-    Parameters
-    ----------
-    engine : Engine
-    plan : Plan
-    staging : Staging
-        Of the plan.
-    progress : Progress
-    key : Key
-        Of the hashes of sensitive values.
-    ledger : Ledger or None
-    run_id : str
+    ``key`` is that of the hashes of sensitive values.
     """
 
     engine: Engine
@@ -416,31 +357,23 @@ class NestedMaker:
     run_id: str
 
     def make(self, frozen: FrozenSource, counts: Mapping[int, int]) -> Nested:
-        """Bring the records of a source together with their atoms.
+        """Bring the records of a source together with their atoms, by the counts of patterns.
 
-        Parameters
-        ----------
-        frozen : FrozenSource
-        counts : mapping of int to int
-            Records of each pattern.
-
-        Notes
-        -----
         One pass over the source that stages what atoms are made of. Those of a ledger cost as
         :func:`anonspark.sharing.recipients.nested.reused_atoms`, others as
-        :meth:`~.base_partition.PartitionMaker.atoms`. Then one shuffle of the source, two where
-        there are atoms of a ledger.
+        :meth:`~.base_partition.PartitionMaker.atoms`. Then one shuffle of the source, two with
+        atoms of a ledger.
         """
         generation = 0 if self.ledger is None else self.ledger.generation_before(self.run_id)
         maker = PartitionMaker(
             self.engine, self.plan.partition, self.staging, self.progress, generation
         )
         described = None
-        if self.staging.state.kept(_GROUPED) is None:
+        if self.staging.state.facts_of(_GROUPED) is None:
             snapshot = self._group(frozen, maker)
             described = snapshot.quasi_identifiers
-        document = json.loads(self.staging.state.kept(_GROUPED) or "{}")
-        root = self.staging.place.kept
+        document = json.loads(self.staging.state.facts_of(_GROUPED) or "{}")
+        root = self.staging.paths.shared
         grouped = FrozenSource.again(self.engine, f"{root}/{_GROUPED}", document)
         granted = {int(pattern): number for pattern, number in document["given"].items()}
         if described is None or isinstance(self.plan.base.model, FullDomainOptions):
@@ -458,7 +391,7 @@ class NestedMaker:
         demand = Soundness(self.plan.demand.k, self.plan.demand.diversity)
         people = {PEOPLE: demand.k} if self.plan.file.record else {}
         of_strata = Soundness(demand.k, {**demand.diversity, **people})
-        root, files = self.staging.place.kept, self.engine.files
+        root, files = self.staging.paths.shared, self.engine.files
         reused = self._reused(frozen, demand, maker.generation)
         tagged = frozen
         if reused is not None:
@@ -467,7 +400,11 @@ class NestedMaker:
                 reused.stage(path)
                 reused = self.engine.staged([path], ATOMS)
                 tagged = _with_atoms(
-                    self.engine, frozen, reused, f"{self.staging.records}/tagged", new=True
+                    self.engine,
+                    frozen,
+                    reused,
+                    f"{self.staging.records}/tagged",
+                    keeps_patterns=True,
                 )
         counts = tagged.strata(without_atom=True)
         with self.progress.stage("strata"):
@@ -494,7 +431,9 @@ class NestedMaker:
                 files.delete(f"{root}/{name}")
             atoms.stage(f"{root}/{_ATOMS}")
             atoms = self.engine.staged([f"{root}/{_ATOMS}"], ATOMS)
-            grouped = _with_atoms(self.engine, frozen, atoms, f"{root}/{_GROUPED}", new=False)
+            grouped = _with_atoms(
+                self.engine, frozen, atoms, f"{root}/{_GROUPED}", keeps_patterns=False
+            )
             granted = grouped.strata()
         self.staging.state.keep(_ATOMS, "")
         self.staging.state.keep(
@@ -503,6 +442,7 @@ class NestedMaker:
         return snapshot
 
     def _reused(self, frozen: FrozenSource, demand: Soundness, generation: int) -> Table | None:
+        """Return the atoms of the ledger, or None if the plan makes new ones."""
         if self.ledger is None or not self.plan.file.base_partition.reuse:
             return None
         if isinstance(self.plan.base.model, FullDomainOptions):
@@ -522,30 +462,19 @@ class NestedMaker:
 
 
 def _has_atoms(tagged: FrozenSource, without: Mapping[int, int]) -> bool:
-    """Return whether a recipient gets records of an atom, given the numbers of those without."""
+    """Return whether a recipient gets records of an atom, by the numbers of those without one."""
     return any(
         pattern and number > without.get(pattern, 0) for pattern, number in tagged.strata().items()
     )
 
 
 def _with_atoms(
-    engine: Engine, frozen: FrozenSource, atoms: Table, path: str, *, new: bool
+    engine: Engine, frozen: FrozenSource, atoms: Table, path: str, *, keeps_patterns: bool
 ) -> FrozenSource:
-    """Write the records of a source with their atoms, and who gets them.
+    """Write the records of a source with their atoms and patterns to a new private directory.
 
-    Parameters
-    ----------
-    engine : Engine
-    frozen : FrozenSource
-    atoms : Table
-        Of :data:`~.base_partition.ATOMS`.
-    path : str
-        A new directory, private.
-    new : bool
-        Whether records without an atom keep their patterns, else no recipient gets them.
-
-    Notes
-    -----
+    With ``keeps_patterns`` records without an atom keep their patterns, else no recipient gets
+    them.
     One shuffle of the source, and one write.
     """
     names = [name for name in frozen.records.schema.names if name not in (PATTERN, ATOM)]
@@ -559,7 +488,7 @@ def _with_atoms(
             (ATOM, pa.int64()),
         ]
     )
-    rows = rows.map_batches(_TakePatterns(schema, new), schema)
+    rows = rows.map_batches(_TakePatterns(schema, keeps_patterns), schema)
     rows.map_batches(PackRecords(), PACKED).stage(path)
     return replace(frozen, records=Records(engine.staged([path], PACKED), schema))
 

@@ -30,18 +30,7 @@ from anonspark.sharing.recipients.strategy import (
 
 @dataclass(frozen=True)
 class OtherStrategy:
-    """Makes releases the other way, measures them, and deletes them.
-
-    Parameters
-    ----------
-    engine : Engine
-    plan : Plan
-    staging : Staging
-        Of the plan.
-    progress : Progress
-    key : Key
-    run_id : str
-    """
+    """Makes the releases of a plan by the other strategy, measures them, and deletes them."""
 
     engine: Engine
     plan: Plan
@@ -53,16 +42,9 @@ class OtherStrategy:
     def losses(self, frozen: FrozenSource, strata: Mapping[int, int]) -> dict[str, float | None]:
         """Return ``gcp`` of each release under the other strategy, or None if it cannot be made.
 
-        Parameters
-        ----------
-        frozen : FrozenSource
-        strata : mapping of int to int
-            Records of each pattern.
-
-        Notes
-        -----
-        As the plan costs that is carried out, but for publishing and the joint check. Of an
-        independent plan once more for each different k of its recipients.
+        ``strata`` are the records of each pattern. As the plan costs that is carried out, but for
+        publishing and the joint check. An independent plan once more for each different k of its
+        recipients.
         """
         losses: dict[str, float | None] = {}
         makers: dict[int, Strategy] = {}
@@ -79,9 +61,10 @@ class OtherStrategy:
         return losses
 
     def _strategy(self, k: int, frozen: FrozenSource, strata: Mapping[int, int]) -> Strategy:
+        """Return the other strategy, for a nested one with a k."""
         if not k:
             return Independent(frozen, strata)
-        location = replace(self.staging.place, private=f"{self.staging.records}/nested-{k}")
+        location = replace(self.staging.paths, private=f"{self.staging.records}/nested-{k}")
         self.engine.files.make_private_directory(location.state)
         staging = Staging(location, RunState.claim(self.engine.files, location.state))
         partition = self.plan.partition
@@ -98,6 +81,7 @@ class OtherStrategy:
         return maker.make(frozen, strata)
 
     def _loss(self, recipient: Recipient, source: ReleaseSource) -> float:
+        """Make a release and return its loss."""
         path = f"{self.staging.records}/other/{recipient.name}"
         output = recipient.configuration.output.model_copy(update={"path": path, "mode": "error"})
         configuration = recipient.configuration.model_copy(update={"output": output, "gates": {}})

@@ -15,7 +15,7 @@ from anonspark.config import Configuration, parse_configuration
 from anonspark.config.combinations import labels_of_records
 from anonspark.config.loading import assign, parse_overrides, written_overrides
 from anonspark.config.models import CuttingOptions
-from anonspark.config.problems import did_you_mean, found, key_path, one_of, validated
+from anonspark.config.problems import did_you_mean, in_words, key_path, one_of, validated
 from anonspark.config.reading import TextReader, read_local_text, sibling
 from anonspark.config.short_forms import write_out
 from anonspark.config.yaml_reading import read_base, read_document
@@ -45,17 +45,7 @@ _SECTIONS = ("model", "output", "gates", "evaluate", "metrics")
 
 @dataclass(frozen=True, repr=False)
 class Recipient(Redacted):
-    """The request of one recipient.
-
-    Parameters
-    ----------
-    name : str
-    request : RequestFile
-        As the plan says it.
-    conditions : tuple of Condition
-    configuration : Configuration
-        Of the release: base and request together.
-    """
+    """The request of one recipient, and the release's configuration: base and request together."""
 
     name: str
     request: RequestFile
@@ -72,21 +62,11 @@ class Recipient(Redacted):
 class Plan(Redacted):
     """The requests of recipients for one table.
 
-    Parameters
-    ----------
-    file : PlanFile
-        As it says it.
-    base : Configuration
-        What may be given at all. Its output is a stand-in.
-    source : Configuration
-        The same, of the requested attributes alone.
-    partition : Configuration
-        Of the groups that no release of a nested plan divides: all requested quasi-identifiers,
-        missing values as a category, and what is demanded of joint classes.
-    demand : Demand
-        What has to hold for joint classes.
-    recipients : tuple of Recipient
-        In the order of their names, which is that of the bits of patterns.
+    ``base`` is what may be given at all, with a stand-in for its output, ``source`` the same of the
+    requested attributes alone. ``partition`` is the configuration of the groups that no release of
+    a nested plan divides: all requested quasi-identifiers, missing values as a category, and what
+    is demanded of joint classes, which is ``demand``. ``recipients`` are in the order of their
+    names, which is that of the bits of patterns.
     """
 
     file: PlanFile
@@ -144,21 +124,10 @@ def load_plan(
 ) -> Plan:
     """Read a plan file and check every request of it.
 
-    Parameters
-    ----------
-    path : str or Path
-        A YAML file on the local disk, or where ``read`` finds it.
-    overrides : sequence of str
-        What ``--set`` was given: they replace values of the plan.
-    only : sequence of str
-        Recipients that get something. All where it is empty.
-    read : callable
-        Reads the file, and that of the base.
-
-    Raises
-    ------
-    ConfigurationError
-        With all problems of the file, the base and all requests, each once.
+    ``path`` is a YAML file on the local disk, or of ``read``, which also reads the base.
+    ``overrides``, of ``--set``, replace values of the plan. ``only`` are recipients that get
+    something, all if it is empty. Raises ConfigurationError with all problems of the file, the base
+    and all requests, each once.
     """
     expected = "a mapping with 'base', 'output' and 'recipients'"
     document, problems = read_document(path, "a plan", expected, read, variables=True)
@@ -179,6 +148,7 @@ def _build(
     only: Sequence[str],
     read: TextReader,
 ) -> Plan:
+    """Check a plan with its overrides and its base."""
     document = deepcopy(dict(mapping))
     for assignment in parse_overrides(overrides, problems):
         assign(document, assignment, problems)
@@ -257,14 +227,16 @@ class _Reading:
         return Plan(self.file, base, source, partition, demand, tuple(recipients))
 
     def _chosen(self, only: Sequence[str]) -> list[str]:
+        """Return the recipients that get something, in the order of their names."""
         names = sorted(self.file.recipients)
         for name in only:
             if name not in names:
                 hint = did_you_mean(name, names, f"Expected {one_of(names)}")
-                self.problems.append(f"--only: the plan has no recipient {found(name)}. {hint}")
+                self.problems.append(f"--only: the plan has no recipient {in_words(name)}. {hint}")
         return [name for name in names if not only or name in only]
 
     def _check_base(self, base: Configuration) -> None:
+        """Compare the base with the plan."""
         file, attributes = self.file, base.attributes
         for key, names in (("subject", file.subject), ("record", file.record)):
             for name in names:
@@ -281,6 +253,7 @@ class _Reading:
         self._check_collusion(base)
 
     def _check_people(self, base: Configuration) -> None:
+        """Check that base and plan count the same people."""
         file = self.file
         if base.ledger is not None:
             self.problems.append(
@@ -305,12 +278,13 @@ class _Reading:
             )
 
     def _check_strategy(self, base: Configuration) -> None:
+        """Check that the base's model can make the groups of a nested plan."""
         if self.file.strategy != "nested":
             return
         if base.model.name not in NESTED_MODELS:
             self.problems.append(
-                f"base.model.name: found {found(base.model.name)}, whose groups cannot be those of "
-                f"all releases. Expected {one_of(NESTED_MODELS)}. Set one, or use strategy: "
+                f"base.model.name: found {in_words(base.model.name)}, whose groups cannot be those "
+                f"of all releases. Expected {one_of(NESTED_MODELS)}. Set one, or use strategy: "
                 "independent"
             )
         if isinstance(base.model, CuttingOptions) and base.model.suppression_limit > 0:
@@ -321,6 +295,7 @@ class _Reading:
             )
 
     def _check_collusion(self, base: Configuration) -> None:
+        """Check the attributes and the groups of the section ``collusion``."""
         collusion = self.file.collusion
         for index, criterion in enumerate(collusion.l_diversity):
             if criterion.attribute not in base.sensitive:
@@ -340,7 +315,7 @@ class _Reading:
                 seen[name] = index
 
     def _check_watched(self, recipients: Sequence[Recipient]) -> None:
-        """Check that what tables of all runs have of one release is not of another, too."""
+        """Check that no two releases share a row or a file of the tables of all runs."""
         watched: dict[str, list[str]] = {}
         for recipient in recipients:
             metrics = recipient.configuration.metrics
@@ -367,14 +342,14 @@ class _Reading:
             if isinstance(model, CuttingOptions) and model.suppression_limit:
                 options.append(("suppression_limit", str(model.suppression_limit), "0"))
             self.problems += [
-                f"{where}.model.{key}: found {getattr(model, key) or 'null'}. Expected {other} in "
+                f"{where}.model.{key}: found {getattr(model, key) or 'null'}. Expected {remedy} in "
                 "a plan with a ledger, because the number of records that a model leaves out shows "
                 "by the difference of two nights what became of a single one. Set it"
-                for key, _, other in options
+                for key, _, remedy in options
             ]
 
     def _check_record(self) -> None:
-        """Check what is asked for beside people with several records."""
+        """Check what cannot be asked for together with people of several records."""
         file = self.file
         if not file.record:
             return
@@ -402,12 +377,14 @@ class _Reading:
         ]
 
     def _unknown(self, where: str, name: str, names: Sequence[str]) -> None:
+        """Report an attribute that the base does not have."""
         hint = did_you_mean(name, names, "Add it to the base, or remove it here")
         self.problems.append(
-            f"{where}: found {found(name)}. Expected an attribute of the base. {hint}"
+            f"{where}: found {in_words(name)}. Expected an attribute of the base. {hint}"
         )
 
     def _recipient(self, name: str, base: Configuration) -> Recipient | None:
+        """Return the request of a recipient, or None if there are problems."""
         request = self.file.recipients[name]
         before = len(self.problems)
         where = f"recipients.{name}"
@@ -426,6 +403,7 @@ class _Reading:
         return Recipient(name, request, conditions, configuration)
 
     def _check_columns(self, where: str, request: RequestFile, base: Configuration) -> None:
+        """Check the columns that a recipient asks for."""
         for index, name in enumerate(request.columns):
             at = f"{where}.columns[{index}]"
             if name not in base.attributes:
@@ -445,6 +423,7 @@ class _Reading:
     def _conditions(
         self, where: str, request: RequestFile, base: Configuration
     ) -> Iterator[Condition]:
+        """Yield the conditions of a request, and report those that reveal people."""
         for name, value in request.where.items():
             at = f"{where}.{key_path(('where', name))}"
             if name not in base.attributes:
@@ -553,6 +532,7 @@ class _Reading:
         return document
 
     def _parsed(self, where: str, document: dict[str, Any]) -> Configuration | None:
+        """Parse a configuration, or return None and report its problems under a key."""
         try:
             return parse_configuration(document, (), self.read)
         except SparkNeededError:
@@ -566,6 +546,7 @@ class _Reading:
             return None
 
     def _demand(self, base: Configuration, recipients: Sequence[Recipient]) -> Demand:
+        """Return what has to hold for joint classes."""
         collusion = self.file.collusion
         smallest = min(recipient.configuration.privacy.k for recipient in recipients)
         k = smallest if collusion.k is None else collusion.k

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from anonspark.config.problems import Finding, found, impossible
+from anonspark.config.problems import Finding, impossible, in_words
 from anonspark.config.section import NonEmptyText, Section, name_or_names, one_or_more
 from anonspark.release.conditions import ConditionFile
 
@@ -22,7 +22,11 @@ RecipientName = Annotated[str, Field(pattern=_NAME)]
 
 
 def _as_condition(value: object) -> object:
-    """Write a value, or a list of them, as a condition."""
+    """Write a value, or a list of them, as a condition.
+
+    >>> _as_condition("f"), _as_condition({"min": 18})
+    ({'in': ['f']}, {'min': 18})
+    """
     if isinstance(value, list):
         return {"in": value}
     if isinstance(value, str | int | float | bool):
@@ -134,7 +138,7 @@ class RequestFile(Section):
         try:
             until = date.fromisoformat(self.until)
         except ValueError:
-            text = f"found {found(self.until)}. Expected a day such as 2027-12-31. Correct it"
+            text = f"found {in_words(self.until)}. Expected a day such as 2027-12-31. Correct it"
             yield Finding(("until",), text)
             return
         if until < date.today():

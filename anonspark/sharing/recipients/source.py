@@ -47,17 +47,10 @@ MOST_PATTERNS = 100_000
 class FrozenSource:
     """A table that was read once for all recipients.
 
-    Parameters
-    ----------
-    records : Records
-        Columns as they came, numbered. :data:`~anonspark.core.columns.SUBJECT`,
-        :data:`PATTERN`, and :data:`~anonspark.core.columns.ATOM` where there are atoms.
-    columns : tuple of str
-        Names of the columns in the input.
-    subject_types : tuple of str
-        Families of the types of the columns that identify people, and records.
-    version : mapping of str to str
-        What was found of the input.
+    ``records`` have numbered columns, unchanged, :data:`~anonspark.core.columns.SUBJECT`,
+    :data:`PATTERN`, and :data:`~anonspark.core.columns.ATOM` if there are atoms. ``columns`` are
+    their names in the input, ``subject_types`` families of the types of the columns that identify
+    people, and records. ``version`` are options that were recognized in the input.
     """
 
     records: Records
@@ -67,7 +60,7 @@ class FrozenSource:
 
     @classmethod
     def again(cls, engine: Engine, path: str, document: Mapping[str, Any]) -> FrozenSource:
-        """Return what an earlier attempt has staged, given what it stored about it."""
+        """Return what an earlier attempt has staged, by what :meth:`as_dict` recorded."""
         schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(document["schema"])))
         records = Records(engine.staged([path], PACKED), schema)
         types, version = tuple(document["subject_types"]), document["version"]
@@ -81,7 +74,7 @@ class FrozenSource:
 
     @property
     def has_atoms(self) -> bool:
-        """Return whether each record has the name of the group that no release divides."""
+        """Whether each record has the name of the group that no release divides."""
         return ATOM in self.records.schema.names
 
     def fresh(self, *names: str) -> Table:
@@ -92,21 +85,10 @@ class FrozenSource:
         return self.records.rows(*names, ATOM).map_batches(_WithoutAtom(names), schema)
 
     def strata(self, *, without_atom: bool = False) -> dict[int, int]:
-        """Return the number of records of each pattern.
+        """Count the records of each pattern, of all records or of those without an atom.
 
-        Parameters
-        ----------
-        without_atom : bool
-            Whether records that have an atom are passed over.
-
-        Raises
-        ------
-        DataError
-            If there are more than :data:`MOST_PATTERNS`.
-
-        Notes
-        -----
-        One job with a shuffle of the different patterns.
+        One job with a shuffle of the different patterns. Raises DataError if there are more than
+        :data:`MOST_PATTERNS`.
         """
         rows = self.fresh(PATTERN) if without_atom else self.records.rows(PATTERN)
         patterns = rows.aggregate([PATTERN], count="records")
@@ -122,24 +104,17 @@ class FrozenSource:
 
 
 def rows_of(strata: Mapping[int, int], bit: int) -> int:
-    """Return how many records a recipient may have, given the strata."""
+    """Return how many records a recipient may have, by the strata.
+
+    >>> rows_of({0b01: 10, 0b11: 5, 0: 7}, bit=1)
+    5
+    """
     return sum(number for pattern, number in strata.items() if pattern >> bit & 1)
 
 
 def freeze(engine: Engine, table: Table, freezing: FreezeRows, path: str) -> FrozenSource:
-    """Write the private copy of the input that all releases are made of.
+    """Write the input that all releases are made of to a new private directory.
 
-    Parameters
-    ----------
-    engine : Engine
-    table : Table
-        The input.
-    freezing : FreezeRows
-    path : str
-        A new directory, private.
-
-    Notes
-    -----
     One pass over the input that writes Parquet.
     """
     schema = freezing.schema(table.schema)
@@ -154,18 +129,10 @@ def freeze(engine: Engine, table: Table, freezing: FreezeRows, path: str) -> Fro
 
 
 def source_fingerprint(frozen: FrozenSource, subject: Sequence[str], run_id: str) -> str:
-    """Return a fingerprint, equal for two sources about the same people.
+    """Return a fingerprint, equal for two sources about the same people. One job.
 
-    Parameters
-    ----------
-    frozen : FrozenSource
-    subject : sequence of str
-        The columns that identify people. Without any, sources of one run alone can be the same.
-    run_id : str
-
-    Notes
-    -----
-    One job.
+    ``subject`` are the columns that identify people. Without any, only sources of one run are
+    equal.
     """
     text = run_id
     if subject:
@@ -193,7 +160,7 @@ _COUNTS = pa.schema([("records", pa.int64()), ("subjects", pa.int64())])
 
 @dataclass(frozen=True)
 class _CountRepeated:
-    """Counts subjects by the number of their records. Missing ones are of 0 records."""
+    """Counts subjects by the number of their records. Missing ones count as 0 records."""
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
@@ -209,23 +176,10 @@ class _CountRepeated:
 def require_subjects(
     frozen: FrozenSource, subject: Sequence[str], record: Sequence[str] = ()
 ) -> None:
-    """Check that every record has a person, and no person has two equal records.
+    """Raise DataError unless every record has a person, and no person two equal records.
 
-    Parameters
-    ----------
-    frozen : FrozenSource
-    subject : sequence of str
-        The columns that identify people.
-    record : sequence of str
-        The columns that distinguish the records of a person. Empty where each has one.
-
-    Raises
-    ------
-    DataError
-
-    Notes
-    -----
-    One shuffle of the keys.
+    ``subject`` are the columns that identify people, ``record`` those that distinguish the records
+    of a person, or none if each has one. One shuffle of the keys.
     """
     counted = frozen.records.rows(SUBJECT).aggregate([SUBJECT], count="records")
     sizes = counted.map_batches(_CountRepeated(), _COUNTS).aggregate(["records"], sums=["subjects"])
@@ -278,7 +232,7 @@ EVERYBODY = -1
 
 @dataclass(frozen=True)
 class _Select:
-    """Yields the records of one recipient under the names of the input, and with their types."""
+    """Yields the records of one recipient with the names and the types of the input."""
 
     schema: pa.Schema
     bit: int | None
@@ -312,15 +266,9 @@ class _Select:
 class OpenFrozen:
     """Opens the records of a recipient. See :data:`anonspark.engine.protocol.OpenInput`.
 
-    Parameters
-    ----------
-    frozen : FrozenSource
-    bit : int or None
-        The recipient's place. None for all records that any recipient gets.
-    with_patterns : bool
-        Whether patterns travel beside the records.
-    becomes : mapping of int to int, or None
-        What becomes of the patterns of records without an atom. 0 are withheld.
+    ``bit`` is the recipient's index, or None for all records that any recipient gets.
+    ``with_patterns`` says whether patterns travel beside the records. ``becomes`` are the new
+    patterns of records without an atom: 0 is withheld.
     """
 
     frozen: FrozenSource
@@ -357,14 +305,8 @@ class OpenFrozen:
     def _typed(self, opened: FrozenInput, late: Reader) -> FrozenInput:
         """Return the records with types by the values of those that are given, and no others.
 
-        Raises
-        ------
-        DataError
-            If a column has values of several kinds, or of one that cannot be published.
-
-        Notes
-        -----
-        One job, two where recipients share the ranges of quasi-identifiers, and so their types.
+        One job, two if recipients share the ranges of quasi-identifiers, and so their types. Raises
+        DataError if a column has values of several kinds, or of one that cannot be published.
         """
         configuration, schema = opened.configuration, opened.given
         names = {name for name in configuration.attributes if name in schema.names}
@@ -385,20 +327,9 @@ class OpenFrozen:
 class FrozenInput(RecordInput):
     """The records of one recipient as an :class:`anonspark.engine.protocol.Input`.
 
-    Parameters
-    ----------
-    frozen : FrozenSource
-    bit : int or None
-    configuration : Configuration
-    plans : tuple of PlannedColumn
-        Of the quasi-identifiers.
-    given : pyarrow.Schema
-        Of the records, under the names of the input.
-    companions : mapping of str to str
-        Staged names of what travels beside the records, and the names in ``given``.
-    becomes : mapping of int to int, or None
-    late : Reader or None
-        Gives values their types. None where they have types.
+    ``plans`` are those of the quasi-identifiers, ``given`` is the schema of the records under the
+    names of the input. ``companions`` are the staged names of what travels beside the records, and
+    the names in ``given``. ``late`` gives values their types, or is None if they have types.
     """
 
     frozen: FrozenSource
@@ -412,12 +343,12 @@ class FrozenInput(RecordInput):
 
     @property
     def engine(self) -> Engine:
-        """That froze the source."""
+        """The engine that froze the source."""
         return self.frozen.records.engine
 
     @property
     def names(self) -> None:
-        """Return nothing: the private copy has the columns that some recipient asked for."""
+        """None: the private copy has the columns that some recipient asked for."""
         return
 
     def reader(self, *, identifiers: bool = False, seed: int | None = None) -> ReadRecords:
@@ -442,26 +373,11 @@ class FrozenInput(RecordInput):
 def read_source(
     engine: Engine, plan: Plan, key: Key, path: str, table: Table | None = None
 ) -> FrozenSource:
-    """Read the source of a plan once, and write the private copy.
+    """Read the source of a plan once, and write the private copy to a new private directory.
 
-    Parameters
-    ----------
-    engine : Engine
-    plan : Plan
-    key : Key
-        Of the names of people.
-    path : str
-        A new directory, private.
-    table : Table or None
-        The source. None opens what the base names.
-
-    Raises
-    ------
-    ConfigurationError, DataError
-
-    Notes
-    -----
-    One pass over the source that writes Parquet, and a shuffle of the names of people.
+    ``key`` is that of the names of people, ``table`` the source, or None for what the base names.
+    One pass over the source that writes Parquet, and a shuffle of the names of people. Raises
+    ConfigurationError or DataError.
     """
     configuration = plan.source
     with engine.reading(configuration.input.paths):
@@ -486,25 +402,14 @@ def read_source(
 
 
 def _rows_of(recipient: Recipient) -> RowsOf:
+    """Return which records a recipient may have."""
     configuration = recipient.configuration
     present = configuration.quasi_identifiers if configuration.missing == "drop" else []
     return RowsOf(recipient.conditions, tuple(present))
 
 
 def require_rows(plan: Plan, rows: list[int]) -> None:
-    """Check that there is something to give to everybody.
-
-    Parameters
-    ----------
-    plan : Plan
-    rows : list of int
-        Records that each recipient may have.
-
-    Raises
-    ------
-    DataError
-        Naming everybody who would get fewer than k.
-    """
+    """Raise DataError with every recipient who would get fewer than k records."""
     problems = []
     for recipient, number in zip(plan.recipients, rows, strict=True):
         try:
@@ -516,13 +421,7 @@ def require_rows(plan: Plan, rows: list[int]) -> None:
 
 
 def require_places(files: Files, plan: Plan) -> None:
-    """Check that releases, ledger, source and staging lie apart, and that releases lie at ours.
-
-    Raises
-    ------
-    ConfigurationError
-        Naming the key, or the keys of both places.
-    """
+    """Raise ConfigurationError unless releases, ledger, source and staging lie apart."""
     paths = {
         f"recipients.{recipient.name}.output.path": recipient.configuration.output.path
         for recipient in plan.recipients

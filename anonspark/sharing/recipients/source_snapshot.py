@@ -40,20 +40,17 @@ _LENGTH_BYTES = 8
 
 
 def column_of(index: int) -> str:
-    """Return the name of a column of the frozen source."""
+    """Return the name of a column of the frozen source.
+
+    >>> column_of(2)
+    'column_2'
+    """
     return f"column_{index}"
 
 
 @dataclass(frozen=True)
 class RowsOf:
-    """The records that a recipient may have.
-
-    Parameters
-    ----------
-    conditions : tuple of Condition
-    present : tuple of str
-        Columns that must not be missing.
-    """
+    """The records that a recipient may have: conditions, and columns that must not be missing."""
 
     conditions: tuple[Condition, ...]
     present: tuple[str, ...]
@@ -61,25 +58,12 @@ class RowsOf:
 
 @dataclass(frozen=True)
 class FreezeRows:
-    """Takes the columns that are asked for, and says who gets each record. Runs in tasks.
+    """Takes the columns that are asked for, and decides who gets each record. Runs in tasks.
 
-    Parameters
-    ----------
-    columns : tuple of str
-        Of the input.
-    plans : mapping of str to PlannedColumn
-        How quasi-identifiers are read.
-    markers : tuple of str
-        Texts that mean missing.
-    requests : tuple of RowsOf
-        In the order of the recipients' names.
-    subject : tuple of str
-        Columns that identify people. Empty where records do.
-    key : Key
-    record : tuple of str
-        Columns that distinguish the records of a person. Empty where everybody has one.
-    late : Reader or None
-        Gives values their types when it is known who gets them. None where they have types.
+    ``plans`` say how quasi-identifiers are read. ``requests`` are in the order of the recipients'
+    names. ``subject`` are columns that identify people, or none if records do, ``record`` those
+    that distinguish the records of a person, or none if each has one. ``late`` gives values their
+    types when it is known who gets them, or is None if they have types.
     """
 
     columns: tuple[str, ...]
@@ -121,25 +105,26 @@ class FreezeRows:
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema(batch.schema))
 
     def _patterns(self, batch: pa.RecordBatch) -> np.ndarray:
-        read: dict[tuple[str, pa.DataType | None], tuple[pa.Array, Flags]] = {}
-        gone: dict[str, Flags] = {}
+        """Return the pattern of each record: who may have it."""
+        columns: dict[tuple[str, pa.DataType | None], tuple[pa.Array, Flags]] = {}
+        is_missing: dict[str, Flags] = {}
         patterns = np.zeros(len(batch), np.int64)
         for bit, request in enumerate(self.requests):
             holds = np.ones(len(batch), bool)
             for condition in request.conditions:
                 name, read_as = condition.column, self.read_as(condition)
-                if (name, read_as) not in read:
+                if (name, read_as) not in columns:
                     column = batch.column(name)
-                    read[name, read_as] = read_column(column, read_as, self.markers)
-                holds &= condition.holds(*read[name, read_as])
+                    columns[name, read_as] = read_column(column, read_as, self.markers)
+                holds &= condition.holds(*columns[name, read_as])
             for name in request.present:
-                if name not in gone:
+                if name not in is_missing:
                     column = batch.column(name)
-                    gone[name] = validate(self.plans[name], column, self.markers).missing
+                    is_missing[name] = validate(self.plans[name], column, self.markers).missing
                     if self.late is not None and is_text(column.type):
                         # Numbers perhaps: it is not known yet.
-                        gone[name] |= flags(mean_missing(column, self.markers, numbers=True))
-                holds &= ~gone[name]
+                        is_missing[name] |= flags(mean_missing(column, self.markers, numbers=True))
+                holds &= ~is_missing[name]
             patterns |= holds.astype(np.int64) << bit
         return patterns
 
@@ -154,12 +139,14 @@ class FreezeRows:
         return name in self.subject
 
     def _hidden(self, batch: pa.RecordBatch, name: str) -> pa.Array:
+        """Return a column as keyed hashes."""
         digests = self._digests(batch, [name])
         return pa.array(
             [None if digest is None else digest.hex() for digest in digests], pa.string()
         )
 
     def _subjects(self, batch: pa.RecordBatch, first: int) -> pa.Array:
+        """Return the key of each record: person and record, or the number of the record."""
         if not self.subject:
             numbers = range(first, first + len(batch))
             return pa.array(
@@ -181,15 +168,18 @@ class FreezeRows:
         for name in names:
             reading = Reading(name, name, None, ("", *self.markers))
             values, missing = read_values(reading, plain(batch.column(name)))
-            strings = write(values).to_pylist()
-            gone = missing.to_pylist()
-            texts.append([None if no else string for string, no in zip(strings, gone, strict=True)])
+            strings = zip(write(values).to_pylist(), missing.to_pylist(), strict=True)
+            texts.append([None if absent else string for string, absent in strings])
         secret = self.key.secret
         return [_digest(parts, secret) for parts in zip(*texts, strict=True)]
 
 
 def _digest(parts: Sequence[str | None], secret: bytes) -> bytes | None:
-    """Return the name of a person, or None if any part of what identifies people is missing."""
+    """Return the name of a person, or None if any part of what identifies people is missing.
+
+    >>> _digest(["ab", "c"], b"key") == _digest(["a", "bc"], b"key"), _digest([None], b"key")
+    (False, None)
+    """
     digest = hashlib.blake2b(key=secret, digest_size=SUBJECT_BYTES)
     for part in parts:
         if part is None:
@@ -212,25 +202,9 @@ def plan_freezing(
 ) -> FreezeRows:
     """Check the columns of the input, and decide how they are read.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        Of the input.
-    configuration : Configuration
-        Of all requested attributes.
-    hierarchies : mapping of str to Hierarchy
-    requests : sequence of RowsOf
-        In the order of the recipients.
-    names : sequence of str
-        Of the recipients, for messages.
-    subject : sequence of str
-    key : Key
-    record : sequence of str
-
-    Raises
-    ------
-    DataError
-        If a column is missing, or a condition does not fit its type.
+    ``configuration`` is that of all requested attributes, ``requests`` and ``names`` are in the
+    order of the recipients. Raises DataError if a column is missing, or a condition does not fit
+    its type.
     """
     conditioned = [condition.column for request in requests for condition in request.conditions]
     columns = tuple(dict.fromkeys([*configuration.attributes, *conditioned]))
@@ -267,7 +241,11 @@ def plan_freezing(
 
 
 def type_family(data_type: pa.DataType) -> str:
-    """Return what a type has in common with those whose values have the same texts."""
+    """Return what a type has in common with those whose values have the same texts.
+
+    >>> type_family(pa.int8()), type_family(pa.decimal128(9, 2))
+    ('integer', 'decimal with 2 places')
+    """
     if pa.types.is_integer(data_type):
         return "integer"
     if pa.types.is_decimal(data_type):

@@ -20,17 +20,10 @@ from anonspark.sharing.recipients.source import FrozenSource, OpenFrozen, rows_o
 class ReleaseSource:
     """The input of a release of a plan.
 
-    Parameters
-    ----------
-    open_input : callable
-        Opens the recipient's records.
-    rows_requested, rows_withheld : int
-        Records that the recipient may have, and those of them that are kept out.
-    make_model : callable or None
-        Makes the model. None takes the one of the configuration.
-    described : sequence of QuasiIdentifier or None
-        Quasi-identifiers with the ranges of all records that are given, in any order. None takes
-        those of the recipient's records.
+    ``open_input`` opens the recipient's records, ``rows_withheld`` of ``rows_requested`` are kept
+    out. ``make_model`` makes the model, or is None for that of the configuration. ``described`` are
+    the quasi-identifiers, in any order, with the ranges of all records that are given, or None for
+    those of the recipient's records.
     """
 
     open_input: OpenInput
@@ -49,20 +42,13 @@ class Strategy(Protocol):
 
     @property
     def atoms(self) -> Table | None:
-        """Return the members of atoms for the ledger, or None if there are none."""
+        """The members of atoms for the ledger, or None if there are none."""
         ...
 
 
 @dataclass(frozen=True)
 class Independent:
-    """Each release by itself, as a run of its own would make it.
-
-    Parameters
-    ----------
-    frozen : FrozenSource
-    strata : mapping of int to int
-        Records of each pattern.
-    """
+    """Each release by itself, as a run of its own would make it. ``strata`` counts each pattern."""
 
     frozen: FrozenSource
     strata: Mapping[int, int]
@@ -73,12 +59,12 @@ class Independent:
 
     @property
     def atoms(self) -> Table | None:
-        """Return None: there is no base partition."""
+        """None: there is no base partition."""
         return None
 
 
 def too_few_left(withheld: int, requested: int, k: int, where: str = "") -> DataError:
-    """Return the error of a request of which too little is left."""
+    """Say that too little of a request is left."""
     return DataError(
         f"{where}{withheld:,} of {requested:,} records are withheld so that the release does not "
         f"show who came or left. Expected at least privacy.k = {k} that are left. Ask for more "
@@ -89,25 +75,10 @@ def too_few_left(withheld: int, requested: int, k: int, where: str = "") -> Data
 def prepare_source(
     engine: Engine, configuration: Configuration, directory: str, source: ReleaseSource
 ) -> Snapshot:
-    """Stage the records of a release, with the ranges that it is made with.
+    """Stage the records of a release in a private directory, with the ranges that it is made with.
 
-    Parameters
-    ----------
-    engine : Engine
-    configuration : Configuration
-        Of the release.
-    directory : str
-        Private. For raw values.
-    source : ReleaseSource
-
-    Raises
-    ------
-    DataError
-        If so many records are withheld that fewer than k are left.
-
-    Notes
-    -----
-    As :func:`anonspark.pipeline.preparing.prepare`, over the private copy of the source.
+    As :func:`anonspark.pipeline.preparing.prepare`, over the private copy of the source. Raises
+    DataError if so many records are withheld that fewer than k are left.
     """
     granted, k = source.rows_requested - source.rows_withheld, configuration.privacy.k
     if source.rows_withheld and granted < k:

@@ -26,6 +26,7 @@ def selection_card(result: Selection | Prospect) -> Card:
 
 
 def _prospect_card(cost: Prospect) -> Card:
+    """Return what a selection would cost."""
     epsilon = in_decimals(cost.epsilon)
     figures: list[tuple[str, Cell]] = [
         ("candidates", ", ".join(cost.candidates)),

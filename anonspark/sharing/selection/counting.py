@@ -34,16 +34,10 @@ _LEFT_OUT = -1
 
 @dataclass(frozen=True)
 class Person:
-    """The person of records, where a person may have several.
+    """The person of records, if a person may have several.
 
-    Parameters
-    ----------
-    column : str
-        Records without a value there are left out.
-    records : int
-        Of a person count at most: those with the smallest keys.
-    key : int
-        Of the keyed 64-bit hash of a record's content, which is its key.
+    Records without a value in ``column`` are left out. Of a person at most ``records`` count: those
+    with the smallest keys, which are 64-bit hashes of their content, keyed with ``key``.
     """
 
     column: str
@@ -60,31 +54,12 @@ def count_tables(
     drop_missing: bool,
     person: Person | None = None,
 ) -> list[Integers]:
-    """Count the records of every cell.
+    """Count the records of every cell, int64 of shape (rows of the domain, classes) a candidate.
 
-    Parameters
-    ----------
-    table : Table
-        With a column of each name.
-    candidates : sequence of Domain
-    target : Domain
-        Records whose target is missing or not declared are left out.
-    markers : sequence of str
-        Texts that mean missing.
-    drop_missing : bool
-        Whether records with a missing candidate are left out.
-    person : Person or None
-        None where every record counts.
-
-    Returns
-    -------
-    list of int64 ndarray of shape (rows of the domain, classes)
-        Exact counts, which must not leave the process.
-
-    Notes
-    -----
-    One job, with a shuffle of the cells that each task counts. With a person one job before it that
-    counts the records, and a shuffle of their codes. No other columns are read.
+    The counts are exact and must not leave the process. Records whose target is missing or not
+    declared are left out, and with ``drop_missing`` those with a missing candidate. One job, with a
+    shuffle of the cells that each task counts. With a person one job before it that counts the
+    records, and a shuffle of their codes. No other columns are read.
     """
     task = _Coding(tuple(candidates), target, tuple(markers), drop_missing, person)
     if person is None:
@@ -117,6 +92,7 @@ class _Coding:
 
     @property
     def _names(self) -> list[str]:
+        """The columns that are read, candidates first."""
         person = [self.person.column] if self.person else []
         return [*(candidate.name for candidate in self.candidates), self.target.name, *person]
 
@@ -126,19 +102,21 @@ class _Coding:
         return {self._number(name): name for name in self._names}
 
     def _number(self, name: str) -> str:
+        """Return the numbered name of a column."""
         return f"column_{self._names.index(name)}"
 
     @property
     def classes(self) -> int:
+        """The number of classes of the target."""
         return len(self.target.labels)
 
     @property
     def starts(self) -> Integers:
-        """Return where the cells of each table start among all of them, and their number."""
+        """Where the cells of each table start among all of them, and their number."""
         return np.cumsum([0, *(candidate.rows * self.classes for candidate in self.candidates)])
 
     def rows_and_classes(self, batch: pa.RecordBatch) -> tuple[list[Rows], Rows]:
-        """Return the rows of each candidate and the classes, negative ones of who is left out."""
+        """Return the rows of each candidate, and the classes, negative for records left out."""
         classes = self.target.rows_of(batch.column(self._number(self.target.name)), self.markers)
         left_out = classes >= self.target.other
         rows = [
@@ -151,7 +129,7 @@ class _Coding:
         return rows, np.where(left_out, np.int32(_LEFT_OUT), classes)
 
     def people(self, batch: pa.RecordBatch, column: str) -> pa.Array:
-        """Return the texts of persons, nulls of who has none."""
+        """Return the texts of persons, null for records without one."""
         reading = Reading(column, column, None, ("", *self.markers))
         values, _ = read_values(reading, batch.column(self._number(column)))
         return pc.ascii_trim(write(values, whole=True), " ").cast(pa.string())
@@ -170,8 +148,8 @@ class _Coding:
 
     def batch_of(self, counts: Integers) -> pa.RecordBatch:
         """Return the cells with at least one person."""
-        some = np.flatnonzero(counts)
-        return pa.record_batch([pa.array(some), pa.array(counts[some])], schema=_COUNTS)
+        occupied = np.flatnonzero(counts)
+        return pa.record_batch([pa.array(occupied), pa.array(counts[occupied])], schema=_COUNTS)
 
 
 @dataclass(frozen=True)
@@ -216,7 +194,7 @@ class _CodePeople:
 
 @dataclass(frozen=True)
 class _CountPeople:
-    """Counts the records of persons who are in this task alone, so many of each at most."""
+    """Counts the records of persons who are in this task alone, at most ``most`` of each."""
 
     coding: _Coding
     most: int
@@ -237,7 +215,12 @@ class _CountPeople:
 
 
 def _first_of_each(tables: Sequence[pa.Table], most: int) -> pa.Table:
-    """Return so many records of each person, those with the smallest keys."""
+    """Return at most ``most`` records of each person, those with the smallest keys.
+
+    >>> table = pa.table({"person": ["a", "a", "b"], "record_key": [2, 1, 3]})
+    >>> _first_of_each([table], 1)["record_key"].to_pylist()
+    [1, 3]
+    """
     table = pa.concat_tables(tables).combine_chunks()
     people = table[_PERSON].combine_chunks().dictionary_encode().indices.to_numpy()
     order = np.lexsort((table[_KEY].to_numpy(), people))

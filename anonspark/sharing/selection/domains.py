@@ -33,16 +33,15 @@ MOST_ROWS = 100_000
 class Domain:
     """The rows of one attribute's table.
 
-    Parameters
-    ----------
-    name : str
-        The attribute.
-    values : mapping of str to int
-        Text of each declared value, without blanks around it, and its row.
-    labels : tuple of str
-        Of the rows, without those for other and missing values.
-    edges : tuple of float
-        Ascending: first value of each bin but the first one. Empty where values are declared.
+    ``values`` has the text of each declared value, without blanks around it, and its row.
+    ``labels`` are those of the rows, without those for other and missing values. ``edges`` ascend:
+    the first value of each bin but the first one, or nothing if values are declared.
+
+    >>> domain = Domain.of_edges("age", [18, 65])
+    >>> domain.labels, domain.rows, domain.missing
+    (('below 18', '[18, 65)', 'from 65'), 5, 4)
+    >>> domain.rows_of(pa.array([17, 70, None]), []).tolist()
+    [0, 2, 4]
     """
 
     name: str
@@ -52,12 +51,20 @@ class Domain:
 
     @classmethod
     def of_values(cls, name: str, values: Sequence[str]) -> Domain:
-        """Return the domain of declared values."""
+        """Return the domain of declared values.
+
+        >>> Domain.of_values("sex", ["f", "m"]).rows_of(pa.array(["m", "x"]), []).tolist()
+        [1, 2]
+        """
         return cls(name, {value.strip(" "): row for row, value in enumerate(values)}, tuple(values))
 
     @classmethod
     def of_groups(cls, name: str, groups: Mapping[str, str]) -> Domain:
-        """Return the domain of groups, given that of each value."""
+        """Return the domain of groups, by that of each value.
+
+        >>> Domain.of_groups("job", {"nurse": "care", "cook": "food", "doctor": "care"}).labels
+        ('care', 'food')
+        """
         labels = tuple(dict.fromkeys(groups.values()))
         rows = {label: row for row, label in enumerate(labels)}
         return cls(name, {value.strip(" "): rows[label] for value, label in groups.items()}, labels)
@@ -71,7 +78,12 @@ class Domain:
         return cls(name, {}, labels, tuple(edges))
 
     def merged(self, cuts: Sequence[int], table: Integers) -> tuple[Domain, Integers]:
-        """Join bins between cuts, which are rows, and add up their counts."""
+        """Join bins between cuts, which are rows, and add up their counts.
+
+        >>> domain, table = Domain.of_edges("age", [18, 65]).merged([1], np.ones((5, 2), np.int64))
+        >>> domain.labels, table[:, 0].tolist()
+        (('below 18', 'from 18'), [1, 2, 1, 1])
+        """
         bins = np.add.reduceat(table[: self.other], [0, *cuts], axis=0)
         domain = Domain.of_edges(self.name, [self.edges[cut - 1] for cut in cuts])
         return domain, np.concatenate([bins, table[self.other :]])
@@ -83,7 +95,7 @@ class Domain:
 
     @property
     def has_values(self) -> bool:
-        """Return whether its rows are values, and no groups or bins."""
+        """Whether its rows are values, and no groups or bins."""
         return not self.edges and tuple(self.values) == self.labels
 
     @property
@@ -110,22 +122,9 @@ class Domain:
         return np.array(list(self.values.values()), np.int64)
 
     def rows_of(self, column: pa.Array, markers: Sequence[str]) -> Rows:
-        """Return the row of each value. There is none for which this is an error.
+        """Return the row of each value of any type, int32 of length n. No value is an error.
 
-        Parameters
-        ----------
-        column : pyarrow.Array
-            Of length n. Of any type.
-        markers : sequence of str
-            Texts that mean missing.
-
-        Returns
-        -------
-        int32 ndarray of length n
-
-        Notes
-        -----
-        Different values are looked at once each, but for numbers that go to bins.
+        Different values are read once each, but for numbers that go to bins.
         """
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
@@ -133,19 +132,21 @@ class Domain:
             return self._rows_of_values(column, markers)
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
-        different = column.dictionary
-        rows = np.append(self._rows_of_values(different, markers), np.int32(self.missing))
-        indices = pc.fill_null(column.indices, pa.scalar(len(different), column.indices.type))
+        values = column.dictionary
+        rows = np.append(self._rows_of_values(values, markers), np.int32(self.missing))
+        indices = pc.fill_null(column.indices, pa.scalar(len(values), column.indices.type))
         result: Rows = rows[indices.to_numpy(zero_copy_only=False)]
         return result
 
     def _rows_of_values(self, column: pa.Array, markers: Sequence[str]) -> Rows:
+        """Return the row of each value, without a dictionary."""
         reading = Reading(self.name, self.name, None, ("", *markers))
-        values, gone = read_values(reading, _readable(column))
+        values, is_missing = read_values(reading, _readable(column))
         rows = self._binned(values) if self.edges else self._declared(values)
-        return np.where(flags(gone), self.missing, rows).astype(np.int32)
+        return np.where(flags(is_missing), self.missing, rows).astype(np.int32)
 
     def _declared(self, values: pa.Array) -> Integers:
+        """Return the row of each declared value, :attr:`other` for others."""
         matches = pc.index_in(_texts_of(values, whole=True), value_set=self._texts)
         if pa.types.is_floating(values.type):
             # 17 and 17.0 are both names of it.
@@ -155,6 +156,7 @@ class Domain:
         return np.where(is_declared, self._rows[positions], self.other)
 
     def _binned(self, values: pa.Array) -> Integers:
+        """Return the bin of each number, :attr:`other` for values that are none."""
         if is_text(values.type):
             numbers = parse(values.cast(pa.string()), pa.float64())
         else:
@@ -167,12 +169,16 @@ class Domain:
         return np.where(read, bins, self.other).astype(np.int64)
 
     def takes(self, kind: pa.DataType) -> bool:
-        """Return whether values of a type can be read as the domain has it."""
+        """Return whether values of a type can be read as the domain has them.
+
+        >>> Domain.of_edges("age", [18]).takes(pa.date32())
+        False
+        """
         return is_number(kind) or is_text(kind) if self.edges else is_plain(kind)
 
 
 def _readable(values: pa.Array) -> pa.Array:
-    """Return texts whose bytes are none, which files may hold, as texts that stand for them."""
+    """Replace the bytes of texts that are no UTF-8, which files may hold."""
     if not is_text(values.type):
         return values
     try:
@@ -185,5 +191,6 @@ def _readable(values: pa.Array) -> pa.Array:
 
 
 def _texts_of(values: pa.Array, *, whole: bool = False) -> pa.Array:
+    """Return values as texts without blanks around them."""
     texts = values if is_text(values.type) else write(values, whole=whole)
     return pc.ascii_trim(texts, " ").cast(pa.string())

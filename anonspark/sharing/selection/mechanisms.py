@@ -31,7 +31,11 @@ Neighbors = Literal["add_remove", "replace"]
 
 
 def loss_of_a_record(epsilon: Fraction, neighbors: Neighbors, records: int = 1) -> Fraction:
-    """Return what one record may lose, so that all of a person's lose epsilon (group privacy)."""
+    """Return what one record may lose, so that all of a person's lose epsilon (group privacy).
+
+    >>> loss_of_a_record(Fraction(1), "replace", records=5)
+    Fraction(1, 10)
+    """
     steps = 2 if neighbors == "replace" else 1
     return epsilon / (steps * records)
 
@@ -39,12 +43,11 @@ def loss_of_a_record(epsilon: Fraction, neighbors: Neighbors, records: int = 1) 
 def width_of(score: Score, records_at_most: int | None) -> int:
     """Return the width of the interval in which one record changes all scores.
 
-    Parameters
-    ----------
-    score : {"gini", "information_gain", "chi_square"}
-        ``chi_square`` of two classes has the order of ``gini``.
-    records_at_most : int or None
-        Of the table, as far as ``information_gain`` counts them in full. For that score only.
+    ``chi_square`` of two classes has the order of ``gini``. ``records_at_most`` are those of the
+    table, as far as ``information_gain`` counts them in full: only that score needs it.
+
+    >>> width_of("gini", None) == WIDTH_OF_GINI
+    True
     """
     if score != "information_gain":
         return WIDTH_OF_GINI
@@ -61,25 +64,15 @@ def choose(
     below: Below,
     records_at_most: int | None = None,
 ) -> list[int]:
-    """Choose attributes, the best ones most likely.
+    """Choose so many attributes, the best ones most likely: their indices in the order of choice.
 
-    Parameters
-    ----------
-    tables : sequence of int64 ndarray
-        Exact counts. Scores of them are never published.
-    count : int
-        How many.
-    epsilon : Fraction
-        Loss of a record over all choices.
-    score : {"gini", "information_gain", "chi_square"}
-    below : callable
-        Source of chance.
-    records_at_most : int or None
+    ``tables`` are exact counts, whose scores are never published. ``epsilon`` is the loss of a
+    record over all choices, ``below`` the source of chance.
 
-    Returns
-    -------
-    list of int
-        Places, in the order of choice.
+    >>> import random
+    >>> tables = [np.array([[900, 0], [0, 900]]), np.array([[5, 4], [4, 5]])]
+    >>> choose(tables, 1, Fraction(1), "gini", below=random.Random(1).randrange)
+    [0]
     """
     of_information = score == "information_gain"
     scores = [
@@ -99,21 +92,17 @@ def choose(
 def draw_cuts(counts: Integers, quantiles: int, epsilon: Fraction, below: Below) -> list[int]:
     """Draw the rows at which bins of about equally many records begin, ascending.
 
-    Parameters
-    ----------
-    counts : int64 ndarray of shape (rows,)
-        Exact numbers of records in the rows of a public grid.
-    quantiles : int
-        Bins at most. There are fewer if a part of the grid has no row left to cut at.
-    epsilon : Fraction
-        Loss of a record over all cuts.
-    below : callable
-        Source of chance.
+    ``counts`` are exact numbers of records in the rows of a public grid, int64 of shape (rows,).
+    ``quantiles`` is the number of bins at most: there are fewer if a part of the grid has no row
+    left to cut at. ``epsilon`` is the loss of a record over all cuts, ``below`` the source of
+    chance. The middle quantile is drawn first, then those of both sides (Kaplan, Schnapp and
+    Stemmer 2022). A record is on one side of each cut, so it loses only once per level, not once
+    per cut.
 
-    Notes
-    -----
-    The middle quantile is drawn first, then those of both sides (Kaplan, Schnapp and Stemmer 2022).
-    A record is on one side of each cut, so it loses only once per level, not once per cut.
+    >>> import random
+    >>> counts = np.array([500, 500, 500, 500])
+    >>> draw_cuts(counts, 2, Fraction(1), below=random.Random(1).randrange)
+    [2]
     """
     levels = (quantiles - 1).bit_length()
 
@@ -133,12 +122,16 @@ def draw_cuts(counts: Integers, quantiles: int, epsilon: Fraction, below: Below)
 
 
 def scale_of(tables: int, epsilon: Fraction) -> Fraction:
-    """Return the scale of the noise of so many tables: each record is in a cell of every one."""
+    """Return the scale of the noise of so many tables: each record is in a cell of every one.
+
+    >>> scale_of(3, Fraction(1, 2))
+    Fraction(6, 1)
+    """
     return tables / epsilon
 
 
 def with_noise(tables: Sequence[Integers], scale: Fraction, below: Below) -> list[Integers]:
-    """Return tables with independent noise in every cell, empty ones, too."""
+    """Add independent noise to every cell of some tables, also to empty ones."""
     return [
         np.array(
             [
@@ -153,20 +146,19 @@ def with_noise(tables: Sequence[Integers], scale: Fraction, below: Below) -> lis
 
 @dataclass(frozen=True)
 class Ranked:
-    """An attribute, ranked by a noisy table.
-
-    Parameters
-    ----------
-    place : int
-    score : float
-    """
+    """The index of an attribute, and its score by a noisy table."""
 
     index: int
     score: float
 
 
 def rank(noisy: Sequence[Integers], scale: Fraction, score: Score) -> list[Ranked]:
-    """Return the attributes by the scores of their noisy tables, the best first."""
+    """Return the attributes by the scores of their noisy tables, the best first.
+
+    >>> tables = [np.array([[5, 4], [4, 5]]), np.array([[90, 0], [0, 90]])]
+    >>> [ranked.index for ranked in rank(tables, Fraction(1), "gini")]
+    [1, 0]
+    """
     measure = (
         chi_square if score == "chi_square" else _gini if score == "gini" else information_gain
     )
@@ -176,4 +168,5 @@ def rank(noisy: Sequence[Integers], scale: Fraction, score: Score) -> list[Ranke
 
 
 def _gini(counts: Integers) -> float:
+    """Return the Gini score as a float."""
     return float(gini_score(counts))

@@ -58,14 +58,7 @@ _LARGEST_SCALE = 2**50
 
 @dataclass(frozen=True)
 class Query:
-    """The request.
-
-    Parameters
-    ----------
-    settings : SelectionSettings
-    candidates : list of Domain
-    target : Domain
-    """
+    """The request: the settings, and the domains of candidates and target."""
 
     settings: SelectionSettings
     candidates: list[Domain]
@@ -83,7 +76,7 @@ class Query:
 
     @property
     def charged(self) -> Fraction:
-        """Return what is charged altogether."""
+        """The loss that is charged altogether."""
         return self.epsilon + self.of_tables + sum(self.of_bins.values())
 
     @property
@@ -94,7 +87,7 @@ class Query:
 
     @property
     def of_a_record(self) -> Fraction:
-        """Return the privacy loss of one record by the mechanism."""
+        """The privacy loss of one record by the mechanism."""
         return self.loss_of_a_record(self.epsilon)
 
     def loss_of_a_record(self, epsilon: Fraction) -> Fraction:
@@ -104,7 +97,7 @@ class Query:
 
     @property
     def scale(self) -> Fraction | None:
-        """Return the scale of the noise of published tables, or None if none are published."""
+        """The scale of the noise of published tables, or None if none are published."""
         if self.settings.selection.mechanism == "tables":
             return scale_of(len(self.candidates), self.of_a_record)
         if self.of_tables:
@@ -114,26 +107,26 @@ class Query:
 
     @property
     def width(self) -> int | None:
-        """Return the width of the interval of scores, or None if tables are ranked."""
+        """The width of the interval of scores, or None if tables are ranked."""
         options = self.settings.selection
         return width_of(options.score, self.records_at_most) if options.mechanism == "top" else None
 
     @property
     def records_at_most(self) -> int | None:
-        """Return the bound on the records, or None if the score needs no bound."""
+        """The bound on the records, or None if the score needs no bound."""
         options = self.settings.selection
         needed = options.mechanism == "top" and options.score == "information_gain"
         return options.records_at_most if needed else None
 
     @property
     def limit(self) -> Limit:
-        """Return the budget of the configuration."""
+        """The budget of the configuration."""
         options = self.settings.selection
         return Limit(self.settings.ledger.most, options.neighbors, options.unit)
 
     @property
     def person(self) -> Person | None:
-        """Return the person whose records are bounded, or None if every record counts."""
+        """The person whose records are bounded, or None if every record counts."""
         options = self.settings.selection
         if options.person is None:
             return None
@@ -142,12 +135,12 @@ class Query:
 
     @property
     def cells(self) -> int:
-        """Return the number of cells of all tables."""
+        """The number of cells of all tables."""
         return sum(candidate.rows for candidate in self.candidates) * len(self.target.labels)
 
     @property
     def domains(self) -> dict[str, str]:
-        """Return the SHA-256 that identifies the domain of each attribute."""
+        """The SHA-256 that identifies the domain of each attribute."""
         return {domain.name: domain.fingerprint() for domain in (*self.candidates, self.target)}
 
     def fingerprint(self) -> str:
@@ -165,19 +158,9 @@ def open_query(
 ) -> tuple[Table, Query]:
     """Open the table and return what is asked for of it. Of the data the schema alone is read.
 
-    Parameters
-    ----------
-    engine : Engine
-    settings : SelectionSettings
-    table : Table or None
-        None opens what the configuration names.
-
-    Raises
-    ------
-    ConfigurationError
-        Errors in declared domains are raised before the table is opened.
-    DataError
-        If a column is missing, or of a type that cannot be read as declared.
+    ``table`` is None for what the configuration names. Raises ConfigurationError for errors in
+    declared domains, before the table is opened, and DataError if a column is missing, or of a type
+    that cannot be read as declared.
     """
     names = [*settings.candidates, settings.selection.target]
     _require_used(settings, names)
@@ -210,13 +193,13 @@ def open_query(
     if problems:
         raise ConfigurationError(*problems)
     _require_sizes(settings, domains)
-    odd = [name for name in names if not domains[name].takes(schema.field(name).type)]
-    if odd:
+    mismatched = [name for name in names if not domains[name].takes(schema.field(name).type)]
+    if mismatched:
         raise DataError(
             *(
                 f"selection.domains.{name}: found bins, and column {name!r} has type "
                 f"{type_name(schema.field(name).type)}. Expected numbers or texts. Give values"
-                for name in odd
+                for name in mismatched
             )
         )
     query = Query(
@@ -239,12 +222,7 @@ def open_query(
 
 
 def _require_used(settings: SelectionSettings, names: Sequence[str]) -> None:
-    """Check that each declared domain is of an attribute that is looked at.
-
-    Raises
-    ------
-    ConfigurationError
-    """
+    """Refuse a declared domain of an attribute that is neither a candidate nor the target."""
     unused = [name for name in settings.selection.domains if name not in names]
     if unused:
         raise ConfigurationError(
@@ -261,12 +239,8 @@ def _without_inference(configuration: Configuration) -> Configuration:
     """Return how the table is opened so that no record decides how others are read.
 
     Were types made of the values, one word among numbers would make texts of all of them, and move
-    every record into another row.
-
-    Raises
-    ------
-    ConfigurationError
-        If the format may have no types but those.
+    every record into another row. Raises ConfigurationError if the format may have no types but
+    those.
     """
     source = configuration.input
     if source.format.lower() not in _FORMATS:
@@ -304,12 +278,7 @@ def _without_inference(configuration: Configuration) -> Configuration:
 def _require_no_folders(
     files: Files, configuration: Configuration, names: Sequence[str | None]
 ) -> None:
-    """Check that no column is made of the names of folders, as of ``ward=12``.
-
-    Raises
-    ------
-    ConfigurationError
-    """
+    """Raise ConfigurationError if a column is made of the names of folders, as of ``ward=12``."""
     source = configuration.input
     if source.format.lower() not in _OF_FILES:
         return
@@ -361,6 +330,7 @@ def _declared(settings: SelectionSettings, name: str, hierarchy: Hierarchy | Non
 
 
 def _of_hierarchy(name: str, hierarchy: Hierarchy, options: DomainOptions | None) -> Domain:
+    """Return the values of a hierarchy, or the groups of one of its levels, as rows."""
     level = None if options is None else options.level
     if level is None:
         return Domain.of_values(name, hierarchy.leaves)
@@ -380,12 +350,7 @@ def _of_hierarchy(name: str, hierarchy: Hierarchy, options: DomainOptions | None
 
 
 def _require_columns(settings: SelectionSettings, schema: pa.Schema, names: Sequence[str]) -> None:
-    """Check that all columns are there, and of types that can be read.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise DataError unless all columns exist, with types that can be read."""
     person = settings.selection.person
     names = [*names, person] if person is not None else names
     missing = [name for name in names if name not in schema.names]
@@ -395,24 +360,19 @@ def _require_columns(settings: SelectionSettings, schema: pa.Schema, names: Sequ
             f"{', '.join(map(repr, schema.names))}. Correct the names"
         )
     require_distinct(schema.names, names, "the input")
-    odd = [name for name in names if not is_plain(schema.field(name).type)]
-    if odd:
+    unreadable = [name for name in names if not is_plain(schema.field(name).type)]
+    if unreadable:
         raise DataError(
             *(
                 f"selection: column {name!r} has type {type_name(schema.field(name).type)}. "
                 "Expected numbers, days, times, booleans or texts. Leave it out of the candidates"
-                for name in odd
+                for name in unreadable
             )
         )
 
 
 def _require_sizes(settings: SelectionSettings, domains: Mapping[str, Domain]) -> None:
-    """Check what is known of classes, rows and cells so far.
-
-    Raises
-    ------
-    ConfigurationError
-    """
+    """Raise ConfigurationError if there are too few classes, or too many rows or cells so far."""
     selection, target = settings.selection, domains.get(settings.selection.target)
     candidates = [domains[name] for name in settings.candidates if name in domains]
     problems = []
@@ -427,12 +387,12 @@ def _require_sizes(settings: SelectionSettings, domains: Mapping[str, Domain]) -
             f"selection.score: chi_square under top is for two classes, found {classes}. Choose "
             "gini, or mechanism: tables"
         )
-    every = [*candidates, *([target] if target else [])]
-    large = [domain.name for domain in every if domain.rows > MOST_ROWS]
-    if large:
+    domains_so_far = [*candidates, *([target] if target else [])]
+    too_large = [domain.name for domain in domains_so_far if domain.rows > MOST_ROWS]
+    if too_large:
         problems.append(
-            f"selection.domains: {', '.join(large)} have more than {MOST_ROWS:,} values. Expected "
-            "fewer. Give coarser domains"
+            f"selection.domains: {', '.join(too_large)} have more than {MOST_ROWS:,} values. "
+            "Expected fewer. Give coarser domains"
         )
     cells = sum(candidate.rows for candidate in candidates) * (classes or _TWO)
     if cells > MOST_CELLS:

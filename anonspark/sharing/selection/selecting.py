@@ -25,7 +25,7 @@ from anonspark.engine.files import Files, holds_copies, require_ours
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.layers.publish.paths import require_apart, require_apart_from_input
-from anonspark.progress import tell
+from anonspark.progress import report_step
 from anonspark.release.noisy_tables import OF_VALUES, SELECTION, TABLE_SCHEMA, TABLES
 from anonspark.sharing.ledger.budget import (
     RELEASE,
@@ -49,16 +49,8 @@ _SCORES = pa.schema([("attribute", pa.string()), ("rank", pa.int64()), ("score",
 class Drawn:
     """The drawn noise and choice: all of it may be published.
 
-    Parameters
-    ----------
-    chosen : list of int
-        Places of the chosen candidates, in the order of choice.
-    noisy : mapping of int to int64 ndarray
-        Noisy tables, by the place of their candidate.
-    ranked : list of Ranked
-        By the scores of noisy tables.
-    candidates : list of Domain
-        With the bins that were drawn.
+    ``chosen`` are indices of candidates in the order of choice, ``noisy`` the noisy tables by
+    index, ``ranked`` the order of their scores. ``candidates`` have the bins that were drawn.
     """
 
     chosen: list[int]
@@ -69,16 +61,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Selection:
-    """The choice, and its cost.
-
-    Parameters
-    ----------
-    attributes : list of str
-        In the order of choice.
-    content : mapping
-        The content of ``selection.json``.
-    output : str
-    """
+    """The choice in its order, and its cost: ``content`` is that of ``selection.json``."""
 
     attributes: list[str]
     content: Mapping[str, Any]
@@ -90,18 +73,9 @@ class Selection:
 
 
 def require_places(files: Files, settings: SelectionSettings, *, of_files: bool) -> None:
-    """Check, before anything is charged, that output, ledger and input lie apart.
+    """Refuse, before anything is charged, that output, ledger or input lie in one another.
 
-    Parameters
-    ----------
-    files : Files
-    settings : SelectionSettings
-    of_files : bool
-        Whether the records are in files, else the input's path is none.
-
-    Raises
-    ------
-    ConfigurationError
+    ``of_files`` says whether the records are in files, else the input has no path.
     """
     paths = {"selection.output": settings.selection.output, "ledger.path": settings.ledger.path}
     require_apart(files, paths)
@@ -110,7 +84,11 @@ def require_places(files: Files, settings: SelectionSettings, *, of_files: bool)
 
 
 def aside_of(output: str, run_id: str) -> str:
-    """Return the directory beside an output where a run writes."""
+    """Return the directory beside an output where a run writes.
+
+    >>> aside_of("/out/chosen", "7f")
+    '/out/chosen.writing-7f'
+    """
     return f"{output}.writing-{run_id}"
 
 
@@ -118,24 +96,9 @@ def aside_of(output: str, run_id: str) -> str:
 def set_aside(files: Files, output: str, run_id: str) -> Iterator[str]:
     """Make a directory beside the output inside of a ``with`` block, before anything is charged.
 
-    Each attempt writes into one of its own in there, so that two at once do not mix their files.
-
-    Parameters
-    ----------
-    files : Files
-    output : str
-        Where nothing is.
-    run_id : str
-
-    Yields
-    ------
-    str
-        The directory. It is deleted at the end, once nothing is in it.
-
-    Raises
-    ------
-    ConfigurationError
-        If nothing can be written there.
+    Each attempt writes into one of its own in there, so that two at once do not mix their files. It
+    is deleted at the end, once nothing is in it. Raises ConfigurationError if nothing can be
+    written there.
     """
     aside = aside_of(output, run_id)
     require_ours(files, "selection.output", aside, "private")
@@ -155,37 +118,46 @@ def set_aside(files: Files, output: str, run_id: str) -> Iterator[str]:
 def publish_selection(
     engine: Engine, query: Query, directories: tuple[str, str], entry: Entry, drawn: Drawn
 ) -> Selection:
-    """Write everything aside, and give it its place by one rename.
+    """Write a selection that is charged with an entry aside, and publish it by one rename.
 
-    Parameters
-    ----------
-    engine : Engine
-    query : Query
-    places : tuple of str
-        The directory of :func:`set_aside`, and the output.
-    entry : Entry
-        Of the ledger.
-    drawn : Drawn
-
-    Raises
-    ------
-    PublishingError
+    ``directories`` are that of :func:`set_aside`, and the output. Raises PublishingError.
     """
     above, output = directories
-    aside = f"{above}/{entry.number}"
-    files, selection = engine.files, query.settings.selection
-    names = [query.candidates[index].name for index in drawn.chosen]
-    drawn_bins = {
-        candidate.name: list(candidate.edges)
-        for candidate in drawn.candidates
-        if candidate.name in query.of_bins
-    }
-    document = {
+    aside, files = f"{above}/{entry.number}", engine.files
+    document = _describe(query, entry, drawn)
+    text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+    try:
+        files.make_private_directory(aside)
+        _write_tables(engine, query, aside, drawn)
+        configured = query.settings.configuration.attributes
+        roles = {name: configured[name].role for name in document["attributes"]}
+        files.write_text(f"{aside}/attributes.yaml", configuration_yaml({"attributes": roles}))
+        files.write_text(f"{aside}/{SELECTION}", text)
+        files.sync_tree(aside)
+        _rename(files, aside, output, text)
+        # With what attempts left that were killed.
+        files.delete(above)
+    except OSError as error:
+        raise PublishingError(
+            f"selection.output: the result could not be written to {output}. Entry {entry.number} "
+            "of the ledger stays charged. Check permissions and free space"
+        ) from error
+    finally:
+        files.delete(aside)
+    return Selection(document["attributes"], document, output)
+
+
+def _describe(query: Query, entry: Entry, drawn: Drawn) -> dict[str, Any]:
+    """Return the content of ``selection.json``."""
+    selection, candidates = query.settings.selection, query.candidates
+    bins = {domain.name: list(domain.edges) for domain in drawn.candidates}
+    bins = {name: edges for name, edges in bins.items() if name in query.of_bins}
+    return {
         "run_id": entry.content["run_id"],
-        "attributes": names,
+        "attributes": [candidates[index].name for index in drawn.chosen],
         "selection": asked_for(query.settings),
         "domains": query.domains,
-        **({"bins": drawn_bins} if drawn_bins else {}),
+        **({"bins": bins} if bins else {}),
         "asked": fingerprint_of_asked(query.settings),
         "settings": query.fingerprint(),
         "epsilon": str(query.charged),
@@ -197,49 +169,37 @@ def publish_selection(
         "guarantee": guarantee(query, entry),
         "ledger": {"dataset": query.settings.ledger.dataset, **entry.content},
         "version": __version__,
-        OF_VALUES: [
-            item.name for item in map(query.candidates.__getitem__, drawn.noisy) if item.has_values
-        ],
+        OF_VALUES: [candidates[i].name for i in drawn.noisy if candidates[i].has_values],
     }
-    try:
-        files.make_private_directory(aside)
-        if drawn.noisy:
-            _write(engine, aside, TABLES, _rows_of(query, drawn))
-        if drawn.ranked:
-            scores = [
-                {"attribute": query.candidates[row.index].name, "rank": index, "score": row.score}
-                for index, row in enumerate(drawn.ranked, start=1)
-            ]
-            _write(engine, aside, "scores", pa.Table.from_pylist(scores, schema=_SCORES))
-        configured = query.settings.configuration.attributes
-        roles = {name: configured[name].role for name in names}
-        files.write_text(f"{aside}/attributes.yaml", configuration_yaml({"attributes": roles}))
-        text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
-        files.write_text(f"{aside}/{SELECTION}", text)
-        files.sync_tree(aside)
-        written = set(files.files_below(aside))
-        files.rename(aside, output)
-        files.sync_names(output)
-        if not written <= set(files.files_below(output)):
-            # Another process took them for what a killed one had left, where a rename copies.
-            path = f"{output}/{SELECTION}"
-            if files.exists(path) and files.read_text(path) == text:
-                files.delete(output)
-            raise OSError("another process writes there")
-        # With what attempts left that were killed.
-        files.delete(above)
-    except OSError as error:
-        raise PublishingError(
-            f"selection.output: the result could not be written to {output}. Entry {entry.number} "
-            "of the ledger stays charged. Check permissions and free space"
-        ) from error
-    finally:
-        files.delete(aside)
-    return Selection(names, document, output)
+
+
+def _write_tables(engine: Engine, query: Query, directory: str, drawn: Drawn) -> None:
+    """Write the noisy tables and the scores, if there are any."""
+    if drawn.noisy:
+        _write(engine, directory, TABLES, _rows_of(query, drawn))
+    if drawn.ranked:
+        scores = [
+            {"attribute": query.candidates[row.index].name, "rank": index, "score": row.score}
+            for index, row in enumerate(drawn.ranked, start=1)
+        ]
+        _write(engine, directory, "scores", pa.Table.from_pylist(scores, schema=_SCORES))
+
+
+def _rename(files: Files, aside: str, output: str, text: str) -> None:
+    """Give a result its path. Raises OSError if another process took files of it away."""
+    written = set(files.files_below(aside))
+    files.rename(aside, output)
+    files.sync_names(output)
+    if not written <= set(files.files_below(output)):
+        # It took them for what a killed process had left, where a rename copies.
+        path = f"{output}/{SELECTION}"
+        if files.exists(path) and files.read_text(path) == text:
+            files.delete(output)
+        raise OSError("another process writes there")
 
 
 def asked_for(settings: SelectionSettings) -> dict[str, object]:
-    """Return the settings as the result has them. Of domains there are fingerprints."""
+    """Return the settings as the result has them. Domains are there as fingerprints."""
     return settings.selection.model_dump(mode="json", by_alias=True, exclude={"domains"})
 
 
@@ -273,22 +233,24 @@ def guarantee(query: Query, entry: Entry) -> str:
 
 
 def _rows_of(query: Query, drawn: Drawn) -> pa.Table:
+    """Return the rows of the published noisy tables."""
     rows = [
         {
             "attribute": drawn.candidates[index].name,
             "position": row,
             "value": label,
             "class": name,
-            "records": int(table[row, t]),
+            "records": int(table[row, class_number]),
         }
         for index, table in drawn.noisy.items()
         for row, label in enumerate((*drawn.candidates[index].labels, "other", "missing"))
-        for t, name in enumerate(query.target.labels)
+        for class_number, name in enumerate(query.target.labels)
     ]
     return pa.Table.from_pylist(rows, schema=TABLE_SCHEMA)
 
 
 def _write(engine: Engine, directory: str, name: str, rows: pa.Table) -> None:
+    """Write a table of the result."""
     aside = f"{directory}/.writing"
     engine.table(rows).publish("parquet", directory, name, aside)
     engine.files.delete(aside)
@@ -303,23 +265,12 @@ _CONFUSED = 2.302585092994046  # ln 10: of 20 picks one confuses two attributes 
 class Prospect:
     """The cost of a selection, known before the data are read.
 
-    Parameters
-    ----------
-    candidates : list of str
-    cells : int
-        Of all tables.
-    epsilon : Fraction
-        That would be charged.
-    epsilon_of_a_record : Fraction
-    scale : Fraction or None
-        Of the noise of a cell. None where no tables are published.
-    width : int or None
-        Of the interval in which a record changes all scores. None where tables are ranked.
-    resolution : float
-        ``top``: attributes whose gini scores differ by fewer records are confused in one of 20
-        picks or more. ``tables``: standard deviation of a cell.
-    left : Fraction or None
-        Of the budget, before. None where there is none yet.
+    ``cells`` are those of all tables, ``epsilon`` would be charged. ``scale`` is that of the noise
+    of a cell, or None if no tables are published, ``width`` that of the interval in which a record
+    changes all scores, or None if tables are ranked. ``resolution`` is, for ``top``, the difference
+    of gini scores, in records, below which attributes are confused in one of 20 picks or more, and
+    for ``tables`` the standard deviation of a cell. ``left`` is what is left of the budget before,
+    or None without one.
     """
 
     candidates: list[str]
@@ -341,9 +292,7 @@ class Prospect:
 def look_ahead(engine: Engine, settings: SelectionSettings) -> Prospect:
     """Return the cost of a selection. Of the data the schema alone is read.
 
-    Raises
-    ------
-    ConfigurationError, DataError, GuaranteeError
+    Raises ConfigurationError, DataError or GuaranteeError.
     """
     require_places(engine.files, settings, of_files=True)
     _, query = open_query(engine, settings)
@@ -352,7 +301,7 @@ def look_ahead(engine: Engine, settings: SelectionSettings) -> Prospect:
         resolution = 2**0.5 * float(query.scale or 0)
     else:
         resolution = 2 * _CONFUSED * selection.count / float(loss)
-    path = engine.files.qualified(settings.ledger.place)
+    path = engine.files.qualified(settings.ledger.directory)
     budget = read_budget(engine.files, path)
     if budget is None:
         require_limit(path, query.limit)
@@ -381,30 +330,13 @@ def select(
 ) -> Selection:
     """Choose attributes under differential privacy, and write down what it cost.
 
-    Parameters
-    ----------
-    engine : Engine
-    settings : SelectionSettings
-    run_id : str or None
-        Name of the run. None makes a random one.
-    below : callable
-        Source of chance. For real data none but that of the operating system.
-    table : Table or None
-        The records. None opens what the configuration names.
-
-    Raises
-    ------
-    ConfigurationError
-        If something is at the output, a domain is not declared, or the budget is another.
-    DataError
-        If a column is missing, or files cannot be read.
-    GuaranteeError
-        If the limit would be exceeded: nothing was drawn.
-
-    Notes
-    -----
-    One pass over the records, with a shuffle of the cells that tasks count. Counts and scores leave
-    the process in no form but with noise.
+    A run without an id gets a random one. ``below`` is the source of chance: for real data none but
+    that of the operating system. ``table`` are the records, or None for what the configuration
+    names. One pass over the records, with a shuffle of the cells that tasks count. Counts and
+    scores leave the process in no form but with noise. Raises ConfigurationError if something is at
+    the output, a domain is not declared, or the budget is another, DataError if a column is
+    missing, or files cannot be read, and GuaranteeError if the limit would be exceeded: then
+    nothing was drawn.
     """
     run_id = require_run_id(run_id or uuid.uuid4().hex[:12])
     files, selection = engine.files, settings.selection
@@ -413,9 +345,9 @@ def select(
     if before is not None:
         return before
     require_places(files, settings, of_files=table is None)
-    tell("opening the table")
+    report_step("opening the table")
     opened, query = open_query(engine, settings, table)
-    path = files.qualified(settings.ledger.place)
+    path = files.qualified(settings.ledger.directory)
     budget = require_affordable(files, path, query.limit, query.charged)
     with set_aside(files, output, run_id) as aside:
         content = {
@@ -430,7 +362,7 @@ def select(
         # entry's time is none of theirs.
         entry = charge(files, path, query.limit, query.charged, content)
         try:
-            tell(f"counting {query.cells:,} cells")
+            report_step(f"counting {query.cells:,} cells")
             drawn = _draw(query, _count(engine, query, opened), below)
             return publish_selection(engine, query, (aside, output), entry, drawn)
         except BaseException:
@@ -458,7 +390,7 @@ def _count(engine: Engine, query: Query, table: Table) -> list[Integers]:
 
 
 def _warn_of_charges(budget: Budget | None, run_id: str) -> None:
-    """Return the error that a run was charged before and left nothing."""
+    """Warn that a run was charged before and left nothing."""
     numbers = [
         str(entry.number)
         for entry in (() if budget is None else budget.entries)
@@ -476,7 +408,7 @@ def _warn_of_charges(budget: Budget | None, run_id: str) -> None:
 def _before(
     engine: Engine, settings: SelectionSettings, output: str, run_id: str
 ) -> Selection | None:
-    """Return what a run of the same name and settings has written."""
+    """Return what a run of the same name and settings has written, or None if nothing is there."""
     files, aside = engine.files, aside_of(output, run_id)
     if not files.exists(output):
         return None
@@ -490,9 +422,10 @@ def _before(
             return None
     path = f"{output}/{SELECTION}"
     if files.exists(path):
-        done = _read_selection(engine, path)
-        if done.get("run_id") == run_id and done.get("asked") == fingerprint_of_asked(settings):
-            return Selection(list(done["attributes"]), done, output)
+        document = _read_selection(engine, path)
+        identity = {"run_id": run_id, "asked": fingerprint_of_asked(settings)}
+        if identity.items() <= document.items():
+            return Selection(list(document["attributes"]), document, output)
     raise ConfigurationError(
         f"selection.output: found something at {output}. Expected nothing there. Choose another "
         "directory, or remove it. Nothing was charged"
@@ -509,7 +442,7 @@ def _read_selection(engine: Engine, path: str) -> dict[str, Any]:
 
 
 def _draw(query: Query, counts: Sequence[Integers], below: Below) -> Drawn:
-    """Draw bins, what is chosen, and the noisy tables that are published, with their ranks."""
+    """Draw bins, the choice, and the noisy tables that are published, with their ranks."""
     selection = query.settings.selection
     scale = query.scale
     candidates, counts = _draw_bins(query, counts, below)

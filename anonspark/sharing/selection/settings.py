@@ -19,7 +19,7 @@ from pydantic import (
 from anonspark.config import Configuration, parse_configuration
 from anonspark.config.budget import BudgetOptions, Number, as_fraction
 from anonspark.config.loading import SELECTION, assign, parse_overrides, read_configuration
-from anonspark.config.problems import Finding, found, validated
+from anonspark.config.problems import Finding, in_words, validated
 from anonspark.config.reading import TextReader, read_local_text
 from anonspark.config.section import NonEmptyText, Section
 from anonspark.config.yaml_reading import Places
@@ -54,7 +54,11 @@ class EvenBins(Section):
             yield Finding(("width",), text)
 
     def edges(self) -> list[float]:
-        """Return the edges."""
+        """Return the edges.
+
+        >>> EvenBins.model_validate({"from": 0, "to": 10, "width": 5}).edges()
+        [0.0, 5.0, 10.0]
+        """
         number = math.floor((self.to - self.start) / self.width + 1e-9)
         return [self.start + step * self.width for step in range(number + 1)]
 
@@ -91,12 +95,16 @@ def _edges_or_even(value: object) -> object:
 
 
 def _epsilon_problems(name: str, text: str, *, may_be_zero: bool = False) -> Iterator[Finding]:
-    """Refuse what is no privacy loss."""
+    """Find what is no privacy loss.
+
+    >>> list(_epsilon_problems("epsilon", "0.5"))
+    []
+    """
     number = as_fraction(text)
     if number is None or number > _MOST_EPSILON or number < 0 or not (number or may_be_zero):
         yield Finding(
             (name,),
-            f"found {found(text)}. Expected a decimal number "
+            f"found {in_words(text)}. Expected a decimal number "
             f"{'from' if may_be_zero else 'above'} 0 up to {_MOST_EPSILON} with at most "
             f"{_DECIMALS} decimals. Correct it",
         )
@@ -199,13 +207,13 @@ class SelectionOptions(Section):
 
     @property
     def drawn_bins(self) -> dict[str, QuantileBins]:
-        """Return the bins whose edges are drawn, by attribute."""
+        """The bins whose edges are drawn, by attribute."""
         bins_by_name = {name: options.bins for name, options in self.domains.items()}
         return {name: bins for name, bins in bins_by_name.items() if isinstance(bins, QuantileBins)}
 
     @property
     def unit(self) -> Unit:
-        """Return whose presence is protected."""
+        """The records whose presence is protected."""
         if self.person is None:
             return RECORD
         return {"person": self.person, "rows": self.rows_per_person}
@@ -217,17 +225,7 @@ class _File(Section):
 
 @dataclass(frozen=True)
 class SelectionSettings:
-    """The request.
-
-    Parameters
-    ----------
-    configuration : Configuration
-        Of the input and its attributes. Output and privacy are stand-ins.
-    selection : SelectionOptions
-    ledger : BudgetOptions
-        That of the configuration, which has to have one.
-    candidates : tuple of str
-    """
+    """The request, with the ledger of its configuration, whose output and privacy are stand-ins."""
 
     configuration: Configuration
     selection: SelectionOptions
@@ -236,7 +234,7 @@ class SelectionSettings:
 
     @property
     def places(self) -> Places:
-        """Return where the keys are in their file."""
+        """The positions of the keys in their file."""
         return self.configuration.places
 
 
@@ -245,17 +243,7 @@ def load_selection(
 ) -> SelectionSettings:
     """Read what ``anonspark select`` needs of a configuration file.
 
-    Parameters
-    ----------
-    path : str or Path
-    overrides : sequence of str
-        What ``--set`` was given.
-    read : callable
-
-    Raises
-    ------
-    ConfigurationError
-        With all problems.
+    ``overrides`` are those of ``--set``. Raises ConfigurationError with all problems.
     """
     expected = "a mapping with 'input', 'attributes', 'selection' and 'ledger'"
     document, problems = read_configuration(path, expected, read)
@@ -272,7 +260,7 @@ def parse_selection(
     read: TextReader = read_local_text,
     problems: Sequence[str] = (),
 ) -> SelectionSettings:
-    """Check what is in memory. See :func:`load_selection`."""
+    """Check a configuration in memory. See :func:`load_selection`."""
     listed = list(problems)
     document = dict(mapping)
     for assignment in parse_overrides(overrides, listed):
@@ -305,6 +293,7 @@ def parse_selection(
 
 
 def _candidates(configuration: Configuration, selection: SelectionOptions) -> tuple[str, ...]:
+    """Return the attributes to choose from."""
     attributes, target = configuration.attributes, selection.target
     problems = []
     if target in configuration.identifiers:

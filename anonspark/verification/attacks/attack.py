@@ -15,7 +15,7 @@ from anonspark.labels.class_bounds import is_alike
 from anonspark.labels.inference import infer_attributes
 from anonspark.labels.region_matching import LabelledTable, TooManyClassesError
 from anonspark.labels.regions import PublishedAttribute, leaves_by_label
-from anonspark.progress import tell
+from anonspark.progress import report_step
 from anonspark.release.derived_figures import risk_rows
 from anonspark.release.originals import records_to_match
 from anonspark.verification.attacks.ends import Ends, keys_of_proven, measure_ends
@@ -42,10 +42,10 @@ INSENSITIVE, ALL_VALUES = "insensitive", "insensitive and sensitive"
 
 
 def labelled(data: Table, claim: Claim, table: Table) -> LabelledTable:
-    """Return published records, and how a claim says that they are read, else a table shows it."""
-    own = claim.attributes or infer_attributes(data, claim.names, table.schema)
-    leaves = {name: leaves_by_label(one) for name, one in claim.hierarchies.items()}
-    return LabelledTable(data, own, leaves, claim.missing_markers)
+    """Return published records, read as a claim says, or else as the table to match shows."""
+    attributes = claim.attributes or infer_attributes(data, claim.names, table.schema)
+    leaves = {name: leaves_by_label(hierarchy) for name, hierarchy in claim.hierarchies.items()}
+    return LabelledTable(data, attributes, leaves, claim.missing_markers)
 
 
 _WITHHELD = (
@@ -66,7 +66,7 @@ class ByOriginal:
     truthfulness: Truthfulness | None
     loss: Loss
     linkage: Linkage | None
-    with_values: dict[str, Linkage | None]
+    with_values: dict[str, Linkage]
     warnings: list[str]
     left_out: dict[str, Counter[str | None]]
     ends: Ends
@@ -78,20 +78,11 @@ def match_original(
 ) -> ByOriginal:
     """Match a release with the table that it was made of.
 
-    Parameters
-    ----------
-    data : Table
-    claim : Claim
-    published : PublishedClasses
-        Of the release.
-    original : Table
-
-    Notes
-    -----
     The jobs of :func:`~anonspark.verification.attacks.truthfulness.measure_truthfulness`,
     :func:`~anonspark.verification.attacks.loss.measure_loss`,
     :func:`~anonspark.verification.attacks.ends.measure_ends` and
-    :func:`~anonspark.verification.attacks.linkage.measure_linkage`, these up to three times.
+    :func:`~anonspark.verification.attacks.linkage.measure_linkage`, the last ones up to three
+    times.
     """
     # Pseudonyms are of no original.
     as_they_came = set(data.schema.names).difference(claim.columns, claim.pseudonyms)
@@ -99,10 +90,10 @@ def match_original(
     original = records_to_match(original, listed, claim.missing_markers, claim.recipient)
     labels = labelled(data, claim, original)
     drops = claim.drops_missing
-    payload = [one for one in data.schema.names if one in as_they_came]
+    payload = [name for name in data.schema.names if name in as_they_came]
     left_out = claim.left_out.rows
     withheld, warnings = claim.recipient.get("rows_withheld", 0), []
-    truthfulness, linkage, failures = None, None, []
+    truthfulness, linkage, with_values, failures = None, None, {}, []
     try:
         truthfulness = measure_truthfulness(
             labels, original, payload, drops_missing=drops, left_out=left_out + (withheld or 0)
@@ -116,17 +107,17 @@ def match_original(
         linkage = measure_linkage(
             labels, original, k=claim.privacy.k, drops_missing=drops, subject="original"
         )
+        with_values = _link_values(labels, claim, original)
     except TooManyClassesError as error:
-        rows = labels.prepare(original, "original", drops_missing=drops).records.count()
         failures = [_NOT_MEASURED.format("truthfulness and linkage attack", error)]
-    rows -= withheld or 0
-    loss = measure_loss(labels, published, original, rows, drops_missing=drops)
+        rows = labels.prepare(original, "original", drops_missing=drops).records.count()
+    loss = measure_loss(labels, published, original, rows - (withheld or 0), drops_missing=drops)
     return ByOriginal(
         original.count() if drops else loss.rows,
         truthfulness,
         loss,
         linkage,
-        _link_values(labels, claim, original),
+        with_values,
         warnings,
         _count_left_out(labels, claim, original),
         measure_ends(labels, original, drops_missing=drops),
@@ -137,91 +128,79 @@ def match_original(
 def _count_left_out(
     labels: LabelledTable, claim: Claim, original: Table
 ) -> dict[str, Counter[str | None]]:
-    """Count the values that the original has beyond the release, where the release says them.
+    """Count the values that the original has beyond the release, if the release lists them.
 
-    Returns
-    -------
-    dict of str to Counter
-        By attribute, of the texts of :data:`~anonspark.release.layout.LEFT_OUT`. Attributes of
-        another type in the original are left out.
+    By attribute, of the texts of :data:`~anonspark.release.layout.LEFT_OUT`. Attributes of another
+    type in the original are left out.
     """
-    data, said = labels.data, claim.left_out.values
-    names = (
-        [] if said is None or claim.statements is None else said["attribute"].unique().to_pylist()
-    )
-    types = {one.name: one.type for one in original.schema}
-    names = [one for one in names if is_alike(data.schema.field(one).type, types[one])]
+    data, stated = labels.data, claim.left_out.values
+    if stated is None or claim.statements is None:
+        return {}
+    schemas = data.schema, original.schema
+    names = stated["attribute"].unique().to_pylist()
+    names = [name for name in names if is_alike(*(schema.field(name).type for schema in schemas))]
     if not names:
         return {}
     drops = claim.drops_missing
-    kept = labels.prepare(original, "original", drops_missing=drops, carried=names).records
-    found = {}
+    records = labels.prepare(original, "original", drops_missing=drops, carried=names).records
+    surplus = {}
     for name in names:
-        found[name], published = (
+        surplus[name], published = (
             count_texts(left_out_texts(name, counted.collect()))
             for counted in (
                 table.select({"value": name}).aggregate(["value"], count="records")
-                for table in (kept, data)
+                for table in (records, data)
             )
         )
-        found[name].subtract(published)
-    return found
+        surplus[name].subtract(published)
+    return surplus
 
 
-def _link_values(labels: LabelledTable, claim: Claim, original: Table) -> dict[str, Linkage | None]:
-    """Link records for an attacker who also knows values that are published as they are.
+def _link_values(labels: LabelledTable, claim: Claim, original: Table) -> dict[str, Linkage]:
+    """Link records for an attacker who also knows values that are published unchanged.
 
-    Only records count as candidates that have these values, too. A hash of the values takes part as
-    one more quasi-identifier, each of whose published values is itself.
-
-    Returns
-    -------
-    dict of str to (Linkage or None)
-        Of all insensitive attributes, and with the sensitive ones. None where too many different
-        combinations overlap.
+    Candidates have these values, too: a hash of them is one more quasi-identifier, each of whose
+    published values is itself. One linkage is of all insensitive attributes, one of the sensitive
+    ones, too.
     """
     data = labels.data
-    left = {*claim.columns, *claim.pseudonyms}
-    both = set(original.schema.names).difference(left)
-    columns = [one.name for one in data.schema if one.name in both and is_hashable(one.type)]
+    both = set(original.schema.names).difference(claim.columns, claim.pseudonyms)
+    columns = [cell.name for cell in data.schema if cell.name in both and is_hashable(cell.type)]
     insensitive = [name for name in columns if name not in claim.sensitive]
-    found: dict[str, Linkage | None] = {}
-    for key, own in ((INSENSITIVE, insensitive), (ALL_VALUES, columns)):
-        if not own or (key == ALL_VALUES and own == insensitive):
+    linkages: dict[str, Linkage] = {}
+    for key, known in ((INSENSITIVE, insensitive), (ALL_VALUES, columns)):
+        if not known or (key == ALL_VALUES and known == insensitive):
             continue
         release, people = (
-            one.with_hashes({_VALUES: own}, like=data.schema) for one in (data, original)
+            table.with_hashes({_VALUES: known}, like=data.schema) for table in (data, original)
         )
         values = PublishedAttribute(_VALUES, "integer", "interval", (_VALUES,))
-        try:
-            found[key] = measure_linkage(
-                replace(labels, data=release, attributes=[*labels.attributes, values]),
-                people,
-                k=claim.privacy.k,
-                drops_missing=claim.drops_missing,
-                subject="original",
-            )
-        except TooManyClassesError:
-            found[key] = None
-    return found
+        linkages[key] = measure_linkage(
+            replace(labels, data=release, attributes=[*labels.attributes, values]),
+            people,
+            k=claim.privacy.k,
+            drops_missing=claim.drops_missing,
+            subject="original",
+        )
+    return linkages
 
 
-def linked_values_warnings(with_values: Mapping[str, Linkage | None]) -> list[str]:
-    """Warn of records that insensitive values single out inside of their classes."""
-    found = with_values.get(INSENSITIVE)
-    if INSENSITIVE in with_values and found is None:
-        return [
-            "linkage attack: for who also knows the insensitive attributes it was not measured, "
-            "because too many combinations of labels and values overlap"
-        ]
-    if found is None or not found.fewer_than_k:
+def linked_values_warnings(with_values: Mapping[str, Linkage]) -> list[str]:
+    """Warn of records that insensitive values single out inside of their classes.
+
+    >>> linked_values_warnings({})
+    []
+    """
+    linkage = with_values.get(INSENSITIVE)
+    if linkage is None or not linkage.fewer_than_k:
         return []
-    share = rounded_share(found.fewer_than_k, found.records, found.k)
-    records = f"fewer than {found.k:,}" if share is None else f"about {share:.1%} of the"
+    share = rounded_share(linkage.fewer_than_k, linkage.records, linkage.k)
+    records = f"fewer than {linkage.k:,}" if share is None else f"about {share:.1%} of the"
     return [
         f"linkage attack: for {records} records of the original, an attacker who also knows the "
-        f"insensitive attributes has fewer than k = {found.k:,} candidates, and k does not protect "
-        "against that. Leave such columns out, make them coarser, or make them quasi-identifiers"
+        f"insensitive attributes has fewer than k = {linkage.k:,} candidates, and k does not "
+        "protect against that. Leave such columns out, make them coarser, or make them "
+        "quasi-identifiers"
     ]
 
 
@@ -239,17 +218,8 @@ class ByPopulation:
 
 
 def match_population(data: Table, claim: Claim, population: Table) -> ByPopulation:
-    """Match a release with people that an attacker knows.
+    """Match a release with people that an attacker knows, by columns of quasi-identifiers.
 
-    Parameters
-    ----------
-    data : Table
-    claim : Claim
-    population : Table
-        With the quasi-identifiers as columns.
-
-    Notes
-    -----
     The jobs of :func:`~anonspark.verification.attacks.linkage.measure_linkage`,
     :func:`~anonspark.verification.attacks.presence.count_regions` and
     :func:`~anonspark.verification.attacks.ends.keys_of_proven`.
@@ -259,29 +229,34 @@ def match_population(data: Table, claim: Claim, population: Table) -> ByPopulati
     counts = count_regions(labels, population)
     proven = np.isin(counts.keys, keys_of_proven(labels, population))
     # A journalist knows that these people were sampled, as the prosecutor does.
-    counts.population[proven] = np.minimum(counts.population, counts.released)[proven]
-    return ByPopulation(linkage, counts)
+    people = np.where(proven, np.minimum(counts.population, counts.released), counts.population)
+    return ByPopulation(linkage, replace(counts, population=people))
 
 
 def broken_attacks(truthfulness: Truthfulness | None, linkage: dict[str, Linkage]) -> list[str]:
-    """Report the findings of truthfulness and attacks, without values of the data."""
+    """Report the findings of truthfulness and attacks, without values of the data.
+
+    >>> from anonspark.verification.attacks.linkage import Linkage
+    >>> broken_attacks(None, {"original": Linkage(9, 9, 0, 5, 0, 0, k=5)})
+    []
+    """
     broken = []
     if truthfulness is not None and not truthfulness.holds:
         broken += truthfulness.describe()
-    for table, one in linkage.items():
-        if one.holds:
+    for name, links in linkage.items():
+        if links.holds:
             continue
-        if one.fewer_than_k:
+        if links.fewer_than_k:
             broken.append(
-                f"linkage attack: {one.fewer_than_k:,} of {one.records:,} records of the {table} "
-                f"match fewer than k = {one.k} published records (the fewest: "
-                f"{one.smallest_candidates:,}), and {one.re_identified:,} published records are "
-                "re-identified. The release must not be used"
+                f"linkage attack: {links.fewer_than_k:,} of {links.records:,} records of the "
+                f"{name} match fewer than k = {links.k} published records (the fewest: "
+                f"{links.smallest_candidates:,}), and {links.re_identified:,} published records "
+                "are re-identified. The release must not be used"
             )
         else:
             broken.append(
-                f"linkage attack: {one.singled_out:,} published records are alone in their class "
-                f"and match one record of the {table}. The release must not be used"
+                f"linkage attack: {links.singled_out:,} published records are alone in their class "
+                f"and match one record of the {name}. The release must not be used"
             )
     return broken
 
@@ -293,32 +268,20 @@ def attack(
     original: Table | None,
     population: Table | None,
 ) -> tuple[Verification, ByOriginal | None]:
-    """Add what matching with other tables shows, and the risk by a population.
+    """Add to a proof what other tables show: presence, matching, and the risk by a population.
 
-    Parameters
-    ----------
-    proof : Verification
-        Of the records alone.
-    data : Table
-    claim : Claim
-    original, population : Table or None
-
-    Returns
-    -------
-    proof : Verification
-    matched : ByOriginal or None
-        None without an original.
+    Also return the match with the original, or None without an original.
     """
-    failures, wanted = [*proof.failures], claim.privacy.delta_presence
+    failures, presence_options = [*proof.failures], claim.privacy.delta_presence
     matched, counts = None, None
     linkage: dict[str, Linkage] = {}
-    if wanted is not None:
-        people = require_population(data.engine, wanted, claim.names)
-        presence = measure_delta_presence(labelled(data, claim, people), people, wanted)
-        failures += broken_presence(presence, wanted)
+    if presence_options is not None:
+        people = require_population(data.engine, presence_options, claim.names)
+        presence = measure_delta_presence(labelled(data, claim, people), people, presence_options)
+        failures += broken_presence(presence, presence_options)
         proof, counts = replace(proof, presence=presence), presence.counts
     if original is not None:
-        tell("matching with the original")
+        report_step("matching with the original")
         matched = match_original(data, claim, proof.published, original)
         failures += matched.failures
         linkage |= {"original": matched.linkage} if matched.linkage else {}
@@ -332,14 +295,13 @@ def attack(
             warnings=[*proof.warnings, *matched.warnings, *linked],
         )
     if population is not None:
-        tell("attacking with the population")
+        report_step("attacking with the population")
         try:
-            found = match_population(data, claim, population)
+            by_population = match_population(data, claim, population)
+            linkage["population"], counts = by_population.linkage, by_population.counts
+            proof = replace(proof, classes_not_covered=by_population.classes_not_covered)
         except TooManyClassesError as error:
             failures.append(_NOT_MEASURED.format("linkage attack with the population", error))
-        else:
-            linkage["population"], counts = found.linkage, found.counts
-            proof = replace(proof, classes_not_covered=found.classes_not_covered)
     # Of a population that does not cover the release, nothing.
     if counts is not None and bool((counts.population >= counts.released).all()):
         in_regions = counts.released, counts.population

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -25,22 +26,17 @@ from anonspark.labels.regions import (
 from anonspark.verification.attacks.presence import count_records
 
 _MOST_ENDS = 400_000
-"""Of more ends some are measured: regions travel to every task."""
+"""Of more ends, or of a sample of the classes, some are measured: regions travel to every task."""
 
 
 @dataclass(frozen=True)
 class Ends:
     """The ends of ranges of numbers and times, and those that isolate one record.
 
-    Parameters
-    ----------
-    ends : int
-        That were looked at: two of each range that holds several values, but no open one.
-    by_value : int
-        Ends that are the value of one original record, of those that the class holds otherwise.
-    by_strip : int
-        Ends in whose strip, as wide as a step of the grid, one such record lies. Without a grid a
-        strip is a value.
+    ``ends`` counts two of each range that holds several values, but no open ones. ``by_value`` are
+    ends that are the value of one original record, of those that the class holds by its other
+    labels, ``by_strip`` those in whose strip of the grid one such record lies. Without a grid a
+    strip is a value.
     """
 
     ends: int
@@ -49,17 +45,8 @@ class Ends:
 
 
 def measure_ends(labels: LabelledTable, original: Table, *, drops_missing: bool) -> Ends:
-    """Count the original records at each end of each range, among those of its class otherwise.
+    """Count the original records at each end of each range, of those that the class may hold.
 
-    Parameters
-    ----------
-    labels : LabelledTable
-    original : Table
-    drops_missing : bool
-        Whether originals with a missing value were dropped on purpose.
-
-    Notes
-    -----
     Two jobs over the original's quasi-identifiers, each with a shuffle of a count an end and task.
     """
     prepared = labels.prepare(original, "original", drops_missing=drops_missing)
@@ -71,11 +58,8 @@ def keys_of_proven(labels: LabelledTable, population: Table) -> Integers:
     """Return the keys of classes in which a person of a population is proven to be.
 
     The range of a class ends at a value of the class, or within a step of the grid from one. So a
-    person of the population who alone has the labels of a class and lies there is in it.
-
-    Notes
-    -----
-    One job over the population's quasi-identifiers, as of :func:`measure_ends`.
+    person of the population who alone has the labels of a class and lies there is in it. One job
+    over the population's quasi-identifiers, as of :func:`measure_ends`.
     """
     prepared = labels.prepare(population, "population")
     rows, (by_strip,) = _count_at_ends(labels, prepared, (True,))
@@ -88,7 +72,7 @@ def _count_at_ends(
 ) -> tuple[Integers, list[Integers]]:
     """Return the class of each end, and the records there: by value, or in the strip of a step."""
     classes = labels.classes
-    wide: list[tuple[int, int, Integers]] = []
+    ends: list[tuple[int, int, Integers]] = []
     for index, attribute in enumerate(labels.attributes):
         if attribute.is_category or attribute.rule or attribute.name in labels.leaves:
             continue
@@ -98,16 +82,16 @@ def _count_at_ends(
             has_end = np.array(
                 [_end(region, side, attribute) is not None for region in regions], bool
             )
-            wide.append((index, side, np.flatnonzero(has_end[numbers])))
-    every = -(-sum(len(rows) for *_, rows in wide) // _MOST_ENDS) or 1
-    wide = [(index, side, rows[::every]) for index, side, rows in wide]
-    rows = np.concatenate([rows for *_, rows in wide]) if wide else np.zeros(0, np.int64)
+            ends.append((index, side, np.flatnonzero(has_end[numbers])))
+    step = -(-sum(len(rows) for *_, rows in ends) // _MOST_ENDS) or 1
+    ends = [(index, side, rows[::step]) for index, side, rows in ends]
+    rows = np.concatenate([rows for *_, rows in ends]) if ends else np.zeros(0, np.int64)
     if not len(rows):
         return rows, [rows for _ in strips]
     of_ends = classes.take(pa.array(rows))
     reader = RegionReader(labels.attributes, prepared.places, labels.leaves)
-    bounds = np.cumsum([0, *(len(own) for *_, own in wide)]).tolist()
-    found = []
+    bounds = np.cumsum([0, *(len(rows_of_end) for *_, rows_of_end in ends)]).tolist()
+    counts = []
     for in_strip in strips:
 
         def at_ends(
@@ -116,8 +100,8 @@ def _count_at_ends(
             """Return the regions of the rows, whose own attribute has that of its end."""
             attribute, first, extended = labels.attributes[index], len(regions), list(regions)
             numbers = numbers.copy()
-            for (own, side, _), start, stop in zip(wide, bounds[:-1], bounds[1:], strict=True):
-                if own == index:
+            for (end_of, side, _), (start, stop) in zip(ends, pairwise(bounds), strict=True):
+                if end_of == index:
                     numbers[start:stop] += len(extended)
                     extended += [
                         _at_end(region, side, attribute, in_strip=in_strip)
@@ -126,12 +110,12 @@ def _count_at_ends(
             return extended, numbers
 
         search = reader.search(of_ends, at_ends)
-        found.append(count_records(prepared, search, labels.attributes))
-    return rows, found
+        counts.append(count_records(prepared, search, labels.attributes))
+    return rows, counts
 
 
 def _end(region: Region, side: int, attribute: PublishedAttribute) -> Number | None:
-    """Return the lower or upper end of a range, None where it has none or a public bound."""
+    """Return the lower or upper end of a range, or None if it has none or a public bound."""
     if not isinstance(region, OrderedRegion) or len(region.intervals or ()) != 1:
         return None
     (interval,) = region.intervals or ()

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_time, time_numbers
-from anonspark.engine.tasks import Batches
 from anonspark.labels.region_matching import LabelledTable, class_columns
-from anonspark.labels.regions import Number, OrderedRegion, PublishedAttribute, read_regions
+from anonspark.labels.regions import Number, OrderedRegion, read_regions
 from anonspark.verification.proof.classes import PublishedClasses
 
 
@@ -24,20 +21,12 @@ from anonspark.verification.proof.classes import PublishedClasses
 class Loss:
     """The loss of a release by its labels and class sizes (docs/algorithms.md, Metrics).
 
-    Parameters
-    ----------
-    rows : int
-        Original records.
-    rows_left_out : int
-        Of them, those that are not published. They count as lost in every figure.
-    dm : int
-        Discernibility metric: squared sizes of classes, and ``rows`` for each record left out.
-    gcp_total : float or None
-        Records times the weighted sum of what their labels cover of each quasi-identifier's range:
-        what was declared, else that in the original. None unless all are numbers, dates or
-        timestamps without a hierarchy.
-    gcp : float or None
-        The same per value, in [0, 1].
+    ``rows`` are the original records. ``rows_left_out`` of them are not published and count as lost
+    in every figure. ``dm`` is the discernibility metric: squared sizes of classes, and ``rows`` for
+    each record left out. ``gcp_total`` adds up what the labels of records cover of the range of
+    each quasi-identifier, weighted: the declared range, else that in the original. ``gcp`` is the
+    same per value, in [0, 1]. Both are None unless all attributes are numbers, dates or timestamps
+    without a hierarchy.
     """
 
     rows: int
@@ -57,36 +46,14 @@ def measure_loss(
 ) -> Loss:
     """Measure a release beside the table that it was made of.
 
-    Parameters
-    ----------
-    labels : LabelledTable
-        Published records.
-    published : PublishedClasses
-        Their classes.
-    original : Table
-        With a column of each attribute's name.
-    rows : int
-        Its records, without those that were not to be published.
-    drops_missing : bool
-        Whether records with a missing value were not to be published.
-
-    Returns
-    -------
-    Loss
-
-    Raises
-    ------
-    DataError
-        If labels cannot be read, or the original cannot be compared with them.
-
-    Notes
-    -----
-    One pass over the original where all attributes are measured, and the classes of the labels.
+    ``rows`` are the records of the original without those that were not to be published. One pass
+    over the original if all attributes are measured, and the classes of the labels, or above
+    1,000,000 the different labels of each attribute. Raises DataError if labels cannot be read, or
+    the original cannot be compared with them.
     """
     attributes = labels.attributes
-    measured = not any(
-        one.is_category or one.rule is not None or one.name in labels.leaves for one in attributes
-    )
+    has_ranges = [not (item.is_category or item.rule) for item in attributes]
+    measured = all(has_ranges) and not {item.name for item in attributes} & labels.leaves.keys()
     left_out = max(rows - published.rows, 0)
     squares = sum(size**2 * classes for size, classes in published.sizes.items())
     discernibility = squares + rows * left_out
@@ -94,66 +61,36 @@ def measure_loss(
         return Loss(rows, left_out, discernibility, None, None)
     records = labels.prepare(original, "the original", drops_missing=drops_missing).records
     ends = _extremes(records, len(attributes))
-    ranges = [
-        tuple(map(attribute.strip, attribute.ends or known))
-        for attribute, known in zip(attributes, ends, strict=True)
-    ]
-    classes = labels.data.engine.table(labels.classes)
-    table = labels.grouped if labels.has_sample else classes
-    covered = table.map_batches(_SumCovered(attributes, ranges), _COVERED).collect()
     total = 0.0
     for index, attribute in enumerate(attributes):
+        (low, _), (_, high) = map(attribute.strip, attribute.ends or ends[index])
+        classes = labels.classes_alike(index)
+        regions, numbers = read_regions(class_columns(classes, attributes, index), attribute)
+        shares = np.array([_share(cast("OrderedRegion", region), low, high) for region in regions])
+        records, times = (classes[name].to_numpy() for name in ("records", "classes"))
         # Whatever the order of the classes, the sum is the same.
-        parts = covered.filter(pc.field("attribute") == index)["records"].to_pylist()
-        total += attribute.weight * (math.fsum(parts) + left_out)
-    weights = sum(one.weight for one in attributes)
+        covered = math.fsum(np.repeat(shares[numbers] * records, times).tolist())
+        total += attribute.weight * (covered + left_out)
+    weights = sum(attribute.weight for attribute in attributes)
     return Loss(rows, left_out, discernibility, total, total / (weights * max(rows, 1)))
 
 
-_COVERED = pa.schema([("attribute", pa.int64()), ("records", pa.float64())])
-
-
-@dataclass(frozen=True)
-class _SumCovered:
-    """Adds up, of each attribute, the records of classes times the shares that their labels cover.
-
-    Yields several numbers that are the exact sum together, however the classes are dealt out.
-    """
-
-    attributes: Sequence[PublishedAttribute]
-    ranges: Sequence[tuple[tuple[Number, Number], ...]]
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            records = batch.column("records").to_numpy()
-            for index, ((low, _), (_, high)) in enumerate(self.ranges):
-                columns = class_columns(batch, self.attributes, index)
-                regions, numbers = read_regions(columns, self.attributes[index])
-                shares = np.array(
-                    [_share(cast("OrderedRegion", one), low, high) for one in regions]
-                )
-                parts: list[float] = []
-                covered = (shares[numbers] * records).tolist()
-                while rest := math.fsum([*covered, *(-part for part in parts)]):
-                    parts.append(rest)
-                columns = [pa.array([index] * len(parts)), pa.array(parts)]
-                yield pa.RecordBatch.from_arrays(columns, schema=_COVERED)
-
-
 def _extremes(records: Table, attributes: int) -> list[tuple[Fraction, Fraction]]:
-    """Return where the ends of each attribute lie, 0 without records.
-
-    Places are as regions say them: in days, in microseconds, or as numbers.
-    """
+    """Return the ends of each attribute, 0 without records: days, microseconds, or numbers."""
     names = [f"value_{index}" for index in range(attributes)]
     lows, highs = ({f"{end}_{name}": name for name in names} for end in ("low", "high"))
-    both = records.select({**lows, **highs})
-    found = both.aggregate([], least=list(lows), most=list(highs)).collect()
-    ends = [(found[low][0], found[high][0]) for low, high in zip(lows, highs, strict=True)]
+    ends_of_values = records.select({**lows, **highs})
+    extremes = ends_of_values.aggregate([], least=list(lows), most=list(highs)).collect()
+    ends = [(extremes[low][0], extremes[high][0]) for low, high in zip(lows, highs, strict=True)]
     return [(_place(low), _place(high)) for low, high in ends]
 
 
 def _place(value: pa.Scalar) -> Fraction:
+    """Return a value as an exact number: days, microseconds, or a number, and 0 for null.
+
+    >>> _place(pa.scalar(1.5))
+    Fraction(3, 2)
+    """
     if is_time(value.type):
         value = time_numbers(value)
     return Fraction(value.as_py() or 0)
@@ -162,7 +99,11 @@ def _place(value: pa.Scalar) -> Fraction:
 def _share(region: OrderedRegion, lowest: Number, highest: Number) -> float:
     """Return the share of a range that a region covers, in [0, 1].
 
-    Ends are subtracted as they are: as floats those of large numbers would be equal.
+    Ends are subtracted exactly: as floats those of large numbers would be equal.
+
+    >>> from anonspark.labels.regions import Interval
+    >>> _share(OrderedRegion((Interval(20, 30),), missing=False), 0, 100)
+    0.1
     """
     if region.intervals is None:
         return 1.0

@@ -22,7 +22,6 @@ from anonspark.config.privacy import DeltaPresence
 from anonspark.core.arrays import Integers
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import WantedColumns
-from anonspark.errors import DataError
 from anonspark.labels.raw_records import PreparedTable
 from anonspark.labels.region_matching import LabelledTable, RegionSearch
 from anonspark.labels.regions import PublishedAttribute
@@ -45,16 +44,9 @@ _TOLERANCE = 1e-12
 
 @dataclass(frozen=True)
 class RegionCounts:
-    """The number of records that share each published class's region.
+    """The keys of published classes, their records, and those of a population in their regions.
 
-    Parameters
-    ----------
-    keys : int64 ndarray of shape (classes,)
-        Of :func:`~anonspark.labels.region_matching.collect_classes`.
-    released : int64 ndarray of shape (classes,)
-        Records of the class.
-    population : int64 ndarray of shape (classes,)
-        Records of the population in its region.
+    All are int64 of shape (classes,).
     """
 
     keys: Integers
@@ -66,24 +58,12 @@ class RegionCounts:
 class Presence:
     """The knowledge of an attacker about who is in a release.
 
-    Parameters
-    ----------
-    smallest, largest : float
-        Of the population's records, the smallest and the largest probability to be in
-        the release, in [0, 1]. 0 where the population is empty.
-    population : int
-        Records of the population.
-    out_of_bounds : int
-        Of them, those whose probability is below the lower or above the upper bound asked for, or
-        unknown: in the regions of several classes, whose labels then depend on the records.
-    classes : int
-        Published classes.
-    classes_not_covered : int
-        Of them, those that hold more records than the population has in their region. Where there
-        is one, the population is not a superset of the released people, and the other figures say
-        nothing of who is in the release.
-    counts : RegionCounts
-        What the figures were made of.
+    ``smallest`` and ``largest`` bound the probability of the population's records to be in the
+    release, in [0, 1], 0 for an empty population. ``out_of_bounds`` counts records whose
+    probability is beyond the bounds asked for, or unknown: in the regions of several classes, whose
+    labels then depend on the records. ``classes_not_covered`` counts classes with more records than
+    the population has in their region. If there is one, the population is no superset of the
+    released people, and the other figures do not say who is in the release.
     """
 
     smallest: float
@@ -96,7 +76,7 @@ class Presence:
 
     @property
     def holds(self) -> bool:
-        """Return whether the release is delta-present in a population that covers it."""
+        """Whether the release is delta-present in a population that covers it."""
         return not self.out_of_bounds and not self.classes_not_covered
 
 
@@ -105,64 +85,42 @@ def measure_presence(
 ) -> Presence:
     """Bound the probability that each record of a population is in a release.
 
-    Parameters
-    ----------
-    labels : LabelledTable
-        Published records.
-    population : Table
-        Raw records, with a column of each attribute's name. Numbers and times are compared by
-        value, whatever types the two tables have. Texts exactly, without blanks at their ends.
-    lower, upper : float
-        delta_min and delta_max, both in [0, 1]. A probability equal to one of them is within.
+    ``lower`` and ``upper`` are delta_min and delta_max in [0, 1], both allowed. Numbers and times
+    are compared by value, whatever types the tables have, texts exactly, without blanks at their
+    ends. Raises ConfigurationError if the release publishes means, DataError if labels cannot be
+    read, or the population lacks columns or has unreadable values, and
+    :class:`~anonspark.labels.region_matching.TooManyClassesError` if over 1,000,000 classes overlap
+    too much.
 
-    Returns
-    -------
-    Presence
-
-    Raises
-    ------
-    ConfigurationError
-        If the release publishes means.
-    DataError
-        If the release's labels cannot be read, or the population lacks columns or has values that
-        cannot be read. :class:`~anonspark.labels.region_matching.TooManyClassesError` if over
-        1,000,000 classes overlap too much.
-
-    Notes
-    -----
     Two jobs: one pass over the release, with one shuffle of a row a class and task, and one over
     the population's quasi-identifiers, with one shuffle of a count a class and task. The published
     classes and their counts are collected. They and their tree go to every task. No record of the
     population reaches the driver. A record takes time in proportion to the logarithm of the classes
     and to the regions that hold it.
     """
-    rows, several, found = _count(labels, population)
-    sizes, counts = found.released, found.population
+    rows, in_several, region_counts = _count(labels, population)
+    sizes, counts = region_counts.released, region_counts.population
     shares = np.divide(sizes, counts, out=np.ones(len(sizes)), where=counts > 0)
     # People in no region are not in the release.
     persons = np.append(counts, max(rows - int(counts.sum()), 0))
     presence = np.append(np.minimum(shares, 1.0), 0.0)
     is_out = (presence < lower - _TOLERANCE) | (presence > upper + _TOLERANCE)
-    some = presence[persons > 0]
+    present = presence[persons > 0]
     return Presence(
-        smallest=float(some.min(initial=1.0)) if rows else 0.0,
-        largest=float(some.max(initial=0.0)),
+        smallest=float(present.min(initial=1.0)) if rows else 0.0,
+        largest=float(present.max(initial=0.0)),
         population=rows,
-        out_of_bounds=int(persons[is_out].sum()) + several,
+        out_of_bounds=int(persons[is_out].sum()) + in_several,
         classes=len(sizes),
         classes_not_covered=int((counts < sizes).sum()),
-        counts=found,
+        counts=region_counts,
     )
 
 
 def count_regions(labels: LabelledTable, population: Table) -> RegionCounts:
     """Count the records of a population in the region of every published class.
 
-    Parameters and errors: :func:`measure_presence`.
-
-    Notes
-    -----
-    Two jobs: one pass over the release, and one over the population's quasi-identifiers.
+    Two jobs, and parameters and errors as of :func:`measure_presence`.
     """
     return _count(labels, population)[2]
 
@@ -172,102 +130,69 @@ def _count(labels: LabelledTable, population: Table) -> tuple[int, int, RegionCo
     # To be the candidate of a record, every class counts one.
     task = partial(CountCandidates, 2, alike=True, every=labels.has_sample)
     counted = labels.map_records(labels.prepare(population, _SUBJECT), task, FIGURES)
-    counted = counted.aggregate(["figure", "class"], sums=["records"], most=["released"])
-    found = counted.collect()
-    totals = read_totals(found, _SUBJECT, labels.attributes)
+    rows = counted.aggregate(["figure", "class"], sums=["records"], most=["released"]).collect()
+    totals = read_totals(rows, _SUBJECT, labels.attributes)
     if labels.has_sample:
         # Of a class no more than these numbers is in this process.
-        classes = found.filter(pc.field("figure") == OF_CLASS).sort_by("class")
-        counts = RegionCounts(*(classes[n].to_numpy() for n in ("class", "released", "records")))
+        rows = rows.filter(pc.field("figure") == OF_CLASS).sort_by("class")
+        columns = [rows[name].to_numpy() for name in ("class", "released", "records")]
     else:
-        keys, released = (labels.classes[name].to_numpy() for name in ("key", "records"))
-        counts = RegionCounts(keys, released, _of_classes(found, len(keys)))
-    return totals[RECORDS], totals[MATCHED] - totals[FEWER], counts
+        columns = [labels.classes[name].to_numpy() for name in ("key", "records")]
+        columns.append(_of_classes(rows, len(labels.classes)))
+    return totals[RECORDS], totals[MATCHED] - totals[FEWER], RegionCounts(*columns)
 
 
 def count_records(
     population: PreparedTable, search: RegionSearch, attributes: Sequence[PublishedAttribute]
 ) -> Integers:
-    """Count the records of a table in each region.
-
-    Raises
-    ------
-    DataError
-        If values cannot be read.
-    """
+    """Count the records of a table in each region. Raises DataError if values cannot be read."""
     names = np.arange(search.classes)
     counting = CountCandidates(2, search, names, names, alike=True)
     counted = population.records.map_batches(counting, FIGURES)
-    found = counted.aggregate(["figure", "class"], sums=["records"]).collect()
-    read_totals(found, _SUBJECT, attributes)
-    return _of_classes(found, search.classes)
+    rows = counted.aggregate(["figure", "class"], sums=["records"]).collect()
+    read_totals(rows, _SUBJECT, attributes)
+    return _of_classes(rows, search.classes)
 
 
-def _of_classes(found: pa.Table, classes: int) -> Integers:
-    """Return the records of each class, which are named by their numbers."""
-    found = found.filter(pc.field("figure") == OF_CLASS)
+def _of_classes(rows: pa.Table, classes: int) -> Integers:
+    """Return the records of each class, int64 of shape (classes,), by its number as name."""
+    rows = rows.filter(pc.field("figure") == OF_CLASS)
     counts = np.zeros(classes, np.int64)
-    counts[found["class"].to_numpy()] = found["records"].to_numpy()
+    counts[rows["class"].to_numpy()] = rows["records"].to_numpy()
     return counts
 
 
 _SECTION = "privacy.delta_presence"
 
 
-def require_population(engine: Engine, wanted: DeltaPresence, names: Iterable[str]) -> Table:
+def require_population(engine: Engine, options: DeltaPresence, names: Iterable[str]) -> Table:
     """Open the population table, each of whose files has to have the quasi-identifiers as columns.
 
-    Raises
-    ------
-    ConfigurationError, DataError
-        If it cannot be opened or lacks columns.
+    Raises ConfigurationError or DataError if it cannot be opened or lacks columns.
     """
-    needed = dict.fromkeys(names, True)
-    population = open_named(
+    return open_named(
         engine,
-        wanted.population,
-        wanted.format,
-        wanted.options,
+        options.population,
+        options.format,
+        options.options,
         key=f"{_SECTION}.population",
         section=_SECTION,
-        wanted=WantedColumns(needed),
+        columns=WantedColumns(dict.fromkeys(names, True)),
     )
-    lacking = [name for name in needed if name not in population.schema.names]
-    if lacking:
-        raise DataError(
-            f"{_SECTION}.population: {wanted.population} lacks the columns "
-            f"{', '.join(map(repr, lacking))}. Expected all quasi-identifiers"
-        )
-    return population
 
 
 def measure_delta_presence(
-    labels: LabelledTable, population: Table, wanted: DeltaPresence
+    labels: LabelledTable, population: Table, options: DeltaPresence
 ) -> Presence:
-    """Measure delta-presence in published files.
+    """Measure delta-presence in published files, with the table of :func:`require_population`.
 
-    Parameters
-    ----------
-    labels : LabelledTable
-        Published records, read from their files.
-    population : Table
-        Of :func:`require_population`.
-    wanted : DeltaPresence
-
-    Raises
-    ------
-    ConfigurationError, DataError
-        As :func:`anonspark.verification.attacks.presence.measure_presence`.
-
-    Notes
-    -----
-    The jobs of :func:`anonspark.verification.attacks.presence.measure_presence`.
+    Jobs and errors are those of :func:`measure_presence`.
     """
-    with labels.data.engine.reading((wanted.population,), key=f"{_SECTION}.population: "):
-        return measure_presence(labels, population, lower=wanted.min, upper=wanted.max)
+    with labels.data.engine.reading((options.population,), key=f"{_SECTION}.population: "):
+        return measure_presence(labels, population, lower=options.min, upper=options.max)
 
 
-def broken_presence(presence: Presence, wanted: DeltaPresence) -> list[str]:
+def broken_presence(presence: Presence, options: DeltaPresence) -> list[str]:
     """Report how a release violates delta-presence, without values of the data."""
     if presence.classes_not_covered:
         return [
@@ -280,7 +205,7 @@ def broken_presence(presence: Presence, wanted: DeltaPresence) -> list[str]:
             f"{_SECTION}: for {presence.out_of_bounds:,} of {presence.population:,} records of the "
             f"population the probability to be in the release is out of bounds, or unknown "
             f"because labels overlap. It is "
-            f"{presence.smallest:.4g} to {presence.largest:.4g}, expected {wanted.min:g} to "
-            f"{wanted.max:g}. The release must not be used"
+            f"{presence.smallest:.4g} to {presence.largest:.4g}, expected {options.min:g} to "
+            f"{options.max:g}. The release must not be used"
         ]
     return []

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -55,35 +56,20 @@ _MOST_PAIRS = 10_000_000
 
 @dataclass(frozen=True)
 class Truthfulness:
-    """The agreement between published records and originals.
+    """The agreement between published records and originals, in counts of records.
 
-    Parameters
-    ----------
-    originals : int
-        Original records.
-    published : int
-        Published records.
-    left_out : int
-        Originals that may be without a counterpart, for they were left out on purpose.
-    missing : int
-        Originals that are too many for the published records of equal payload.
-    surplus : int
-        Published records that are too many for the originals of equal payload.
-    without_counterpart : int
-        Originals with no possible counterpart: no published record of equal payload has a region
-        that holds them.
-    without_original : int
-        Published records that are too many for their class: of each class and payload, those
-        beyond the number of originals of equal payload that lie in its region.
-    matched : int
-        Originals that were proven to have counterparts of their own, all at once.
-    unmatched : int
-        Originals, in groups that were judged exactly, that no pairing of their group can serve.
-    unmatched_published : int
-        Published records, in groups that were judged exactly, that no pairing can serve.
-    not_proven : int
-        Originals in groups that are too large to be judged exactly. Of them it is known only
-        what the other figures say.
+    ``left_out`` are originals that may lack a counterpart because they were left out on purpose.
+    ``missing`` are originals beyond the published records of equal payload, ``surplus`` published
+    records beyond the originals. ``without_counterpart`` are originals in the region of no
+    published record of equal payload, ``without_original`` published records beyond the originals
+    of equal payload in the region of their class. In groups that were judged exactly, ``matched``
+    originals were proven to have counterparts of their own, all at once, ``unmatched`` originals
+    and ``unmatched_published`` records get none in any pairing. ``not_proven`` originals are in
+    groups that are too large for that: of them only the other figures are known.
+
+    >>> figures = Truthfulness(9, 8, 0, 1, 0, 0, 0, 8, 1, 0, 0)
+    >>> figures.holds, figures.unpaired_originals, figures.unpaired_published
+    (False, 1, 0)
     """
 
     originals: int
@@ -100,12 +86,12 @@ class Truthfulness:
 
     @property
     def holds(self) -> bool:
-        """Return whether no violation was found. A proof where ``not_proven`` is 0."""
+        """Whether no violation was found, which is a proof if ``not_proven`` is 0."""
         return not self.unpaired_originals and not self.unpaired_published
 
     @property
     def unpaired_originals(self) -> int:
-        """Originals that have no counterpart of their own, beyond those left out, as far as known.
+        """Originals that are known to have no counterpart of their own, beyond those left out.
 
         One record may be counted by several figures, so the largest of them is what is sure.
         """
@@ -114,12 +100,12 @@ class Truthfulness:
 
     @property
     def unpaired_published(self) -> int:
-        """Published records that have no counterpart of their own, as far as known, likewise."""
+        """Published records that are known to have no original of their own, likewise."""
         return max(self.surplus, self.without_original, self.unmatched_published)
 
     def describe(self) -> list[str]:
         """Return one sentence a kind of violation, none for a release that holds."""
-        found = []
+        sentences = []
         for name, text in _VIOLATIONS.items():
             of_originals = name in ("missing", "without_counterpart", "unmatched")
             count, left_out = getattr(self, name), self.left_out if of_originals else 0
@@ -131,11 +117,11 @@ class Truthfulness:
                 if of_originals
                 else f"{self.published:,} published records"
             )
-            found.append(
+            sentences.append(
                 f"truthfulness: {count:,} of {records} {text}{allowed}. Check that the original is "
                 "the table that the release was made of: if it is, the release must not be used"
             )
-        return found
+        return sentences
 
 
 _VALUES = "their sensitive and insensitive values"
@@ -162,52 +148,32 @@ def measure_truthfulness(
 ) -> Truthfulness:
     """Look for a counterpart of its own for every published record and every original.
 
-    Parameters
-    ----------
-    labels : LabelledTable
-        Published records.
-    original : Table
-        Original records. Columns have the names of the attributes and of the payload.
-        Quasi-identifiers are compared by value, whatever types the two tables have. Texts exactly,
-        without blanks at their ends.
-    payload : sequence of str
-        Columns that are published as they are. The original's values are cast to the type of the
-        release. A value that this would change is equal to no published one.
-    drops_missing : bool
-        Whether originals with a missing value were dropped on purpose.
-    left_out : int
-        How many originals may be without a counterpart.
+    ``payload`` are the columns that are published unchanged. The original's values are cast to the
+    type of the release, and a value that this would change is equal to no published one.
+    Quasi-identifiers are compared by value, whatever types the tables have, texts exactly, without
+    blanks at their ends. ``left_out`` originals may be without a counterpart. Raises
+    ConfigurationError if the release publishes means, DataError if labels or values cannot be read,
+    or columns lack or cannot be compared, and
+    :class:`~anonspark.labels.region_matching.TooManyClassesError` if over 1,000,000 classes overlap
+    too much.
 
-    Returns
-    -------
-    Truthfulness
-
-    Raises
-    ------
-    ConfigurationError
-        If the release publishes means.
-    DataError
-        If the release's labels cannot be read, or one of the tables lacks columns, or they have
-        types that cannot be compared, or the original has values that cannot be read.
-        :class:`~anonspark.labels.region_matching.TooManyClassesError` if over 1,000,000 classes
-        overlap too much.
-
-    Notes
-    -----
     Three jobs. One pass over the release collects its classes. One over the original shuffles a
-    count for each payload and task. One more shuffles the originals' quasi-identifiers, and a
-    count for each class and payload of the release, by payload. Where more than 1,000,000 originals
-    have one payload, they are shared out over tasks, which all get its published counts. Other
-    groups are in one task each, together some 250,000 originals, with 4 bytes for each possible
-    pair of the largest one. A task's time grows with the regions that hold its originals, and at
-    worst with the possible pairs of a group times the square root of its originals. To the driver
-    come the classes with their counts, and sums. No record of a person.
+    count for each payload and task. One more shuffles the originals' quasi-identifiers, and a count
+    for each class and payload of the release, by payload. If more than 1,000,000 originals have one
+    payload, they are divided among tasks, which all get its published counts. Other groups are in
+    one task each, together some 250,000 originals, with 4 bytes for each possible pair of the
+    largest one. A task's time grows with the regions that hold its originals, and at worst with the
+    possible pairs of a group times the square root of its originals. To the driver come the classes
+    with their counts, and sums, but no record. More than 1,000,000 classes do not travel to every
+    task, but a task reads the labels of its groups, and parts of a common payload are leaves
+    (:class:`~anonspark.labels.region_matching.RegionReader`).
 
     Payloads and published tuples are compared by hashes of 64 bits: two that differ are taken for
     equal with a probability of 2^-64.
     """
     release, attributes = labels.data, labels.attributes
-    _require_comparable(original.schema, release.schema, [one.name for one in attributes], payload)
+    names = [attribute.name for attribute in attributes]
+    _require_comparable(original.schema, release.schema, names, payload)
     prepared = labels.prepare(
         original.with_hashes({_PAYLOAD: payload}, like=release.schema),
         _SUBJECT,
@@ -224,8 +190,8 @@ def measure_truthfulness(
     originals, common = _count_payloads(prepared.records, attributes)
     search = None if reader.leaves else reader.search(labels.classes)
     matching = _MatchRecords(reader, labels.classes["key"].to_numpy(), search)
-    records = max(originals, labels.records)
-    figures = _match(prepared.records, published, matching, common, records)
+    limit = max(originals, labels.records)
+    figures = _match(prepared.records, published, matching, common, limit)
     return Truthfulness(originals=originals, left_out=left_out, **figures)
 
 
@@ -238,24 +204,20 @@ _PAYLOAD, _CONTENT = "anonspark_payload", "anonspark_content"
 def _require_comparable(
     original: pa.Schema, release: pa.Schema, names: Sequence[str], payload: Sequence[str]
 ) -> None:
-    """Check that the original has what is compared, and the payload in types that can be.
-
-    Raises
-    ------
-    DataError
-    """
-    found, wanted = (dict(zip(one.names, one.types, strict=True)) for one in (original, release))
-    lacking = [name for name in (*names, *payload) if name not in found]
+    """Raise DataError if the original lacks a column, or a payload's types cannot be compared."""
+    types = {field.name: field.type for field in original}
+    lacking = [name for name in (*names, *payload) if name not in types]
     if lacking:
         raise DataError(
             f"original: lacks the columns {', '.join(map(repr, lacking))}. Found "
-            f"{', '.join(map(repr, found))}. Give the table that the release was made of"
+            f"{', '.join(map(repr, types))}. Give the table that the release was made of"
         )
     problems = [
-        f"original: column {name!r} has type {type_name(found[name])}, which cannot be "
-        f"compared with the release's {type_name(wanted[name])}. Cast it first"
-        for name in payload
-        if not (found[name].equals(wanted[name]) or is_readable(found[name], wanted[name]))
+        f"original: column {published.name!r} has type {type_name(types[published.name])}, which "
+        f"cannot be compared with the release's {type_name(published.type)}. Cast it first"
+        for published in map(release.field, payload)
+        if not types[published.name].equals(published.type)
+        and not is_readable(types[published.name], published.type)
     ]
     if problems:
         raise DataError(*problems)
@@ -270,21 +232,26 @@ def _count_payloads(
     """Return the number of originals, and those of each payload that has too many for one task."""
     names = ["payload", "originals", *(f"unreadable_{index}" for index in range(len(attributes)))]
     schema = _integers(names)
-    found = (
+    counted = (
         records.map_batches(_CountOriginals(schema), schema)
         .aggregate(["payload"], sums=names[1:])
-        .map_batches(_HideRare(_MOST_MATCHED), schema)
+        .map_batches(partial(_hide_rare, _MOST_MATCHED), schema)
         .aggregate(["payload"], sums=names[1:])
         .collect()
     )
-    originals, *unreadable = (pc.sum(found[name], min_count=0).as_py() for name in names[1:])
+    originals, *unreadable = (pc.sum(counted[name], min_count=0).as_py() for name in names[1:])
     require_all_read(_SUBJECT, attributes, unreadable)
-    common = found.filter(pc.is_valid(found["payload"]))
+    common = counted.filter(pc.is_valid(counted["payload"]))
     columns = (common[name].to_pylist() for name in names[:2])
     return originals, dict(zip(*columns, strict=True))
 
 
 def _integers(names: Iterable[str]) -> pa.Schema:
+    """Return a schema of 64-bit integers.
+
+    >>> _integers(["key"])
+    key: int64
+    """
     return pa.schema([(name, pa.int64()) for name in names])
 
 
@@ -295,28 +262,24 @@ class _CountOriginals:
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
+        """Yield a row a payload of each batch."""
         for batch in batches:
-            values, which = np.unique(batch.column(_PAYLOAD).to_numpy(), return_inverse=True)
-            columns = [values, np.bincount(which, minlength=len(values))]
+            payload = batch.column(_PAYLOAD).to_numpy()
+            values, value_of_row = np.unique(payload, return_inverse=True)
+            columns = [values, np.bincount(value_of_row, minlength=len(values))]
             for index in range(len(self.schema) - len(columns)):
                 lacking = np.asarray(batch.column(f"value_{index}").is_null())
                 missing = np.asarray(batch.column(f"missing_value_{index}"))
-                columns.append(np.bincount(which, lacking & ~missing, len(values)))
+                columns.append(np.bincount(value_of_row, lacking & ~missing, len(values)))
             arrays = [pa.array(column.astype(np.int64)) for column in columns]
             yield pa.record_batch(arrays, schema=self.schema)
 
 
-@dataclass(frozen=True)
-class _HideRare:
-    """Yields payloads that have many originals, and null for each other one."""
-
-    most: int
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            is_common = pc.greater(batch.column("originals"), self.most)
-            payloads = pc.if_else(is_common, batch.column("payload"), None)
-            yield batch.set_column(0, "payload", payloads)
+def _hide_rare(most: int, batches: Batches) -> Batches:
+    """Yield payloads that have many originals, and null for each other one."""
+    for batch in batches:
+        is_common = pc.greater(batch.column("originals"), most)
+        yield batch.set_column(0, "payload", pc.if_else(is_common, batch.column(0), None))
 
 
 # Who lies where, payload by payload.
@@ -346,11 +309,11 @@ def _match(
     published: Table,
     matching: _MatchRecords,
     common: Mapping[int, int],
-    records: int,
+    limit: int,
 ) -> dict[str, int]:
-    """Return the figures of :class:`Truthfulness`, of so many records or fewer on either side.
+    """Return the figures of :class:`Truthfulness`, of at most ``limit`` records on either side.
 
-    Groups that one task can hold are part -1. The originals of all others are shared out by their
+    Groups that one task can hold are part -1. The originals of all others are divided by their
     leaves and their content, and every part gets the published counts of its leaf.
     """
     reader = matching.reader
@@ -360,10 +323,10 @@ def _match(
         values = [name for name in originals.schema.names if name.startswith("value_")]
         originals = originals.with_hashes({_CONTENT: values})
     schema = joint_schema(published, originals, pa.field("part", pa.int64()))
-    share = _ShareOut(reader, parts, schema)
+    share = partial(_share_out, reader, parts, schema)
     both = originals.map_batches(share, schema).union(published.map_batches(share, schema))
-    tasks = max(1, -(-records // _TASK_RECORDS))
-    found = (
+    tasks = max(1, -(-limit // _TASK_RECORDS))
+    groups = (
         both.group([_PAYLOAD, "part"], tasks)
         .map_batches(matching, _ROWS)
         .aggregate(["payload", "key"], sums=[*_PARTS[1:], *_SUMS], most=["records"])
@@ -372,7 +335,7 @@ def _match(
         .collect()
     )
     sums: Counter[str] = Counter()
-    for group in found.to_pylist():
+    for group in groups.to_pylist():
         sums.update({name: group[name] for name in _SUMS})
         if group["payload"] is not None:
             sums.update(_of_shared(group))
@@ -380,20 +343,24 @@ def _match(
 
 
 def _of_shared(group: Mapping[str, int | None]) -> dict[str, int]:
-    """Return the figures of a group that was shared out."""
+    """Return the figures of a group that was divided among tasks.
+
+    >>> _of_shared({"matching": 3, "originals": 4, "records": 3, "choosing": 0})["unmatched"]
+    1
+    """
     matching, originals, records = (
-        int(group[one] or 0) for one in ("matching", "originals", "records")
+        int(group[name] or 0) for name in ("matching", "originals", "records")
     )
-    sure = {
+    figures = {
         "published": records,
         "missing": max(originals - records, 0),
         "surplus": max(records - originals, 0),
         "without_original": records - matching,
     }
     if group["choosing"]:
-        return {**sure, "not_proven": originals}
+        return {**figures, "not_proven": originals}
     unmatched = {"unmatched": originals - matching, "unmatched_published": records - matching}
-    return {**sure, **unmatched, "matched": matching}
+    return {**figures, **unmatched, "matched": matching}
 
 
 _WITH_MATCHING = _integers(["payload", *_PARTS, "matching", *_SUMS])
@@ -410,44 +377,31 @@ class _AddMatching:
             yield added.select(_WITH_MATCHING.names)
 
 
-@dataclass(frozen=True)
-class _ShareOut:
-    """Names the part of each original, and brings published counts into every part of their leaf.
+def _share_out(
+    reader: RegionReader, parts: Mapping[int, int], schema: pa.Schema, batches: Batches
+) -> Batches:
+    """Yield each original with its part, and published counts for every part of their leaves.
 
-    Parameters
-    ----------
-    reader : RegionReader
-    parts : mapping of int to int
-        Of each common payload, the parts of a leaf.
-    schema : pyarrow.Schema
+    ``parts`` are, of each common payload, the parts of a leaf. All others are part -1.
     """
-
-    reader: RegionReader
-    parts: Mapping[int, int]
-    schema: pa.Schema
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            payloads = batch.column(_PAYLOAD).to_numpy()
-            numbers = np.zeros(len(payloads), np.int64)
-            for payload, number in self.parts.items():
-                numbers[payloads == payload] = number
-            rows = leaves = np.zeros(0, np.int64)
-            if numbers.any():
-                rows, leaves = self.reader.leaves_of(batch)
-            times = numbers[rows]
-            if _CONTENT in batch.schema.names:
-                copies = np.flatnonzero(times)
-                within = batch.column(_CONTENT).to_numpy()[rows[copies]] % times[copies]
-            else:
-                copies = np.repeat(np.arange(len(rows)), times)
-                within = np.arange(len(copies)) - (np.cumsum(times) - times)[copies]
-            alone = np.flatnonzero(numbers == 0)
-            part = np.concatenate(
-                [np.full(len(alone), -1), leaves[copies] * times[copies] + within]
-            )
-            shared = np.concatenate([alone, rows[copies]])
-            yield taken(batch, shared, self.schema, "part", part)
+    for batch in batches:
+        payloads = batch.column(_PAYLOAD).to_numpy()
+        numbers = np.zeros(len(payloads), np.int64)
+        for payload, number in parts.items():
+            numbers[payloads == payload] = number
+        rows = leaves = np.zeros(0, np.int64)
+        if numbers.any():
+            rows, leaves = reader.leaves_of(batch)
+        times = numbers[rows]
+        if _CONTENT in batch.schema.names:
+            copies = np.flatnonzero(times)
+            within = batch.column(_CONTENT).to_numpy()[rows[copies]] % times[copies]
+        else:
+            copies = np.repeat(np.arange(len(rows)), times)
+            within = np.arange(len(copies)) - (np.cumsum(times) - times)[copies]
+        alone = np.flatnonzero(numbers == 0)
+        part = np.concatenate([np.full(len(alone), -1), leaves[copies] * times[copies] + within])
+        yield taken(batch, np.concatenate([alone, rows[copies]]), schema, "part", part)
 
 
 @dataclass(frozen=True)
@@ -462,31 +416,32 @@ class _MatchRecords:
     search: RegionSearch | None
 
     def __call__(self, batches: Batches) -> Batches:
+        """Match the groups of all batches."""
         received = [batch for batch in batches if batch.num_rows]
         if not received:
             return
         table = pa.Table.from_batches(received)
-        found = find_groups([table[_PAYLOAD], table["part"]])
+        groups = find_groups([table[_PAYLOAD], table["part"]])
         is_original = np.asarray(table["records"].is_null())
         rows = np.flatnonzero(~is_original)
-        published = table["key"].take(pa.array(rows)).to_numpy()
+        published_keys = table["key"].take(pa.array(rows)).to_numpy()
         search, keys = self.search, self.keys
         if search is None:
-            keys, first = np.unique(published, return_index=True)
+            keys, first = np.unique(published_keys, return_index=True)
             search = self.reader.search(table.take(pa.array(rows[first])))
         order = np.argsort(keys)
-        regions = order[np.searchsorted(keys, published, sorter=order)]
-        own = np.flatnonzero(is_original)
-        own = own[np.argsort(found.numbers[own], kind="stable")]
-        codes, _ = search.points(table.take(pa.array(own)))
-        sorted_places = np.lexsort((regions, found.numbers[rows]))
+        regions = order[np.searchsorted(keys, published_keys, sorter=order)]
+        sorted_places = np.lexsort((regions, groups.numbers[rows]))
         rows, regions = rows[sorted_places], regions[sorted_places]
-        others, published = found.numbers[rows], table.take(pa.array(rows))
+        group_of_place, published = groups.numbers[rows], table.take(pa.array(rows))
+        rows = np.flatnonzero(is_original)
+        rows = rows[np.argsort(groups.numbers[rows], kind="stable")]
+        codes, _ = search.points(table.take(pa.array(rows)))
         yield from self._matched(
             search,
-            table.select([_PAYLOAD, "part"]).take(pa.array(found.first)),
-            (found.numbers[own], codes),
-            (others, regions, published),
+            table.select([_PAYLOAD, "part"]).take(pa.array(groups.first)),
+            (groups.numbers[rows], codes),
+            (group_of_place, regions, published),
         )
 
     def _matched(
@@ -497,36 +452,35 @@ class _MatchRecords:
         places: tuple[Integers, Integers, pa.Table],
     ) -> Batches:
         """Match the originals and the places of groups, in the order of these."""
-        own, codes = originals
-        others, regions, published = places
-        first, first_places = (
-            np.searchsorted(one, np.arange(len(groups) + 1)) for one in (own, others)
-        )
+        group_of_original, codes = originals
+        group_of_place, regions, published = places
+        ends = np.arange(len(groups) + 1)
+        first = np.searchsorted(group_of_original, ends)
+        first_places = np.searchsorted(group_of_place, ends)
         records = published["records"].to_numpy().copy()  # the kernel takes what may be written to
         held, holding, matched = match_groups(
             codes, first, first_places, regions, records, _MOST_PAIRS, *search.regions
         )
-        without, choosing = (
-            np.bincount(own[which], minlength=len(groups)) for which in (holding == 0, holding > 1)
-        )
+        without = np.bincount(group_of_original[holding == 0], minlength=len(groups))
+        choosing = np.bincount(group_of_original[holding > 1], minlength=len(groups))
         sizes = np.diff(first)
-        of_places, excess = (
-            np.bincount(others, weights, len(groups)).astype(np.int64)
+        records_of_group, excess = (
+            np.bincount(group_of_place, weights, len(groups)).astype(np.int64)
             for weights in (records, np.maximum(records - held, 0))
         )
         alone = groups["part"].to_numpy() < 0
         exact = alone & (matched >= 0)
-        shared_places = ~alone[others]
+        shared_places = ~alone[group_of_place]
         yield from (
             _batch(
-                published=of_places[alone].sum(),
-                missing=np.maximum(sizes - of_places, 0)[alone].sum(),
-                surplus=np.maximum(of_places - sizes, 0)[alone].sum(),
+                published=records_of_group[alone].sum(),
+                missing=np.maximum(sizes - records_of_group, 0)[alone].sum(),
+                surplus=np.maximum(records_of_group - sizes, 0)[alone].sum(),
                 without_counterpart=without.sum(),
                 without_original=excess[alone].sum(),
                 matched=matched[exact].sum(),
                 unmatched=(sizes - matched)[exact].sum(),
-                unmatched_published=(of_places - matched)[exact].sum(),
+                unmatched_published=(records_of_group - matched)[exact].sum(),
                 not_proven=sizes[alone & ~exact].sum(),
             ),
             _batch(
@@ -544,10 +498,14 @@ class _MatchRecords:
 
 
 def _batch(**columns: Integers | np.int64) -> pa.RecordBatch:
-    """Return rows of ``_ROWS``: numbers that are not given are 0, payload and key null."""
+    """Return rows of ``_ROWS``: absent figures are 0, absent payload and key null.
+
+    >>> _batch(payload=np.array([7]), held=np.array([2]))["held"].to_pylist()
+    [2]
+    """
     arrays = {name: np.atleast_1d(values).astype(np.int64) for name, values in columns.items()}
     (count,) = {len(array) for array in arrays.values()}
     arrays = {name: pa.array(array) for name, array in arrays.items()}
     arrays |= dict.fromkeys({"payload", "key"} - set(arrays), pa.nulls(count, pa.int64()))
-    none = pa.array(np.zeros(count, np.int64))
-    return pa.record_batch([arrays.get(name, none) for name in _ROWS.names], schema=_ROWS)
+    zeros = pa.array(np.zeros(count, np.int64))
+    return pa.record_batch([arrays.get(name, zeros) for name in _ROWS.names], schema=_ROWS)

@@ -26,7 +26,7 @@ from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.risk import Floats, Sizes
 from anonspark.verification.claims.left_out import NOTHING_LEFT_OUT, LeftOut, read_left_out
 from anonspark.verification.proof.criteria import MeasuredCriterion, satisfies
-from anonspark.verification.proof.sensitive_values import SensitiveValues
+from anonspark.verification.proof.measures import SensitiveValues
 
 if TYPE_CHECKING:
     from anonspark.verification.claims.statements import Statements
@@ -38,31 +38,12 @@ _DEFAULT_MARKERS = ("", "?")
 class Requirements:
     """The requirements for a release.
 
-    Parameters
-    ----------
-    privacy : PrivacyOptions
-        The criteria.
-    columns : list of str
-        Published columns that form classes.
-    names : tuple of str
-        The quasi-identifiers.
-    sensitive : tuple of str
-        Sensitive attributes.
-    orders : mapping of str to sequence of str
-        Declared orders of sensitive attributes.
-    hierarchies : mapping of str to Hierarchy
-        Those that come from files and could be read.
-    risk : RiskOptions
-        From where on a risk is called high.
-    publishable : tuple of str or None
-        All columns that a release may have. None if it is unknown.
-    as_they_came : tuple of str
-        Attributes that are published so.
-    pseudonyms : tuple of str
-        The column that holds pseudonyms of people, or none.
-    holder : str or None
-        The column of a union that names the holder of a record: its criteria are those of each
-        holder's records.
+    ``columns`` are the published ones that form classes, ``names`` the quasi-identifiers.
+    ``orders`` are declared for sensitive attributes, ``hierarchies`` come from files that could be
+    read. ``publishable`` are all columns that a release may have, or None if they are unknown,
+    ``as_they_came`` the attributes that are published unchanged, ``pseudonyms`` the column of
+    pseudonyms or none. ``holder`` is the column of a union that names the holder of a record: its
+    criteria are those of each holder's records.
     """
 
     privacy: PrivacyOptions
@@ -79,17 +60,17 @@ class Requirements:
 
     @property
     def weights(self) -> str | None:
-        """Return the published column of sampling weights. None without one."""
+        """The published column of sampling weights, or None."""
         return self.risk.weights if self.risk.weights in self.as_they_came else None
 
     @property
     def people_columns(self) -> tuple[str, ...]:
-        """The published columns that identify people. None where the files do not."""
+        """The published columns that identify people, or none if the files do not."""
         unit = tuple(self.privacy.unit)
         return self.pseudonyms or (unit if set(unit) <= set(self.as_they_came) else ())
 
     def by_holder(self, holder: str) -> Requirements:
-        """Return the same of a union whose classes are each of one holder."""
+        """Return the requirements of a union whose classes are each of one holder."""
         return replace(
             self,
             columns=[*self.columns, holder],
@@ -103,31 +84,14 @@ class Requirements:
 class Claim(Requirements):
     """The requirements for a release, and the statements about it.
 
-    Parameters
-    ----------
-    attributes : tuple of PublishedAttribute or None
-        How the columns of quasi-identifiers are read. None where the table has to show it.
-    missing_markers : sequence of str
-        Texts that mean missing.
-    drops_missing : bool
-        Whether records with a missing quasi-identifier were left out.
-    left_out : LeftOut
-        Records that found no class, or are suppressed as a whole.
-    failures : tuple of str
-        What was found not to hold while the promise was read.
-    statements : Statements or None
-        What manifest and metrics say, to be held against what is counted.
-    units : mapping of int to int, or None
-        Classes of each number of people, as the run counted them. None where it did not.
-    of_people : sequence of MeasuredCriterion, or None
-        The criteria as the run measured them where it counted people. None where it did not.
-    values : mapping of str to SensitiveValues
-        Of sensitive attributes, as a run knows them in its whole input: it measures what is
-        required with them, and nothing else.
-    class_weights : tuple of int64 and float64 ndarray, or None
-        Records and sampling weights of each class, where a run has added them up.
-    recipient : mapping
-        That of the manifest. Empty without one.
+    ``attributes`` say how the columns of quasi-identifiers are read, or None if the table has to
+    show it. ``left_out`` are records that found no class, or are suppressed as a whole.
+    ``failures`` were found while the promise was read. ``statements`` of manifest and metrics are
+    to be compared with counts. ``units`` are the classes of each number of people and ``of_people``
+    the criteria as the run measured them, or None if it did not. ``values`` are those that a run
+    knows of sensitive attributes in its whole input: it measures what is required with them, and
+    nothing else. ``class_weights`` are records and sampling weights of each class if a run has
+    added them up.
     """
 
     attributes: tuple[PublishedAttribute, ...] | None = None
@@ -144,9 +108,9 @@ class Claim(Requirements):
 
     @property
     def is_of_manifest(self) -> bool:
-        """Return whether all that is required is what the release's own manifest promises."""
-        said = self.statements
-        return said is not None and (self.privacy, self.risk) == (said.privacy, said.risk)
+        """Whether all that is required is what the release's own manifest promises."""
+        stated = self.statements
+        return stated is not None and (self.privacy, self.risk) == (stated.privacy, stated.risk)
 
 
 def claim_of_manifest(
@@ -159,29 +123,13 @@ def claim_of_manifest(
 ) -> Claim:
     """Return what the manifest of a release promises.
 
-    Parameters
-    ----------
-    engine : Engine
-    release : str
-        Its directory.
-    manifest : Manifest
-    matched : bool
-        Whether records will be matched with the release, which takes all hierarchies.
-    replaced : collection of str
-        Files that the caller writes again, so that those there may be any: a stopped report's.
-
-    Raises
-    ------
-    GuaranteeError
-        If the manifest is damaged, or says what cannot be.
-    ConfigurationError
-        If a hierarchy that is needed cannot be read.
-
-    Notes
-    -----
-    The files of the release are looked at, and what is said in them:
+    Its files are listed and read, and the statements in them:
     :func:`~anonspark.verification.proof.release_files.audit_release_files`,
-    :func:`~anonspark.verification.claims.statements.read_statements`.
+    :func:`~anonspark.verification.claims.statements.read_statements`. ``matched`` says whether
+    records will be matched with the release, which takes all hierarchies. ``replaced`` are files
+    that the caller writes again, whatever they are now: those of a stopped report. Raises
+    GuaranteeError if the manifest is damaged or states what cannot be, and ConfigurationError if a
+    hierarchy that is needed cannot be read.
     """
     # Late: a run imports what it uses.
     from anonspark.verification.claims.statements import read_statements
@@ -220,24 +168,10 @@ def claim_of_manifest(
 def claim_of_description(
     engine: Engine, manifest: Manifest, *, matched: bool, where: str = MANIFEST
 ) -> Claim:
-    """Return what a manifest promises of records, whatever it says of figures and files.
+    """Return what a manifest promises of records, without its figures and files.
 
-    Parameters
-    ----------
-    engine : Engine
-    manifest : Manifest
-        Of a release, or of one that is being made: without what is counted in it.
-    matched : bool
-        Whether records will be matched with the release, which takes all hierarchies.
-    where : str
-        The manifest, for messages.
-
-    Raises
-    ------
-    GuaranteeError
-        If the manifest is damaged, or says what cannot be.
-    ConfigurationError
-        If a hierarchy that is needed cannot be read.
+    The manifest may be that of a release that is being made. Parameters and errors are those of
+    :func:`claim_of_manifest`, ``where`` is what messages call the manifest.
     """
     configured = manifest.configuration
     try:
@@ -284,43 +218,30 @@ def claim_of_description(
 def _criteria_of_people(
     privacy: PrivacyOptions, figures: Sequence[float | None] | None
 ) -> list[MeasuredCriterion] | None:
-    """Return what a manifest says of criteria that count people: not how many classes violate."""
+    """Return the criteria that count people with the figures of a manifest."""
     if figures is None:
         return None
-    measured = [math.inf if figure is None else figure for figure in figures]
-    return [
-        MeasuredCriterion(one, figure, int(not satisfies(one, np.array([figure]))[0]), 0)
-        for one, figure in zip(privacy.criteria, measured, strict=False)
-    ]
+    measured = []
+    for criterion, figure in zip(privacy.criteria, figures, strict=False):
+        worst = math.inf if figure is None else figure
+        violates = not satisfies(criterion, np.array([worst]))[0]
+        measured.append(MeasuredCriterion(criterion, worst, int(violates), 0))
+    return measured
 
 
 def claim_of_configuration(
     engine: Engine,
     configuration: Configuration,
-    found: Sequence[str],
+    columns: Sequence[str],
     promise: Claim | None,
     *,
     matched: bool,
 ) -> Claim:
-    """Return what a configuration requires.
+    """Return what a configuration requires of a release with some columns.
 
-    Parameters
-    ----------
-    engine : Engine
-    configuration : Configuration
-    found : sequence of str
-        Columns of the release.
-    promise : Claim or None
-        What its manifest promises, if it has one: then its labels are read as that says.
-    matched : bool
-        See :func:`claim_of_manifest`.
-
-    Raises
-    ------
-    DataError
-        If the release lacks columns.
-    ConfigurationError
-        If a hierarchy that is needed cannot be read.
+    ``promise`` is that of the release's manifest, or None without one: labels are read as it says.
+    Raises DataError if the release lacks columns, and ConfigurationError if a hierarchy that is
+    needed cannot be read.
     """
     attributes = configuration.model_dump(mode="json")["attributes"]
     pseudonyms = configuration.output.pseudonyms.values()
@@ -330,12 +251,12 @@ def claim_of_configuration(
         engine,
         attributes,
         configuration.privacy,
-        published_columns(names, [name for name in found if name not in others]),
+        published_columns(names, [name for name in columns if name not in others]),
         configuration.evaluate.risk,
         pseudonyms,
         matched=matched,
     )
-    required = replace(required, pseudonyms=tuple(one for one in pseudonyms if one in found))
+    required = replace(required, pseudonyms=tuple(name for name in pseudonyms if name in columns))
     if promise is None:
         return Claim(
             **vars(required),
@@ -382,11 +303,20 @@ def _requirements(
 
 
 def _with_role(attributes: Mapping[str, Any], role: str) -> tuple[str, ...]:
-    return tuple(name for name, one in attributes.items() if one["role"] == role)
+    """Return the attributes that have a role.
+
+    >>> _with_role({"pay": {"role": "sensitive"}}, "sensitive")
+    ('pay',)
+    """
+    return tuple(name for name, options in attributes.items() if options["role"] == role)
 
 
 def _columns_of(name: str) -> tuple[str, ...]:
-    """Return the columns that may describe a quasi-identifier, in any style."""
+    """Return the columns that may describe a quasi-identifier, in any style.
+
+    >>> _columns_of("age")
+    ('age', 'age_min', 'age_max', 'age_missing')
+    """
     return name, f"{name}_min", f"{name}_max", f"{name}_missing"
 
 
@@ -399,28 +329,31 @@ def _hierarchies(
     agreed: Mapping[str, str] | None = None,
 ) -> dict[str, Hierarchy]:
     """Read the hierarchies that are needed: their files may have stayed where the run was."""
-    by_hierarchy = {
-        one.attribute for one in privacy.criteria if one.kind == "hierarchical distance"
-    }
+    kinds = ((criterion.attribute, criterion.kind) for criterion in privacy.criteria)
+    by_hierarchy = {attribute for attribute, kind in kinds if kind == "hierarchical distance"}
     matched = matched or privacy.delta_presence is not None
     paths = {
-        name: one["hierarchy"]
-        for name, one in attributes.items()
-        if isinstance(one.get("hierarchy"), str)
-        and (name in by_hierarchy or (matched and one["role"] == "quasi_identifier"))
+        name: criterion["hierarchy"]
+        for name, criterion in attributes.items()
+        if isinstance(criterion.get("hierarchy"), str)
+        and (name in by_hierarchy or (matched and criterion["role"] == "quasi_identifier"))
     }
     return read_hierarchy_files(engine.files, paths, agreed)
 
 
-def published_columns(names: Sequence[str], found: Sequence[str]) -> list[str]:
-    """Return the published columns of quasi-identifiers, whatever the style."""
+def published_columns(names: Sequence[str], existing: Sequence[str]) -> list[str]:
+    """Return the published columns of quasi-identifiers, whatever the style.
+
+    >>> published_columns(["age", "sex"], ["sex", "age_min", "age_max"])
+    ['age_min', 'age_max', 'sex']
+    """
     columns: list[str] = []
     lacking = []
     for name in names:
-        own = [column for column in _columns_of(name) if column in found]
-        if name not in own and not {*_columns_of(name)[1:3]} <= set(own):
+        present = [column for column in _columns_of(name) if column in existing]
+        if name not in present and not {*_columns_of(name)[1:3]} <= set(present):
             lacking.append(name)
-        columns += own
+        columns += present
     if lacking:
         raise DataError(
             f"release: lacks the published columns {', '.join(map(repr, lacking))} (or "

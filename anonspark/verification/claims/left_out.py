@@ -34,18 +34,10 @@ _COLUMNS = pa.schema(
 class LeftOut:
     """The known facts about the records that a release leaves out.
 
-    Parameters
-    ----------
-    rows : int
-        Their number, at most.
-    values : pyarrow.Table or None
-        Columns ``attribute``, ``value`` and ``records``.
-    uncertainty : mapping of str to Uncertainty
-        For every attribute without such facts: what may be different in the whole input.
-    failures : tuple of str
-        What contradicts the manifest.
-    suppressed : int or None
-        Records of a table of another tool that are suppressed as a whole. None if they are unknown.
+    ``rows`` is their number, at most. ``values`` has the columns ``attribute``, ``value`` and
+    ``records``. ``uncertainty`` says, of every attribute without such values, what may be different
+    in the whole input. ``failures`` contradict the manifest. ``suppressed`` counts the records of a
+    table of another tool that are suppressed as a whole, or is None if they are unknown.
     """
 
     rows: int = 0
@@ -61,22 +53,13 @@ NOTHING_LEFT_OUT = LeftOut()
 def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
     """Read what a release publishes about the records that it leaves out.
 
-    Parameters
-    ----------
-    engine : Engine
-    release : str
-    manifest : Manifest
-        Of the release. Read are ``published.rows``, ``published.rows_left_out`` and
-        ``published.sensitive_values``.
-
-    Notes
-    -----
-    One job. The values are gathered.
+    One job, which collects the values. Read of the manifest are ``published.rows``,
+    ``published.rows_left_out`` and ``published.sensitive_values``.
     """
     published = manifest.published
     # Null where they are fewer than k.
-    said = published.get("rows_left_out", 0)
-    rows = manifest.k - 1 if said is None else int(said)
+    stated = published.get("rows_left_out", 0)
+    rows = manifest.k - 1 if stated is None else int(stated)
     path = f"{release}/{LEFT_OUT}"
     values, attributes_with_values = None, frozenset[str]()
     failures: tuple[str, ...] = ()
@@ -107,14 +90,13 @@ def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
 
 
 def left_out_texts(name: str, counted: pa.Table) -> pa.Table:
-    """Return values of a sensitive attribute as ``left_out`` of a release has them.
+    """Return counted values of a sensitive attribute as ``left_out`` of a release has them.
 
-    Parameters
-    ----------
-    name : str
-        Of the attribute.
-    counted : pyarrow.Table
-        Columns ``value`` and ``records``. Days and microseconds of times become whole numbers.
+    ``counted`` has the columns ``value`` and ``records``. Days and microseconds become whole
+    numbers.
+
+    >>> left_out_texts("born", pa.table({"value": [1, None], "records": [3, 1]})).to_pylist()[0]
+    {'attribute': 'born', 'value': '1', 'records': 3}
     """
     values = counted["value"].combine_chunks()
     texts = write(time_numbers(values) if is_time(values.type) else values)
@@ -123,7 +105,11 @@ def left_out_texts(name: str, counted: pa.Table) -> pa.Table:
 
 
 def count_texts(values: pa.Table) -> Counter[str | None]:
-    """Count the values of an attribute, as texts. Zero has one sign."""
+    """Count the values of an attribute, as texts. Zero has one sign.
+
+    >>> count_texts(pa.table({"value": ["0.0", "-0.0"], "records": [1, 2]}))
+    Counter({'0.0': 3})
+    """
     counts: Counter[str | None] = Counter()
     for text, records in zip(
         values["value"].to_pylist(), values["records"].to_pylist(), strict=True
@@ -132,16 +118,20 @@ def count_texts(values: pa.Table) -> Counter[str | None]:
     return counts
 
 
-def told_values(left_out: pa.Table, wanted: pa.DataType) -> pa.ChunkedArray:
-    """Return the published values of records left out, in the type of their column."""
+def listed_values(left_out: pa.Table, data_type: pa.DataType) -> pa.ChunkedArray:
+    """Return the published values of records left out, in the type of their column.
+
+    >>> listed_values(pa.table({"value": ["1", "-0.0"]}), pa.float64()).to_pylist()
+    [1.0, 0.0]
+    """
     values = left_out["value"]
     # Times are told as numbers.
-    if pa.types.is_timestamp(wanted):
+    if pa.types.is_timestamp(data_type):
         values = values.cast(pa.int64())
-    elif pa.types.is_date(wanted):
+    elif pa.types.is_date(data_type):
         values = values.cast(pa.int32())
-    values = values.cast(wanted)
-    if pa.types.is_floating(wanted):
+    values = values.cast(data_type)
+    if pa.types.is_floating(data_type):
         # -0.0 is the same value, and Arrow would tell it apart.
-        values = pc.add(values, pa.scalar(0.0, wanted))
+        values = pc.add(values, pa.scalar(0.0, data_type))
     return values

@@ -115,13 +115,8 @@ _NEVER_SHOWN = (
 class Statement(NamedTuple):
     """A statement of a manifest or a table of metrics, and what the records show instead.
 
-    Parameters
-    ----------
-    key : str
-        Its path, or what the message calls it.
-    found, expected : object
-    table : str or None
-        Of the metrics. None for the manifest.
+    ``key`` is its path, or what the message calls it, ``table`` that of the metrics, or None for
+    the manifest.
     """
 
     key: str
@@ -132,28 +127,13 @@ class Statement(NamedTuple):
 
 @dataclass(frozen=True)
 class Statements:
-    """The statements about a release.
+    """The statements about a release, by its manifest and its metrics.
 
-    Parameters
-    ----------
-    release : str
-        Its directory, for messages.
-    manifest : mapping
-        Sound in form.
-    privacy : PrivacyOptions
-    risk : RiskOptions
-        Those of the manifest.
-    tables : mapping of str to list of mapping
-        Rows of the metrics that are there, by name of the table.
-    unread : tuple of str
-        Tables that are there and cannot be read, or have other columns than theirs.
-    classes : ClassTable or None
-        The table ``classes``, or None if there is none.
-    labels : ClassLabels or None
-        The reading of the records' labels, or None if the manifest does not say it.
-    claimed : set of str
-        What was not compared, as far as statements were compared by now:
-        ``manifest: summary.rows_in``, ``metrics/rounds``.
+    ``privacy`` and ``risk`` are those of the manifest, ``tables`` the rows of the metrics by the
+    name of the table. ``unread`` are tables that cannot be read, or have other columns than theirs.
+    ``classes`` is the table of that name, ``labels`` the reading of the records' labels, or None if
+    the manifest does not describe it. ``claimed`` grows while statements are compared: what no
+    record shows, as ``manifest: summary.rows_in`` or ``metrics/rounds``.
     """
 
     release: str
@@ -168,7 +148,7 @@ class Statements:
 
     @property
     def units(self) -> dict[int, int] | None:
-        """Return the classes of each number of units that the run counted, or None."""
+        """The classes of each number of units that the run counted, or None."""
         entries = self.manifest["published"].get("units")
         return dict(entries) if entries else None
 
@@ -180,8 +160,8 @@ class Statements:
         lacking |= dict.fromkeys(self.unread, "cannot be read")
         return [
             *(
-                f"{self.release}/metrics/{name}: {what}. Restore the release or publish it again"
-                for name, what in lacking.items()
+                f"{self.release}/metrics/{name}: {problem}. Restore the release or publish it again"
+                for name, problem in lacking.items()
             ),
             *self._differ(chain(self._of_published(), self._of_tables())),
         ]
@@ -189,23 +169,17 @@ class Statements:
     def miscounted(self, proof: Verification, claim: Claim, columns: Sequence[str]) -> list[str]:
         """Report differences from the counts in the files, one sentence each.
 
-        Parameters
-        ----------
-        proof : Verification
-            What was measured.
-        claim : Claim
-            What was required. Where that is more than the manifest promises, figures of that are
-            those of no statement.
-        columns : sequence of str
-            Of the records.
+        ``claim`` is what was required: where that is more than the manifest promises, no statement
+        has figures of it. ``columns`` are those of the records.
         """
-        published, values = proof.published, {one.attribute: one.values for one in proof.sensitive}
+        published = proof.published
+        values = {measured.attribute: measured.values for measured in proof.sensitive}
         # What records that were left out had is known to the run alone.
         criteria = [
-            one
-            for one in proof.criteria
-            if not one.criterion.is_distance
-            or one.criterion.attribute not in claim.left_out.uncertainty
+            measured
+            for measured in proof.criteria
+            if not measured.criterion.is_distance
+            or measured.criterion.attribute not in claim.left_out.uncertainty
         ]
         is_same_presence = claim.privacy.delta_presence == self.privacy.delta_presence
         presence = proof.presence if is_same_presence else None
@@ -244,12 +218,8 @@ class Statements:
     def mismeasured(self, proof: Verification, rows: int) -> list[str]:
         """Report differences from the measures with the original, one sentence each.
 
-        Parameters
-        ----------
-        proof : Verification
-        rows : int
-            Records of the original. Its columns refute nothing: who keeps some of them, or
-            structs as they came, has the same records.
+        ``rows`` are the records of the original. Its columns refute nothing: a table with fewer
+        columns, or with structs as they came, has the same records.
         """
         published, loss = proof.published, proof.loss
         summary = self.manifest["summary"]
@@ -300,7 +270,7 @@ class Statements:
     def compare_types(
         self, published: pa.Schema, original: pa.Schema, as_they_came: Iterable[str]
     ) -> None:
-        """Take types as proven that the original has, too: other formats may have others."""
+        """Take types as proven if the original has them, too: other formats may have others."""
         names = set(as_they_came) & {*published.names}
         if names <= {*original.names} and all(
             is_alike(published.field(name).type, original.field(name).type) for name in names
@@ -308,13 +278,7 @@ class Statements:
             self.claimed.discard(_TYPES)
 
     def misheld(self, rows: Mapping[str | None, int]) -> list[str]:
-        """Report if a union has records of others than its parts, in one sentence at most.
-
-        Parameters
-        ----------
-        rows : mapping of str or None to int
-            Records that were counted for each holder.
-        """
+        """Report if a union's counts of records for each holder are not those of its parts."""
         stated = {part["holder"]: part["rows"] for part in self.manifest["parts"]}
         return list(
             self._differ([Statement("parts (rows of each holder)", stated == dict(rows), True)])
@@ -322,7 +286,7 @@ class Statements:
 
     @property
     def unproven(self) -> list[str]:
-        """Return the claims: a closed list, in order."""
+        """The claims: a closed list, in order."""
         is_union = "parts" in self.manifest
         sections = ("chosen_model", "coding", "drift", "gates", "input_version", "recipient")
         absent = {key for key in (*sections, "parts") if not self.manifest.get(key)}
@@ -347,7 +311,7 @@ class Statements:
 
     @property
     def is_of_this_version(self) -> bool:
-        """Return whether this version writes the same texts next to the data."""
+        """Whether this version writes the same texts next to the data."""
         return bool(self.manifest["versions"]["anonspark"] == __version__)
 
     def warnings(self) -> list[str]:
@@ -362,16 +326,17 @@ class Statements:
         ]
 
     def _differ(self, statements: Iterable[Statement]) -> Iterator[str]:
-        for key, found, expected, table in statements:
+        """Yield a sentence for each statement that is wrong, and note the claims."""
+        for key, stated, expected, table in statements:
             if expected is CLAIMED:
                 name = re.sub(r" \(row \d+\)$", "", key)
                 self.claimed.add(f"metrics/{table}: {name}" if table else f"manifest: {name}")
             # Risk is a quotient of counts: its last bits are to hold nothing, too.
-            if is_same(found, expected, 0.0 if table == "risk" else _TOLERANCE):
+            if is_same(stated, expected, 0.0 if table == "risk" else _TOLERANCE):
                 continue
             path = MANIFEST if table is None else f"metrics/{table}"
             yield (
-                f"{self.release}/{path}: {key}: found {_shown(found)}, expected "
+                f"{self.release}/{path}: {key}: found {_shown(stated)}, expected "
                 f"{_shown(expected)}. Restore the release or publish it again"
             )
 
@@ -380,9 +345,9 @@ class Statements:
         configured, stated = self.manifest["configuration"], self.manifest["published"]
         described, criteria = stated["quasi_identifiers"], self.privacy.criteria
         distances = {criterion.attribute for criterion in criteria if criterion.is_distance}
-        found = {
+        compared = {
             **stated,
-            "quasi_identifiers": [[one["name"], "hierarchy" in one] for one in described],
+            "quasi_identifiers": [[entry["name"], "hierarchy" in entry] for entry in described],
             "units": self.units is not None,
             "criteria_of_people": len(stated.get("criteria_of_people", criteria)),
             "sensitive_values": sorted(distances & stated["sensitive_values"].keys()),
@@ -398,56 +363,56 @@ class Statements:
             "criteria_of_people": len(criteria),
             "sensitive_values": sorted(distances),
         }
-        return _entries("published", found, expected)
+        return _entries("published", compared, expected)
 
     def _of_tables(self) -> Iterator[Statement]:
-        """Look at texts, and at figures that a run hides: numbers alone are claims."""
+        """Check texts, and figures that a run hides: numbers alone are claims."""
         self.claimed.add(_TYPES)
         if any(file["path"].startswith(f"{LEFT_OUT}/") for file in self.manifest["files"]):
             self.claimed.add(LEFT_OUT)
         for name, rows in self.tables.items():
             ids = sorted({str(row.get("run_id")) for row in rows})
             yield Statement("run_id", ids, [self.manifest["run_id"]], name)
-        names = [one["name"] for one in self.manifest["published"]["quasi_identifiers"]]
-        is_told = self.manifest["summary"].get("rows_left_out") is not None
+        names = [entry["name"] for entry in self.manifest["published"]["quasi_identifiers"]]
+        is_counted = self.manifest["summary"].get("rows_left_out") is not None
         for name in {"rounds", "nodes"} & self.tables.keys():
             self.claimed.add(f"metrics/{name}")
             expected = []
             for row in self.tables[name]:
-                sound = self._without_hidden(TABLES[name], row)
+                expected_row = self._without_hidden(TABLES[name], row)
                 if row["levels"] is not None and read_levels(row["levels"], names) is None:
-                    sound |= {"levels": "a level of each quasi-identifier"}
+                    expected_row |= {"levels": "a level of each quasi-identifier"}
                 if name == "nodes" and not (
-                    is_told and (row["node"] == 1 or not row["suppressed"])
+                    is_counted and (row["node"] == 1 or not row["suppressed"])
                 ):
                     # How many of them a coarser node places would show how few they are.
-                    sound |= {"suppressed": None}
-                expected.append(sound)
+                    expected_row |= {"suppressed": None}
+                expected.append(expected_row)
             yield from self._of_rows(name, expected)
 
     def _of_rows(self, table: str, expected: Sequence[Row]) -> Iterator[Statement]:
         """Compare all rows and columns of a table."""
-        found = self.tables.get(table)
-        if found is None:
+        rows = self.tables.get(table)
+        if rows is None:
             return
-        yield Statement("rows", len(found), len(expected), table)
-        for place, (row, other) in enumerate(zip(found, expected, strict=False), start=1):
+        yield Statement("rows", len(rows), len(expected), table)
+        for number, (row, expected_row) in enumerate(zip(rows, expected, strict=False), start=1):
             for name, value in row.items():
                 if name != "run_id":
-                    yield Statement(f"{name} (row {place})", value, other.get(name), table)
+                    yield Statement(f"{name} (row {number})", value, expected_row.get(name), table)
 
     def _of_labels(self, published: PublishedClasses) -> Iterator[Statement]:
-        """Look at the form of all labels, and compare the table of classes with them."""
-        read, labels, classes = published.labels, self.labels, self.classes
-        if read is None or labels is None:
+        """Check the form of all labels, and compare the table of classes with them."""
+        content, labels, classes = published.labels, self.labels, self.classes
+        if content is None or labels is None:
             return
-        for reader, unsound in zip(labels.readers, read.unsound, strict=True):
+        for reader, unsound in zip(labels.readers, content.unsound, strict=True):
             name = reader.attribute.name
             yield Statement(
                 f"published.quasi_identifiers ({name}: records without a label)", unsound, 0
             )
         if classes is not None:
-            agree = self._bounds_agree(published.rows, read.bounds, labels, classes)
+            agree = self._bounds_agree(published.rows, content.bounds, labels, classes)
             yield Statement("rows that no run writes", classes.unsound, 0, "classes")
             yield Statement("bounds and sizes (those of the labels)", agree, True, "classes")
 
@@ -459,10 +424,11 @@ class Statements:
         if without <= 0:
             return without == 0 and bounds == classes.bounds
         # All their values are suppressed.
-        tops = [("*", "* or missing") if one.tells_missing else ("*",) for one in labels.readers]
-        if any(one.has_hierarchy and one.attribute.rule is None for one in labels.readers):
-            # The top of a file's hierarchy is called as it likes.
+        readers = labels.readers
+        if any(reader.has_hierarchy and reader.attribute.rule is None for reader in readers):
+            # The top of a file's hierarchy has any name.
             return True
+        tops = [("*", "* or missing")[: 1 + reader.has_missing_label] for reader in readers]
         missing = (bounds - classes.bounds) % 2**64
         return any(labels.hash_of(top, without) == missing for top in product(*tops))
 
@@ -479,8 +445,9 @@ class Statements:
         }
         rows, shares = self._of_classes(published)
         if not is_union:
-            roles = [one["role"] for one in self.manifest["configuration"]["attributes"].values()]
-            counted["columns_published"] = len(roles) - roles.count("identifier")
+            attributes = self.manifest["configuration"]["attributes"].values()
+            published_roles = [a["role"] for a in attributes if a["role"] != "identifier"]
+            counted["columns_published"] = len(published_roles)
             counted |= {**rows, "smallest_units": min(self.units) if self.units else None}
             if units is not None or not self.privacy.unit:
                 counted["alone"] = None if units is None else units.alone
@@ -503,11 +470,11 @@ class Statements:
         attributes = [
             {
                 **dict.fromkeys((figure.name for figure in ATTRIBUTES), CLAIMED),
-                **{"position": place, "attribute": reader.attribute.name},
+                **{"position": position, "attribute": reader.attribute.name},
                 **{"kind": described["kind"], "weight": reader.attribute.weight},
                 **share,
             }
-            for place, (described, reader, share) in enumerate(
+            for position, (described, reader, share) in enumerate(
                 zip(
                     self.manifest["published"]["quasi_identifiers"],
                     self.labels.readers,
@@ -523,8 +490,8 @@ class Statements:
     def _of_classes(self, published: PublishedClasses) -> tuple[dict[str, Any], Sequence[Row]]:
         """Return the figures that classes show, of the release and of each attribute.
 
-        Records that were left out show nothing, nor do classes of equal labels which of them the
-        run divided.
+        Records that were left out show nothing. Nor do classes of equal labels show which of them
+        the run divided.
         """
         if self.classes is None or published.labels is None or self.labels is None:
             return {}, []
@@ -539,12 +506,12 @@ class Statements:
         figures = Totals(+sizes).size_figures(without, self.privacy.k)
         if not is_whole:
             hidden = ("dm", "mean_class_size_with_suppressed")
-            return {name: one for name, one in figures.items() if name not in hidden}, []
+            return {name: figure for name, figure in figures.items() if name not in hidden}, []
         figures = {**figures, "rows_suppressed": without}
-        read = published.labels
-        if any(one.has_hierarchy for one in self.labels.readers) or any(read.fine):
+        content = published.labels
+        if any(figure.has_hierarchy for figure in self.labels.readers) or any(content.fine):
             return figures, []
-        wider = [records + without for records in read.wider]
+        wider = [records + without for records in content.wider]
         shares = [
             {"generalized_rows": records, "generalized_share": records / published.rows}
             for records in wider
@@ -557,12 +524,13 @@ class Statements:
         criteria: Iterable[MeasuredCriterion],
         presence: Presence | None,
     ) -> Iterator[Statement]:
-        figures = {one.criterion: one.measured for one in criteria}
+        """Compare the rows of the table ``privacy``."""
+        figures = {measured.criterion: measured.measured for measured in criteria}
         rows = privacy_rows(
             self.privacy,
             published.smallest,
             self.units,
-            {one: figures.get(one, CLAIMED) for one in self.privacy.criteria},
+            {measured: figures.get(measured, CLAIMED) for measured in self.privacy.criteria},
             (CLAIMED, CLAIMED) if presence is None else (presence.smallest, presence.largest),
         )
         return self._of_rows("privacy", rows)
@@ -578,19 +546,19 @@ class Statements:
         population = (
             None if presence is None else (presence.counts.released, presence.counts.population)
         )
-        is_known = self.privacy.delta_presence is None
+        is_covering = self.privacy.delta_presence is None
         if population is not None:
             # It is another population if it lacks people of the release, as is reported elsewhere.
-            is_known = not bool((population[0] > population[1]).any())
+            is_covering = not bool((population[0] > population[1]).any())
         rows = risk_rows(
-            self.risk, {}, published.sizes, self.units, population if is_known else None, weights
+            self.risk, {}, published.sizes, self.units, population if is_covering else None, weights
         )
-        if not is_known:
+        if not is_covering:
             rows = [{**claims, "round": None, "attacker": row["attacker"]} for row in rows]
         if self.risk.weights is not None and weights is None:
             # They are not published, or others were asked for.
-            known = {name: rows[0][name] for name in ("population", "threshold")}
-            rows.append({**claims, **known, "round": None, "attacker": "outsider"})
+            shown = {name: rows[0][name] for name in ("population", "threshold")}
+            rows.append({**claims, **shown, "round": None, "attacker": "outsider"})
         attackers = {row["attacker"] for row in rows}
         of_rounds = [
             {**row, "attacker": row["attacker"] if row["attacker"] in attackers else "an attacker"}
@@ -602,41 +570,54 @@ class Statements:
         return self._of_rows("risk", [*of_rounds, *rows])
 
     def _without_hidden(self, table: Sequence[Figure], row: Row) -> dict[str, Any]:
-        """Return a row without what would give back bounds that are hidden behind a mean."""
+        """Remove from a row what would give back bounds that are hidden behind a mean."""
         readers = self.labels.readers if self.labels is not None else ()
         hides = any(reader.content == "mean" for reader in readers)
         return without_losses(table, row) if hides else dict(row)
 
 
-def is_same(found: Any, expected: Any, tolerance: float = _TOLERANCE) -> bool:
-    """Return whether a statement is what is expected, up to what was rounded on its way."""
+def is_same(stated: Any, expected: Any, tolerance: float = _TOLERANCE) -> bool:
+    """Return whether a statement is what is expected, up to what was rounded on its way.
+
+    >>> is_same(0.1 + 0.2, 0.3), is_same(True, 1), is_same(5.0, CLAIMED)
+    (True, False, True)
+    """
     if expected is CLAIMED:
-        return not isinstance(found, float) or math.isfinite(found)
-    numbers = (found, expected)
-    if any(isinstance(one, bool) for one in numbers):
-        return found is expected
-    if isinstance(found, int) and isinstance(expected, int):
-        return found == expected
-    if all(isinstance(one, int | float | Decimal) for one in numbers):
-        return math.isclose(found, expected, rel_tol=tolerance, abs_tol=tolerance)
-    if isinstance(found, list) and isinstance(expected, list):
-        return len(found) == len(expected) and all(map(is_same, found, expected))
-    return bool(found == expected)
+        return not isinstance(stated, float) or math.isfinite(stated)
+    numbers = (stated, expected)
+    if any(isinstance(number, bool) for number in numbers):
+        return stated is expected
+    if isinstance(stated, int) and isinstance(expected, int):
+        return stated == expected
+    if all(isinstance(number, int | float | Decimal) for number in numbers):
+        return math.isclose(stated, expected, rel_tol=tolerance, abs_tol=tolerance)
+    if isinstance(stated, list) and isinstance(expected, list):
+        return len(stated) == len(expected) and all(map(is_same, stated, expected))
+    return bool(stated == expected)
 
 
 def _shown(value: Any) -> str:
+    """Write a value for a message, at most 200 characters of it.
+
+    >>> _shown(None)
+    'nothing'
+    """
     text = "nothing" if value is None else str(value)
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
-def _entries(key: str, found: Row, expected: Row) -> Iterator[Statement]:
-    """Compare the entries of a mapping, and of those in it."""
+def _entries(key: str, stated: Row, expected: Row) -> Iterator[Statement]:
+    """Compare the entries of a mapping, and of those in it.
+
+    >>> next(_entries("published", {"rows": 3}, {"rows": 4}))
+    Statement(key='published.rows', found=3, expected=4, table=None)
+    """
     for name, value in expected.items():
         path = f"{key}.{name}" if key else name
         if isinstance(value, dict):
-            yield from _entries(path, found[name], value)
+            yield from _entries(path, stated[name], value)
         else:
-            yield Statement(path, found.get(name), value)
+            yield Statement(path, stated.get(name), value)
 
 
 def read_statements(
@@ -649,21 +630,9 @@ def read_statements(
 ) -> Statements:
     """Read the metrics of a release.
 
-    Parameters
-    ----------
-    engine : Engine
-    release : str
-    manifest : mapping
-        Sound in form.
-    privacy : PrivacyOptions
-    risk : RiskOptions
-        Those of the manifest.
-    hierarchies : mapping of str to Hierarchy, or None
-        Those of files that could be read: labels of others are not known.
-
-    Notes
-    -----
-    Small tables are read by the driver. One pass over the table of classes with a small shuffle
+    ``privacy`` and ``risk`` are those of the manifest, ``hierarchies`` those of files that could be
+    read: labels of others are not known. Small tables are read by the driver. One pass over the
+    table of classes with a small shuffle
     (:func:`~anonspark.verification.proof.class_table.read_class_table`).
     """
     tables: dict[str, list[Row]] = {}
@@ -692,50 +661,45 @@ def read_statements(
 
 
 def class_labels(manifest: Row, hierarchies: Mapping[str, Hierarchy]) -> ClassLabels | None:
-    """Return how the labels of a release are read. None where its types are none."""
+    """Return how the labels of a release are read, or None if a type of the manifest is none."""
     described = manifest["published"]["quasi_identifiers"]
-    tells_missing = manifest["configuration"].get("missing", "drop") == "category"
+    has_missing_label = manifest["configuration"].get("missing", "drop") == "category"
     readers = []
-    for attribute, own in zip(
+    for attribute, entry in zip(
         published_attributes(Manifest(dict(manifest))), described, strict=True
     ):
-        known = hierarchies.get(attribute.name)
+        hierarchy = hierarchies.get(attribute.name)
         try:
-            data_type = type_of_name(own["type"])
+            data_type = type_of_name(entry["type"])
         except (KeyError, ValueError):
             return None
         readers.append(
             BoundsReader(
                 attribute,
-                own["kind"],
+                entry["kind"],
                 data_type,
-                has_hierarchy="hierarchy" in own,
-                tells_missing=tells_missing,
-                labels=None if known is None else hierarchy_labels(leaves_by_label(known)),
+                has_hierarchy="hierarchy" in entry,
+                has_missing_label=has_missing_label,
+                labels=None if hierarchy is None else hierarchy_labels(leaves_by_label(hierarchy)),
             )
         )
     return ClassLabels(tuple(readers))
 
 
 def _read_classes(engine: Engine, release: str, manifest: Row, labels: ClassLabels) -> ClassTable:
+    """Read the table of classes. Raises ValueError if it has other columns than a run writes."""
     table = engine.published(f"{release}/metrics/classes", "parquet")
     expected = class_schema(labels)
     if table.schema.names != expected.names or not all(
-        is_alike(found.type, wanted.type)
-        for found, wanted in zip(table.schema, expected, strict=True)
+        is_alike(field.type, expected_field.type)
+        for field, expected_field in zip(table.schema, expected, strict=True)
     ):
         raise ValueError("other columns than those of the table")
     return read_class_table(table, labels, manifest["run_id"])
 
 
 def _rows(files: Files, release: str, name: str, *, is_ours: bool) -> list[Row]:
-    """Return the rows of a small table.
-
-    Raises
-    ------
-    ValueError, KeyError
-        If its columns are not those of the table.
-    """
+    """Return the rows of a small table. Raises ValueError or KeyError if it has other columns."""
     rows: list[Row] = []
     schema = arrow_schema(TABLES[name])
     for table in read_parts(files, release, name):
@@ -751,37 +715,37 @@ _HOLDER, _RECORDS = "holder", "records"
 
 def compare(
     proof: Verification,
-    said: Statements,
+    statements: Statements,
     data: Table,
     claim: Claim,
     where: str,
     matched: tuple[ByOriginal, pa.Schema] | None,
 ) -> Verification:
-    """Add what manifest and metrics say otherwise, and the list of what they alone say."""
+    """Add to a proof the statements that are wrong, and the list of those that no record shows."""
     failures = [*proof.failures, *_odd_pseudonyms(data, claim, where)]
-    if proof.published.fingerprint != said.manifest["fingerprints"]["output"]:
+    if proof.published.fingerprint != statements.manifest["fingerprints"]["output"]:
         failures.append(
             f"{where}: its records are not those that were published (the fingerprint "
             "differs from the manifest's). Restore the release or publish it again"
         )
     if claim.holder is not None:
         counted = data.select({_HOLDER: claim.holder}).aggregate([_HOLDER], count=_RECORDS)
-        rows = counted.collect(len(said.manifest["parts"]) + 1).to_pylist()
-        failures += said.misheld({row[_HOLDER]: row[_RECORDS] for row in rows})
-    failures += said.miscounted(proof, claim, data.schema.names)
+        rows = counted.collect(len(statements.manifest["parts"]) + 1).to_pylist()
+        failures += statements.misheld({row[_HOLDER]: row[_RECORDS] for row in rows})
+    failures += statements.miscounted(proof, claim, data.schema.names)
     # An original that the release was not made of refutes nothing.
     if matched is not None and proof.truthfulness and proof.truthfulness.holds:
         by_original, schema = matched
-        failures += said.mismeasured(proof, by_original.rows)
-        failures += said.compare_left_out(claim.left_out.values, by_original.left_out)
-        said.compare_types(data.schema, schema, claim.as_they_came)
+        failures += statements.mismeasured(proof, by_original.rows)
+        failures += statements.compare_left_out(claim.left_out.values, by_original.left_out)
+        statements.compare_types(data.schema, schema, claim.as_they_came)
     return replace(
         proof,
         failures=failures,
-        warnings=[*said.warnings(), *proof.warnings],
-        columns_published=said.manifest["summary"].get("columns_published"),
-        columns_in=said.manifest["summary"].get("columns_in"),
-        claimed=said.unproven,
+        warnings=[*statements.warnings(), *proof.warnings],
+        columns_published=statements.manifest["summary"].get("columns_published"),
+        columns_in=statements.manifest["summary"].get("columns_in"),
+        claimed=statements.unproven,
     )
 
 
@@ -805,6 +769,7 @@ _ODD = pa.schema([(_RECORDS, pa.int64())])
 
 
 def _count_odd_pseudonyms(batches: Batches) -> Batches:
+    """Yield how many values of each batch are no pseudonyms."""
     for batch in batches:
         matched = pc.match_substring_regex(batch.column(0).cast(PSEUDONYM), PSEUDONYM_FORM)
         odd = batch.num_rows - (pc.sum(matched).as_py() or 0)

@@ -25,26 +25,11 @@ from anonspark.verification.proof.class_table import ClassLabels, LabelSums, Rea
 class PublishedClasses:
     """Classes by published tuple, as an attacker forms them.
 
-    Parameters
-    ----------
-    rows : int
-        Published records.
-    classes : int
-        Different tuples of quasi-identifiers.
-    smallest, largest : int
-        Records of the smallest and largest class. 0 where nothing was published.
-    sizes : mapping of int to int
-        Classes of each size.
-    hash_sum, hash_xor : int
-        Sum and exclusive or of the hashes of the records.
-    homogeneous : mapping of str to int
-        Records of the classes with only one value of an attribute. Of those that were asked for.
-    values : mapping of str to mapping of int to int
-        How many values of a column occur how often. Of the columns that were asked for.
-    missing : mapping of str to int
-        Records without a value in each of these columns.
-    labels : ReadLabels or None
-        What labels say. None where they were not read.
+    ``smallest`` and ``largest`` are records of a class, 0 if nothing was published. ``sizes`` has
+    the classes of each size, ``hash_sum`` and ``hash_xor`` are over the hashes of the records.
+    ``homogeneous`` counts, for attributes that were asked for, the records of classes with only one
+    value. ``values`` says, for such columns, how many values occur how often, and ``missing`` how
+    many records have none. ``labels`` is None if labels were not read.
     """
 
     rows: int
@@ -61,7 +46,7 @@ class PublishedClasses:
 
     @property
     def fingerprint(self) -> str:
-        """Equal for two releases that hold the same records, in any order and files."""
+        """Fingerprint of the records, equal for the same records in any order and files."""
         return table_fingerprint(self.rows, self.hash_sum, self.hash_xor)
 
 
@@ -74,31 +59,14 @@ def count_published_classes(
     counted: Sequence[str] = (),
     divisor: int = 1,
 ) -> PublishedClasses:
-    """Count the classes of published records.
+    """Count the classes of published records, by the columns of quasi-identifiers.
 
-    Parameters
-    ----------
-    data : Table
-        Published records, read from their files.
-    quasi_identifiers : sequence of str
-        Published columns of quasi-identifiers.
-    attributes : sequence of str
-        Published columns of which classes with only one value are counted, too. Missing is one
-        more value. Values are compared by 64-bit hashes, of which a class needs the smallest and
-        the largest alone, however many values it has.
-    labels : ClassLabels or None
-        How the labels of these columns are read, each different one of a batch of classes once.
-    counted : sequence of str
-        Published columns of which is counted how many values occur how often. Missing is one more.
-    divisor : int
-        Of these values those are counted whose hash is a multiple of this power of two.
+    Classes with only one value of ``attributes`` are counted, too, where missing is one more value.
+    Values are compared by 64-bit hashes, of which a class needs the smallest and the largest alone,
+    however many values it has. ``labels`` say how the labels of these columns are read, each
+    different one of a batch of classes once. Of the columns ``counted`` it is counted how many
+    values occur how often, of those whose hash is a multiple of ``divisor``, a power of two.
 
-    Returns
-    -------
-    PublishedClasses
-
-    Notes
-    -----
     One job. One shuffle of one row a class and task, and a value and task, and one of a row a size
     and task. Nothing but the files is trusted.
     """
@@ -114,49 +82,48 @@ def count_published_classes(
     labelled = [data.schema.field(numbered[name]).with_name(name) for name in by]
     schema = pa.schema([*labelled, *((name, pa.int64()) for name in numbers)])
     rows = _Rows(schema, tuple(numbered), by, number(attributes), number(counted), divisor)
-    of_classes = (
+    classes = (
         data.select(numbered)
         .map_batches(rows, schema)
         .aggregate([*by, "column", "hash"], sums=["size"], least=least, most=most, hashes="content")
     )
-    read = None if labels is None else LabelSums(labels, number(labels.columns))
-    alike = [f"homogeneous_{place}" for place in range(len(attributes))]
-    counts = [*alike, *(read.names if read else ())]
-    describe = _DescribeClasses(
-        pa.schema(
-            [*map(of_classes.schema.field, _OF_SIZES), *((one, pa.int64()) for one in counts)]
-        ),
-        attributes,
-        read,
-    )
-    found = (
-        of_classes.map_batches(describe, describe.schema)
-        .aggregate(
-            ["column", "size"], count="classes", sums=["content_sum", *counts], hashes="content_xor"
-        )
+    sums = None if labels is None else LabelSums(labels, number(labels.columns))
+    return _collect_sizes(classes, attributes, counted, sums)
+
+
+def _collect_sizes(
+    classes: Table, attributes: Sequence[str], counted: Sequence[str], labels: LabelSums | None
+) -> PublishedClasses:
+    """Add up classes and values by column and size, and collect the sums."""
+    homogeneous = [f"homogeneous_{index}" for index in range(len(attributes))]
+    counts = [*homogeneous, *(labels.names if labels else ())]
+    sizes_schema = map(classes.schema.field, _OF_SIZES)
+    schema = pa.schema([*sizes_schema, *((name, pa.int64()) for name in counts)])
+    sums = ["content_sum", *counts]
+    by_size = (
+        classes.map_batches(_DescribeClasses(schema, attributes, labels), schema)
+        .aggregate(["column", "size"], count="classes", sums=sums, hashes="content_xor")
         .collect()
     )
-    by_column: dict[int, dict[int, int]] = {place: {} for place in range(len(counted))}
-    for column, size, groups in zip(
-        *(found[name].to_pylist() for name in ("column", "size", "classes")), strict=True
-    ):
+    by_column: dict[int, dict[int, int]] = {index: {} for index in range(len(counted))}
+    columns = (by_size[name].to_pylist() for name in ("column", "size", "classes"))
+    for column, size, groups in zip(*columns, strict=True):
         by_column.setdefault(column, {})[size] = groups
     sizes = by_column.pop(_CLASS, {})
-    records = sum(size * classes for size, classes in sizes.items())
-    sums = {name: sum(found[name].to_pylist()) for name in counts}
-    missing = {name: sum(by_column.pop(_missing(place), {})) for place, name in enumerate(counted)}
+    missing = {name: sum(by_column.pop(_missing(index), {})) for index, name in enumerate(counted)}
+    totals = {name: sum(by_size[name].to_pylist()) for name in counts}
     return PublishedClasses(
-        rows=records,
+        rows=sum(size * classes_of_size for size, classes_of_size in sizes.items()),
         classes=sum(sizes.values()),
         smallest=min(sizes, default=0),
         largest=max(sizes, default=0),
         sizes=sizes,
-        hash_sum=sum(map(int, found["content_sum"].to_pylist())),
-        hash_xor=reduce(xor, found["content_xor_xor"].to_pylist(), 0),
-        homogeneous={name: sums[own] for name, own in zip(attributes, alike, strict=True)},
-        values={name: by_column[place] for place, name in enumerate(counted)},
+        hash_sum=sum(map(int, by_size["content_sum"].to_pylist())),
+        hash_xor=reduce(xor, by_size["content_xor_xor"].to_pylist(), 0),
+        homogeneous={name: totals[key] for name, key in zip(attributes, homogeneous, strict=True)},
+        values={name: by_column[index] for index, name in enumerate(counted)},
         missing=missing,
-        labels=None if read is None else read.read(sums),
+        labels=None if labels is None else labels.read(totals),
     )
 
 
@@ -164,14 +131,22 @@ def count_published_classes(
 _CLASS = -1
 
 
-def _missing(place: int) -> int:
-    """Return what stands in place of the number of a column for its missing values."""
-    return _CLASS - 1 - place
+def _missing(index: int) -> int:
+    """Return the number that stands for the missing values of a column.
+
+    >>> _missing(0), _missing(1)
+    (-2, -3)
+    """
+    return _CLASS - 1 - index
 
 
 def _ends(attributes: Sequence[str]) -> list[list[str]]:
-    """Return the columns of the smallest and of the largest hash of each attribute."""
-    return [[f"{end}_{place}" for place in range(len(attributes))] for end in ("least", "most")]
+    """Return the columns of the smallest and of the largest hash of each attribute.
+
+    >>> _ends(["pay", "sex"])
+    [['least_0', 'least_1'], ['most_0', 'most_1']]
+    """
+    return [[f"{end}_{index}" for index in range(len(attributes))] for end in ("least", "most")]
 
 
 _OF_SIZES = ("column", "size", "content_sum", "content_xor")
@@ -179,21 +154,10 @@ _OF_SIZES = ("column", "size", "content_sum", "content_xor")
 
 @dataclass(frozen=True)
 class _Rows:
-    """Yields a row for each record, and of the columns that are counted one for each value.
+    """Yields a row for each record, and one for each value of the columns that are counted.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        Of the rows.
-    names : tuple of str
-        All columns.
-    labels : tuple of str
-        Columns that form classes.
-    attributes : tuple of str
-        Columns of which records get a hash.
-    counted : tuple of str
-    divisor : int
-        See :meth:`anonspark.engine.values.batches.HashedValues.sizes`.
+    ``names`` are all columns, ``labels`` form classes, and of ``attributes`` records get a hash.
+    ``divisor`` is that of :meth:`anonspark.engine.values.batches.HashedValues.sizes`.
     """
 
     schema: pa.Schema
@@ -206,43 +170,44 @@ class _Rows:
     takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, batches: Batches) -> Batches:
+        """Yield the rows of each batch."""
         for batch in batches:
             hashed = {
                 name: HashedValues.of(batch.column(name))
                 for name in {*self.attributes, *self.counted}
             }
             values = self._values(batch, hashed)
-            rows, others = len(batch), np.zeros(values.shape[1], np.int64)
+            rows, zeros = len(batch), np.zeros(values.shape[1], np.int64)
             of_class = (_CLASS, 0, 1)
             numbers = [
-                np.append(np.full(rows, own), column)
-                for own, column in zip(of_class, values, strict=True)
+                np.append(np.full(rows, default), column)
+                for default, column in zip(of_class, values, strict=True)
             ]
-            numbers.append(np.append(hash_rows(batch, self.names), others))
-            numbers += 2 * [np.append(hashed[name].of_rows, others) for name in self.attributes]
+            numbers.append(np.append(hash_rows(batch, self.names), zeros))
+            numbers += 2 * [np.append(hashed[name].of_rows, zeros) for name in self.attributes]
             # So dictionaries stay as they are.
-            places = np.arange(rows + len(others))
-            taken = pa.array(places, mask=places >= rows)
-            labels = [batch.column(name).take(taken) for name in self.labels]
+            numbers_of_rows = np.arange(rows + len(zeros))
+            label_rows = pa.array(numbers_of_rows, mask=numbers_of_rows >= rows)
+            labels = [batch.column(name).take(label_rows) for name in self.labels]
             yield pa.RecordBatch.from_arrays([*labels, *map(pa.array, numbers)], self.schema.names)
 
     def _values(self, batch: pa.RecordBatch, hashed: Mapping[str, HashedValues]) -> Hashes:
         """Return the column of each value, its hash, and how many records have it."""
-        found = [np.zeros((3, 0), np.int64)]
-        for place, name in enumerate(self.counted):
-            own = hashed[name].sizes(self.divisor)
-            found.append(np.concatenate([np.full((1, own.shape[1]), place), own]))
+        parts = [np.zeros((3, 0), np.int64)]
+        for index, name in enumerate(self.counted):
+            sizes = hashed[name].sizes(self.divisor)
+            parts.append(np.concatenate([np.full((1, sizes.shape[1]), index), sizes]))
             if missing := batch.column(name).null_count:
-                found.append(np.array([[_missing(place)], [0], [missing]]))
-        return np.concatenate(found, axis=1)
+                parts.append(np.array([[_missing(index)], [0], [missing]]))
+        return np.concatenate(parts, axis=1)
 
 
 @dataclass(frozen=True)
 class _DescribeClasses:
-    """Yields sizes and hashes of classes, and the records that are counted otherwise.
+    """Yields sizes and hashes of classes, and further counts of their records.
 
-    Of each attribute those of the classes whose smallest value is the largest one, and what labels
-    say.
+    Of each attribute those of the classes whose smallest value is the largest one, and those by the
+    content of labels.
     """
 
     schema: pa.Schema
@@ -250,6 +215,7 @@ class _DescribeClasses:
     labels: LabelSums | None
 
     def __call__(self, batches: Batches) -> Batches:
+        """Yield the figures of each batch of classes."""
         for batch in batches:
             columns = [batch.column(name) for name in _OF_SIZES]
             of_classes = pc.if_else(pc.equal(batch.column("column"), _CLASS), columns[1], 0)

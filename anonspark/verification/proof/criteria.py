@@ -18,8 +18,12 @@ from anonspark.engine.protocol import OnBatches, Table
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.batches import conform
 from anonspark.engine.values.grouping import find_groups
-from anonspark.verification.proof.measures import Uncertainty, ValueCounts, measure_of
-from anonspark.verification.proof.sensitive_values import SensitiveValues
+from anonspark.verification.proof.measures import (
+    SensitiveValues,
+    Uncertainty,
+    ValueCounts,
+    measure_of,
+)
 
 _TOLERANCE = 1e-9
 
@@ -40,16 +44,11 @@ MEASURED = pa.schema(
 
 @dataclass(frozen=True)
 class MeasuredCriterion:
-    """The figure of a release for a criterion.
+    """The figure of a release for a criterion, and the classes and records that violate it.
 
-    Parameters
-    ----------
-    criterion : Criterion
-    measured : float
-        The figure of the worst class: its different values, the exponential of its entropy, its
-        c (which has to be smaller than the criterion's), its largest share, or its distance.
-    violating_classes, violating_records : int
-        Classes that violate the criterion, and their records.
+    ``measured`` is the figure of the worst class: its different values, the exponential of its
+    entropy, its c (which has to be smaller than the criterion's), its largest share, or its
+    distance.
     """
 
     criterion: Criterion
@@ -63,7 +62,7 @@ class MeasuredCriterion:
             "attribute": self.criterion.attribute,
             "criterion": self.criterion.kind,
             "required": self.criterion.bound,
-            "c": self.criterion.told_c,
+            "c": self.criterion.recursive_c,
             "measured": finite(self.measured),
             "violating_classes": self.violating_classes,
             "violating_records": self.violating_records,
@@ -71,7 +70,11 @@ class MeasuredCriterion:
 
 
 def finite(figure: float | None) -> float | None:
-    """Return a figure, None where it is infinite: JSON has no number for it."""
+    """Return a figure, or None if it is infinite: JSON has no number for it.
+
+    >>> finite(0.5), finite(math.inf)
+    (0.5, None)
+    """
     return None if figure is None or math.isinf(figure) else figure
 
 
@@ -80,22 +83,17 @@ Asked = tuple[Criterion, SensitiveValues]
 
 
 def asked_of(criteria: Iterable[Criterion], sensitive: Iterable[SensitiveValues]) -> list[Asked]:
-    """Return each criterion with the values of its attribute."""
-    values = {one.name: one for one in sensitive}
-    return [(one, values[one.attribute]) for one in criteria]
+    """Pair each criterion with the values of its attribute."""
+    values = {described.name: described for described in sensitive}
+    return [(criterion, values[criterion.attribute]) for criterion in criteria]
 
 
 @dataclass(frozen=True)
 class MeasureClasses:
     """Measures the classes of one partition in a Python worker.
 
-    Parameters
-    ----------
-    asked : tuple of (Criterion, SensitiveValues)
-    read : callable
-        Returns the table of the classes that a batch lists, in the places of these values.
-    uncertainty : Uncertainty or None
-        Of values as they are published.
+    ``asked`` pairs criteria with values, ``read`` returns the table of the classes that a batch
+    lists, with the codes of these values. ``uncertainty`` is that of values as they are published.
     """
 
     asked: tuple[Asked, ...]
@@ -113,7 +111,7 @@ class MeasureClasses:
             for criterion, values in self.asked:
                 table = tables[id(values)]
                 figures.append(measure_classes(criterion, table, values, self.uncertainty))
-            yield worst_classes([one for one, _ in self.asked], figures, table.records)
+            yield worst_classes([criterion for criterion, _ in self.asked], figures, table.records)
 
     def beside(self, described: SensitiveValues) -> MeasureClasses:
         """Return the same for classes of a holder, who has other shares of published values."""
@@ -123,18 +121,19 @@ class MeasureClasses:
 def worst_classes(
     criteria: Sequence[Criterion], measured: Sequence[tuple[Figures, Flags]], records: Integers
 ) -> pa.RecordBatch:
-    """Return of each criterion the worst of some classes, and those that violate it.
+    """Return the figure of the worst class for each criterion, and what violates it.
 
-    Parameters
-    ----------
-    criteria : sequence of Criterion
-    measured : sequence of (float64 ndarray, bool ndarray) of shape (classes,)
-        Of each criterion, see :func:`measure_classes`.
-    records : int64 ndarray of shape (classes,)
+    ``measured`` has, for each criterion, the arrays of :func:`measure_classes`, and ``records`` is
+    int64 of shape (classes,).
+
+    >>> criterion = Criterion("pay", "distinct", 2)
+    >>> measured = [(np.array([1.0, 3.0]), np.array([False, True]))]
+    >>> worst_classes([criterion], measured, np.array([5, 4])).to_pylist()[0]
+    {'criterion': 0, 'smallest': 1.0, 'largest': 1.0, 'violating': 1, 'records': 5}
     """
     worst = [
-        float(figures.min() if one.type.worst_is_smallest else figures.max())
-        for one, (figures, _) in zip(criteria, measured, strict=True)
+        float(figures.min() if criterion.type.worst_is_smallest else figures.max())
+        for criterion, (figures, _) in zip(criteria, measured, strict=True)
     ]
     return pa.RecordBatch.from_pydict(
         {
@@ -149,38 +148,24 @@ def worst_classes(
 
 
 def collect_worst(measured: Table, criteria: Sequence[Criterion]) -> list[MeasuredCriterion]:
-    """Return what the worst of all classes have. One job.
-
-    Parameters
-    ----------
-    measured : Table
-        Rows of :func:`worst_classes`.
-    criteria : sequence of Criterion
-    """
-    found = measured.aggregate(
+    """Return the worst of all classes for each criterion, by :func:`worst_classes`. One job."""
+    worst = measured.aggregate(
         ["criterion"], sums=["violating", "records"], least=["smallest"], most=["largest"]
     ).collect()
     return [
         MeasuredCriterion(
-            one,
-            row["smallest" if one.type.worst_is_smallest else "largest"],
+            criterion,
+            row["smallest" if criterion.type.worst_is_smallest else "largest"],
             row["violating"],
             row["records"],
         )
-        for one, row in zip(criteria, found.sort_by("criterion").to_pylist(), strict=True)
+        for criterion, row in zip(criteria, worst.sort_by("criterion").to_pylist(), strict=True)
     ]
 
 
 @dataclass(frozen=True)
 class Holders:
-    """The holders of a union, whose column says of each record who held it.
-
-    Parameters
-    ----------
-    column : str
-    values : mapping of (str or None) to SensitiveValues
-        Of one attribute, the values that each holder has.
-    """
+    """The holders of a union: the column of their names, and each one's values of an attribute."""
 
     column: str
     values: Mapping[str | None, SensitiveValues]
@@ -188,18 +173,20 @@ class Holders:
 
 @dataclass(frozen=True)
 class _MeasureByHolder:
-    """Measures each class beside the distribution of its own holder."""
+    """Measures each class against the distribution of its own holder."""
 
     names: tuple[str | None, ...]
     measures: tuple[MeasureClasses, ...]
 
     def __call__(self, batches: Batches) -> Batches:
+        """Measure the classes of each holder in each batch."""
         for batch in batches:
-            places = pc.index_in(batch.column(_HOLDER), value_set=pa.array(self.names, pa.string()))
-            if places.null_count:
+            names = pa.array(self.names, pa.string())
+            indices = pc.index_in(batch.column(_HOLDER), value_set=names)
+            if indices.null_count:
                 raise ValueError("a holder appeared while the release was read")
-            for place, measure in enumerate(self.measures):
-                yield from measure(iter([batch.filter(pc.equal(places, place))]))
+            for index, measure in enumerate(self.measures):
+                yield from measure(iter([batch.filter(pc.equal(indices, index))]))
 
 
 def read_values(batch: pa.RecordBatch, attribute: SensitiveValues) -> ValueCounts:
@@ -225,25 +212,23 @@ def measure_classes(
 ) -> tuple[Figures, Flags]:
     """Return each class's figure, and whether it satisfies the criterion.
 
-    Parameters
-    ----------
-    criterion : Criterion
-    table : ValueCounts
-    attribute : SensitiveValues
-    uncertainty : Uncertainty or None
-        A class then satisfies what the release does not show it to violate.
+    With an uncertainty a class satisfies what the release does not show it to violate.
     """
     figures = measure_of(criterion)(table, attribute, criterion, uncertainty)
     # A distance may differ by so much from what it would be with the whole input.
     is_distance = criterion.type.key == "t_closeness"
-    shifted = uncertainty.share if uncertainty is not None and is_distance else 0.0
-    return figures, satisfies(criterion, figures, shifted)
+    shift = uncertainty.share if uncertainty is not None and is_distance else 0.0
+    return figures, satisfies(criterion, figures, shift)
 
 
-def satisfies(criterion: Criterion, figures: Figures, shifted: float = 0.0) -> Flags:
-    """Return which figures satisfy a criterion, those of distances shifted by so much at most."""
+def satisfies(criterion: Criterion, figures: Figures, shift: float = 0.0) -> Flags:
+    """Return which figures satisfy a criterion, if they may be shifted by at most so much.
+
+    >>> satisfies(Criterion("pay", "distinct", 2), np.array([1.0, 2.0])).tolist()
+    [False, True]
+    """
     # A bound that is met exactly may be missed by the rounding of sums.
-    slack = _TOLERANCE * (1 + abs(criterion.bound)) + shifted
+    slack = _TOLERANCE * (1 + abs(criterion.bound)) + shift
     match criterion.type.bound:
         case "at least":
             return figures >= criterion.limit - slack
@@ -256,31 +241,17 @@ def satisfies(criterion: Criterion, figures: Figures, shifted: float = 0.0) -> F
 def values_of_classes(
     data: Table, quasi_identifiers: Sequence[str], attribute: str, holder: str | None = None
 ) -> Table:
-    """Return the values of a sensitive attribute in each class, and how often each occurs.
+    """Return the values of a sensitive attribute in each class, and how often each occurs. Lazy.
 
-    Parameters
-    ----------
-    data : Table
-        Published records.
-    quasi_identifiers : sequence of str
-        Published columns that form the classes.
-    attribute : str
-        Published column of the sensitive attribute.
-    holder : str or None
-        One of the columns that form the classes, which is kept.
-
-    Returns
-    -------
-    Table
-        A row a class: the lists ``value`` and ``count``, which hold a list of each batch that has
-        records of the class, and ``holder`` where that is kept. Lazy. One shuffle of a row a class
-        and batch.
+    A row a class: the lists ``value`` and ``count``, which hold a list of each batch that has
+    records of the class, and ``holder`` if that column, one of those that form classes, is given.
+    One shuffle of a row a class and batch.
     """
     by = {published_column(index): name for index, name in enumerate(quasi_identifiers)}
     records = data.select({**by, "value": attribute})
-    own = pa.list_(records.schema.field("value").type)
+    lists = pa.list_(records.schema.field("value").type)
     labels = [records.schema.field(name) for name in by]
-    schema = pa.schema([*labels, ("value", own), ("count", pa.list_(pa.int64()))])
+    schema = pa.schema([*labels, ("value", lists), ("count", pa.list_(pa.int64()))])
     listed = records.map_batches(_ListValues(tuple(by), schema), schema)
     chosen = {"value": "value", "count": "count"}
     if holder is not None:
@@ -305,6 +276,7 @@ class _ListValues:
     takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, batches: Batches) -> Batches:
+        """Yield a row a class of each batch."""
         for batch in batches:
             if not batch.num_rows:
                 continue
@@ -319,9 +291,9 @@ class _ListValues:
             listed = (entries.take(pa.array(codes)), pa.array(counts))
             first = pa.array(groups.first)
             columns = [batch.column(name).take(first) for name in self.by]
-            columns += [pa.ListArray.from_arrays(ends, one) for one in listed]
-            found = pa.RecordBatch.from_arrays(columns, self.schema.names)
-            yield conform(found, self.schema, dictionaries=True)
+            columns += [pa.ListArray.from_arrays(ends, values) for values in listed]
+            rows = pa.RecordBatch.from_arrays(columns, self.schema.names)
+            yield conform(rows, self.schema, dictionaries=True)
 
 
 def measure_criteria(
@@ -331,43 +303,27 @@ def measure_criteria(
     uncertainty: Mapping[str, Uncertainty] | None = None,
     holders: Holders | None = None,
 ) -> list[MeasuredCriterion]:
-    """Measure what a release has of criteria beyond k.
+    """Measure what a release has of criteria beyond k, in the order of ``asked``.
 
-    Parameters
-    ----------
-    data : Table
-        Published records, read from their files.
-    quasi_identifiers : sequence of str
-        Published columns of quasi-identifiers. They form the classes.
-    asked : sequence of (Criterion, SensitiveValues)
-        With the values that the whole input has.
-    uncertainty : mapping of str to Uncertainty or None
-        Of the attributes whose distribution in the whole input is not known: a distance then holds
-        where the release does not show the opposite.
-    holders : Holders or None
-        Those of a union, of one attribute: each class is then measured beside the distribution of
-        its holder.
+    ``asked`` pairs criteria with the values of the whole input. ``uncertainty`` is that of
+    attributes whose distribution in the whole input is not known: a distance then holds if the
+    release does not show the opposite. ``holders`` are those of a union, of one attribute: each
+    class is then measured against the distribution of its holder.
 
-    Returns
-    -------
-    list of MeasuredCriterion
-        In this order.
-
-    Notes
-    -----
     One job for each sensitive attribute, see :func:`values_of_classes`. One row a criterion and
     task is collected. Every class is measured. Nothing but the files is trusted.
     """
-    found: dict[int, MeasuredCriterion] = {}
+    measured: dict[Criterion, MeasuredCriterion] = {}
     for name in dict.fromkeys(values.name for _, values in asked):
-        own = {place: pair for place, pair in enumerate(asked) if pair[1].name == name}
-        of_all = MeasureClasses(tuple(own.values()), read_values, (uncertainty or {}).get(name))
+        pairs = tuple(pair for pair in asked if pair[1].name == name)
+        of_all = MeasureClasses(pairs, read_values, (uncertainty or {}).get(name))
         measure: OnBatches = of_all
         if holders is not None:
-            each = {holder: of_all.beside(one) for holder, one in holders.values.items()}
-            measure = _MeasureByHolder(tuple(each), tuple(each.values()))
+            by_holder = [of_all.beside(values) for values in holders.values.values()]
+            measure = _MeasureByHolder(tuple(holders.values), tuple(by_holder))
         column = None if holders is None else holders.column
         classes = values_of_classes(data, quasi_identifiers, name, column)
-        measured = classes.map_batches(measure, MEASURED)
-        found |= zip(own, collect_worst(measured, [one for one, _ in own.values()]), strict=True)
-    return [found[place] for place in range(len(asked))]
+        rows = classes.map_batches(measure, MEASURED)
+        worst = collect_worst(rows, [criterion for criterion, _ in pairs])
+        measured |= {figure.criterion: figure for figure in worst}
+    return [measured[criterion] for criterion, _ in asked]

@@ -12,7 +12,7 @@ from anonspark.config.problems import key_path
 from anonspark.core.criterion import MOST_VALUES, proposed_l
 from anonspark.core.figure_text import share_of_records
 from anonspark.core.warning_codes import WarningCode
-from anonspark.verification.proof.sensitive_values import SensitiveValues
+from anonspark.verification.proof.measures import SensitiveValues
 
 MISSING_VALUES = (
     "values are missing, and missing counts for l-diversity and the other criteria as one more "
@@ -24,17 +24,10 @@ MISSING_VALUES = (
 class Homogeneity:
     """The values of a sensitive attribute, and the records whose classes show them for sure.
 
-    Parameters
-    ----------
-    records : int
-        Those of the table.
-    values : int or None
-        Different values, without missing ones. None where they are more than 50,000, or cannot be
-        compared.
-    largest : float
-        Share of the records with the most frequent value, or without a value.
-    homogeneous : int or None
-        Records of the classes with only one value. None where there are no classes yet.
+    ``values`` counts the different ones, without missing, or is None if they are more than 50,000
+    or cannot be compared. ``largest`` is the share of the records with the most frequent value, or
+    without one. ``homogeneous`` counts the records of classes with only one value, or is None
+    before there are classes.
     """
 
     records: int
@@ -44,31 +37,20 @@ class Homogeneity:
 
     @property
     def proposed_l(self) -> int | None:
-        """Return how many values to ask for in every class, None where nothing can be asked."""
+        """The l to ask for, or None if values are over 50,000, or cannot be compared."""
         return None if self.values is None else proposed_l(self.values, self.largest)
 
     def warning(
         self, name: str, privacy: PrivacyOptions, *, is_only: bool
     ) -> tuple[WarningCode, str] | None:
-        """Describe an attribute whose classes may show, or do show, one value for sure.
+        """Return code and text of a warning of classes that may show or do show one value.
 
-        Parameters
-        ----------
-        name : str
-        privacy : PrivacyOptions
-            What is required. No count of records below its k is named.
-        is_only : bool
-            Whether there is no other sensitive attribute.
-
-        Returns
-        -------
-        tuple of str or None
-            Code of the warning, and its text without any value. None where a criterion demands
-            something and no class has one value only.
+        None if a criterion demands something and no class has one value only. The text has no value
+        and no count of records below k. ``is_only`` says whether there is no other sensitive
+        attribute.
         """
-        has_criterion = any(
-            one.attribute == name and not one.demands_nothing for one in privacy.criteria
-        )
+        demanding = {item.attribute for item in privacy.criteria if not item.demands_nothing}
+        has_criterion = name in demanding
         if has_criterion and not self.homogeneous:
             return None
         subject = "the criteria allow" if has_criterion else "no criterion forbids"
@@ -77,6 +59,7 @@ class Homogeneity:
         return code, text + self._remedy(name, privacy, is_only=is_only)
 
     def _finding(self, k: int) -> str:
+        """Say how many records are affected."""
         if self.values is None:
             return (
                 f"It has more than {MOST_VALUES:,} different values, or values that cannot be "
@@ -94,6 +77,7 @@ class Homogeneity:
         )
 
     def _remedy(self, name: str, privacy: PrivacyOptions, *, is_only: bool) -> str:
+        """Say what to do: the option of l-diversity, if one can help."""
         if self.values is not None and self.values < 2:
             return (
                 "Apart from missing values, the attribute has only one value, which no criterion "
@@ -109,7 +93,7 @@ class Homogeneity:
         if is_only:
             return f"{text} (--set privacy.l_diversity={least}, in Python l={least})"
         # Where there is a list, an option replaces all of it.
-        if any(one.type.key == "l_diversity" for one in privacy.criteria):
+        if any(criterion.type.key == "l_diversity" for criterion in privacy.criteria):
             return f"{text} (add an entry of this attribute with l: {least})"
         option = shlex.quote(f"{key_path(('privacy', 'l_diversity', name))}={least}")
         return f"{text} (--set {option})"
@@ -118,15 +102,7 @@ class Homogeneity:
 def homogeneity_of(
     values: SensitiveValues | None, records: int, homogeneous: int | None
 ) -> Homogeneity:
-    """Return what classes show of described values.
-
-    Parameters
-    ----------
-    values : SensitiveValues or None
-        None where they are too many, or cannot be compared.
-    records : int
-    homogeneous : int or None
-    """
+    """Return what classes show of described values, or of values that are too many (None)."""
     if values is None:
         return Homogeneity(records, None)
     # Declared orders list values that no record has.

@@ -18,25 +18,56 @@ from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.core.arrays import Figures, Integers
 from anonspark.core.criterion import Criterion
-from anonspark.verification.proof.sensitive_values import SensitiveValues
 
 _Number = TypeVar("_Number", np.int64, np.float64)
+
+
+@dataclass(frozen=True)
+class SensitiveValues:
+    """The different values of a sensitive attribute, with their shares, order and hierarchy.
+
+    ``values`` are in order. A null, which is a value of its own, comes last. ``shares`` of all
+    records is float64 of shape (values,). ``parents`` and ``heights`` are int64 of shape (nodes,):
+    the nodes of its hierarchy bottom up, the values first, or empty without one. ``as_text`` says
+    whether values are compared as texts without blanks at their ends, ``is_ordered`` whether the
+    order means something: that of numbers and times, and what was declared.
+    """
+
+    name: str
+    values: pa.Array
+    shares: Figures
+    parents: Integers
+    heights: Integers
+    as_text: bool
+    is_ordered: bool
+
+    def encode(self, column: pa.Array) -> Integers:
+        """Return the index of each value among :attr:`values`, int64 of shape (n,).
+
+        Raises ValueError if a value is none of them: the files changed while they were read.
+        """
+        if pa.types.is_floating(column.type):
+            column = pc.add(column, pa.scalar(0.0, column.type))
+        if self.as_text:
+            column = pc.utf8_trim_whitespace(column.cast(pa.string()))
+        codes = pc.index_in(column, value_set=self.values)
+        if codes.null_count:
+            raise ValueError("a sensitive value appeared while the release was read")
+        return codes.to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
 class Uncertainty:
     """The part of an attribute's distribution in the input that a release does not show.
 
-    Parameters
-    ----------
-    share : float
-        Largest share of the records with other values than thought: no distance of t-closeness
-        differs by more.
-    values : int
-        Different values of the whole input, of which the release may lack some.
+    ``share`` is the largest share of the records with other values than thought: no distance of
+    t-closeness differs by more. ``values`` counts the different ones of the whole input, of which
+    the release may lack some.
     """
 
     share: float
@@ -47,12 +78,9 @@ class Uncertainty:
 class PeopleOfClasses:
     """The people of each class, where a person may have several values in it.
 
-    Parameters
-    ----------
-    number, records : int64 ndarray of shape (classes,)
-        Different people, and records.
-    classes, values, owners : int64 ndarray of shape (pairs,)
-        Of values that few people of a class have, who they are. Classes ascending.
+    ``number`` and ``records`` are int64 of shape (classes,): different people, and records.
+    ``classes``, ``values`` and ``owners`` are int64 of shape (pairs,): of values that few people of
+    a class have, who they are. Classes ascend.
     """
 
     number: Integers
@@ -75,12 +103,18 @@ class ValueCounts:
     counts : int64 ndarray of shape (pairs,)
         Records of the class with this value, at least 1, or people who have it.
     people : PeopleOfClasses or None
-        None where records count.
+        None if records count.
 
     Raises
     ------
     ValueError
         If the arrays are not such a table: a bug of the caller.
+
+    Examples
+    --------
+    >>> table = ValueCounts(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([3, 1, 4]))
+    >>> table.sizes.tolist(), table.shares.tolist()
+    ([4, 4], [0.75, 0.25, 1.0])
     """
 
     classes: Integers
@@ -104,7 +138,7 @@ class ValueCounts:
 
     @cached_property
     def starts(self) -> Integers:
-        """Return where each class begins, int64 ndarray of shape (classes,)."""
+        """The index of each class's first pair, int64 of shape (classes,)."""
         first = np.ones(len(self.classes), bool)
         first[1:] = self.classes[1:] != self.classes[:-1]
         return np.flatnonzero(first)
@@ -138,31 +172,22 @@ class ValueCounts:
 def distinct_values(table: ValueCounts) -> Integers:
     """Return the number of different values of each class, at least 1 (distinct l-diversity).
 
-    Returns
-    -------
-    int64 ndarray of shape (classes,)
+    >>> table = ValueCounts(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([3, 1, 4]))
+    >>> distinct_values(table).tolist()
+    [2, 1]
     """
     return np.diff(table.starts, append=len(table.classes))
 
 
 def matched_values(table: ValueCounts, people: PeopleOfClasses, most: int) -> Integers:
-    """Return the number of values of each class that are of another person each, up to a number.
+    """Return the number of values of each class that are of another person each, up to ``most``.
 
-    Parameters
-    ----------
-    table : ValueCounts
-    people : PeopleOfClasses
-        Shows who has the values that fewer people than ``most`` have.
-    most : int
-
-    Returns
-    -------
-    int64 ndarray of shape (classes,)
+    ``people`` shows who has the values that fewer people than ``most`` have.
     """
-    found = np.bincount(table.classes[table.counts >= most], minlength=len(table.starts))
-    bounds = np.searchsorted(people.classes, np.arange(len(found) + 1))
-    for place in np.flatnonzero(found < most):
-        pairs = slice(bounds[place], bounds[place + 1])
+    matched = np.bincount(table.classes[table.counts >= most], minlength=len(table.starts))
+    bounds = np.searchsorted(people.classes, np.arange(len(matched) + 1))
+    for index in np.flatnonzero(matched < most):
+        pairs = slice(bounds[index], bounds[index + 1])
         by_value: dict[int, list[int]] = {}
         for value, owner in zip(
             people.values[pairs].tolist(), people.owners[pairs].tolist(), strict=True
@@ -170,22 +195,27 @@ def matched_values(table: ValueCounts, people: PeopleOfClasses, most: int) -> In
             by_value.setdefault(value, []).append(owner)
         owners: dict[int, int] = {}
         for value in by_value:
-            if found[place] + len(owners) >= most:
+            if matched[index] + len(owners) >= most:
                 break
             _find_owner(value, by_value, owners, set())
-        found[place] += len(owners)
-    return np.minimum(found, most)
+        matched[index] += len(owners)
+    return np.minimum(matched, most)
 
 
 def _find_owner(
-    value: int, by_value: Mapping[int, list[int]], owners: dict[int, int], asked: set[int]
+    value: int, by_value: Mapping[int, list[int]], owners: dict[int, int], tried: set[int]
 ) -> bool:
-    """Give a value an owner, whose value gets another one if need be."""
+    """Find an owner of a value, whose value gets another owner if need be.
+
+    >>> owners = {7: 0}
+    >>> _find_owner(1, {0: [7, 8], 1: [7]}, owners, set()), owners
+    (True, {7: 1, 8: 0})
+    """
     for owner in by_value[value]:
-        if owner in asked:
+        if owner in tried:
             continue
-        asked.add(owner)
-        if owner not in owners or _find_owner(owners[owner], by_value, owners, asked):
+        tried.add(owner)
+        if owner not in owners or _find_owner(owners[owner], by_value, owners, tried):
             owners[owner] = value
             return True
     return False
@@ -194,11 +224,12 @@ def _find_owner(
 def entropy(table: ValueCounts) -> Figures:
     """Return the entropy of each class, in nats. Its exponential is the effective l.
 
-    Returns
-    -------
-    float64 ndarray of shape (classes,)
-        From 0 to the logarithm of the number of different values, which it is to the last bit
-        where all values are equally frequent.
+    From 0 to the logarithm of the number of different values, which it is to the last bit if all
+    values are equally frequent.
+
+    >>> table = ValueCounts(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 2, 4]))
+    >>> np.exp(entropy(table)).tolist()
+    [2.0, 1.0]
     """
     # Only the ratios matter; without their common divisor equal counts are ones, whose logarithms
     # are exactly 0.
@@ -210,19 +241,14 @@ def entropy(table: ValueCounts) -> Figures:
 
 
 def recursive_c(table: ValueCounts, least: int) -> Figures:
-    """Return the c that recursive (c, l)-diversity must exceed in each class.
+    """Return the c that recursive (c, l)-diversity must exceed in each class, for l = ``least``.
 
-    Parameters
-    ----------
-    table : ValueCounts
-    least : int
-        l, at least 1.
+    It is r_1 / (r_l + r_(l+1) + ... + r_m), counts sorted from the largest, and infinite if a class
+    has fewer than l values. A class is (c, l)-diverse if this is smaller than c, strictly.
 
-    Returns
-    -------
-    float64 ndarray of shape (classes,)
-        r_1 / (r_l + r_(l+1) + ... + r_m), counts sorted from the largest. Infinite where a class
-        has fewer than l values. A class is (c, l)-diverse where this is smaller than c, strictly.
+    >>> table = ValueCounts(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([3, 1, 4]))
+    >>> recursive_c(table, 2).tolist()
+    [3.0, inf]
     """
     # Sorted inside each class, so that the classes' places stay as they are.
     counts = table.counts[np.lexsort((-table.counts, table.classes))]
@@ -234,12 +260,11 @@ def recursive_c(table: ValueCounts, least: int) -> Figures:
 
 
 def largest_share(table: ValueCounts) -> Figures:
-    """Return the share of the most frequent value of each class ((alpha, k)-anonymity).
+    """Return the share of the most frequent value of each class, in (0, 1] ((alpha, k)-anonymity).
 
-    Returns
-    -------
-    float64 ndarray of shape (classes,)
-        In (0, 1].
+    >>> table = ValueCounts(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([3, 1, 4]))
+    >>> largest_share(table).tolist()
+    [0.75, 1.0]
     """
     return np.maximum.reduceat(table.counts, table.starts) / table.sizes
 
@@ -247,16 +272,12 @@ def largest_share(table: ValueCounts) -> Figures:
 def equal_distance(table: ValueCounts, reference: Figures) -> Figures:
     """Return the distance of each class from a distribution where all values are equally far apart.
 
-    Parameters
-    ----------
-    table : ValueCounts
-    reference : float64 ndarray of shape (m,)
-        Shares q of the domain's values, sum 1.
+    It is 1/2 of the sum of abs(p - q), in [0, 1]. ``reference`` has the shares q of the domain's m
+    values, sum 1.
 
-    Returns
-    -------
-    float64 ndarray of shape (classes,)
-        1/2 of the sum of abs(p - q), in [0, 1].
+    >>> table = ValueCounts(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([3, 1, 4]))
+    >>> equal_distance(table, np.array([0.25, 0.75])).tolist()
+    [0.5, 0.25]
     """
     # Both sum to 1, so that half of the sum is what exceeds the reference: values that a class
     # lacks need not be looked at.
@@ -268,23 +289,19 @@ def equal_distance(table: ValueCounts, reference: Figures) -> Figures:
 def maximum_distance(table: ValueCounts, reference: Figures) -> Figures:
     """Return the largest difference between the shares of a value in each class and elsewhere.
 
-    Parameters
-    ----------
-    table : ValueCounts
-    reference : float64 ndarray of shape (m,)
-        Shares q of the domain's values, sum 1.
+    It is the largest abs(p - q) over all values of the domain, in [0, 1]. ``reference`` has the
+    shares q of the domain's m values, sum 1.
 
-    Returns
-    -------
-    float64 ndarray of shape (classes,)
-        Largest abs(p - q) over all values of the domain, in [0, 1].
+    >>> table = ValueCounts(np.array([0]), np.array([0]), np.array([4]))
+    >>> maximum_distance(table, np.array([0.25, 0.75])).tolist()
+    [0.75]
     """
     # Of the values that a class lacks, the most frequent one differs most: the first by rank.
     frequent = np.argsort(-reference, kind="stable")
     ranks = np.argsort(frequent, kind="stable")[table.values]
     ranks = ranks[np.lexsort((ranks, table.classes))]
-    places = np.arange(len(ranks)) - table.starts[table.classes]
-    first = table.total((ranks == places).astype(np.int64))
+    positions = np.arange(len(ranks)) - table.starts[table.classes]
+    first = table.total((ranks == positions).astype(np.int64))
     lacking = np.append(reference[frequent], 0.0)[first]
     present = np.maximum.reduceat(np.abs(table.shares - reference[table.values]), table.starts)
     largest: Figures = np.maximum(present, lacking)
@@ -294,23 +311,16 @@ def maximum_distance(table: ValueCounts, reference: Figures) -> Figures:
 def ordered_distance(table: ValueCounts, reference: Figures) -> Figures:
     """Return the earth mover's distance of each class from a distribution over ordered values.
 
-    Parameters
-    ----------
-    table : ValueCounts
-    reference : float64 ndarray of shape (m,)
-        Shares q of the domain's values, in the order of the domain, sum 1.
+    It is 1 / (m - 1) times the sum over i of abs((p_1 - q_1) + ... + (p_i - q_i)), in [0, 1], and 0
+    for a domain of one value. ``reference`` has the shares q in the order of the domain, sum 1.
 
-    Returns
-    -------
-    float64 ndarray of shape (classes,)
-        1 / (m - 1) times the sum over i of abs((p_1 - q_1) + ... + (p_i - q_i)), in [0, 1]. 0 for
-        a domain of one value.
-
-    Notes
-    -----
     O(pairs * log m) time, O(pairs + m) memory. Between two values of a class the sum of its shares
     is constant and that of the reference grows, so they cross at most once, and prefix sums give
     either side.
+
+    >>> table = ValueCounts(np.array([0]), np.array([0]), np.array([4]))
+    >>> ordered_distance(table, np.array([0.5, 0.0, 0.5])).tolist()
+    [0.5]
     """
     domain = len(reference)
     classes = len(table.starts)
@@ -321,8 +331,8 @@ def ordered_distance(table: ValueCounts, reference: Figures) -> Figures:
     level = table.running(table.counts) / table.sizes[table.classes]
     # One segment from each value of a class to the next, the last one to the end of the domain.
     stops = np.full(len(level), domain, np.int64)
-    same = table.classes[1:] == table.classes[:-1]
-    stops[:-1][same] = table.values[1:][same]
+    has_next = table.classes[1:] == table.classes[:-1]
+    stops[:-1][has_next] = table.values[1:][has_next]
     middle = np.clip(np.searchsorted(below, level), table.values, stops)
     sums = level * (middle - table.values) - (area[middle] - area[table.values])
     sums += (area[stops] - area[middle]) - level * (stops - middle)
@@ -337,33 +347,20 @@ def hierarchical_distance(
 ) -> Figures:
     """Return the earth mover's distance of each class over a hierarchy (Li et al. 2007).
 
-    Parameters
-    ----------
-    table : ValueCounts
-        Its values are the leaves.
-    reference : float64 ndarray of shape (m,)
-        Shares q of the leaves, sum 1.
-    parents : int64 ndarray of shape (nodes,)
-        Parent of each node, -1 for the one root. The leaves are the nodes 0 to m - 1, parents
-        come after their children.
-    heights : int64 or float64 ndarray of shape (nodes,)
-        Level of each node, 0 for leaves, at most that of the root.
+    It is the sum of height(N) / H * min(pos_extra(N), neg_extra(N)) over the inner nodes N, where H
+    is the height of the root, in [0, 1]. The values of ``table`` are the leaves, ``reference`` has
+    their shares q, sum 1. ``parents`` is int64 of shape (nodes,), -1 for the one root: the leaves
+    are the nodes 0 to m - 1, parents come after their children. ``heights`` are the levels of the
+    nodes, 0 for leaves, at most that of the root. Raises ValueError if the arrays are not such a
+    tree.
 
-    Returns
-    -------
-    float64 ndarray of shape (classes,)
-        Sum of height(N) / H * min(pos_extra(N), neg_extra(N)) over the inner nodes N, where H is
-        the height of the root. In [0, 1].
-
-    Raises
-    ------
-    ValueError
-        If the arrays are not such a tree: a bug of the caller.
-
-    Notes
-    -----
     O(pairs * levels) time, O(pairs + nodes) memory: a node below which a class has no value costs
     nothing, for all its children lack there.
+
+    >>> table = ValueCounts(np.array([0]), np.array([0]), np.array([4]))
+    >>> parents, heights = np.array([2, 2, -1]), np.array([0, 0, 1])
+    >>> hierarchical_distance(table, np.array([0.5, 0.5]), parents, heights).tolist()
+    [0.5]
     """
     nodes, domain = len(parents), len(reference)
     inner = np.arange(nodes - 1)
@@ -382,18 +379,18 @@ def hierarchical_distance(
     surplus = np.maximum(table.shares - mass[table.values], 0.0)
     for rank in range(1, ranks[-1] + 1):
         members = keys % nodes
-        up = ranks[parents[members]] == rank
+        rises = ranks[parents[members]] == rank
         above, held, below = _merged(
-            (keys - members + parents[members])[up], counts[up], surplus[up]
+            (keys - members + parents[members])[rises], counts[rises], surplus[rises]
         )
         owners, members = np.divmod(above, nodes)
-        own = np.maximum(held / table.sizes[owners] - mass[members], 0.0)
+        excess = np.maximum(held / table.sizes[owners] - mass[members], 0.0)
         # What the children lack is what they have too much, less what the node has too much.
-        moved = weights[members] * np.maximum(below - own, 0.0)
+        moved = weights[members] * np.maximum(below - excess, 0.0)
         distances += np.bincount(owners, moved, len(distances))
         keys, counts, surplus = (
-            np.concatenate([waiting[~up], reached])
-            for waiting, reached in ((keys, above), (counts, held), (surplus, own))
+            np.concatenate([waiting[~rises], reached])
+            for waiting, reached in ((keys, above), (counts, held), (surplus, excess))
         )
     return np.minimum(distances, 1.0)
 
@@ -401,20 +398,14 @@ def hierarchical_distance(
 def relative_gain(table: ValueCounts, reference: Figures, unknown: float = 0.0) -> Figures:
     """Return how much more frequent a value is in each class than in a distribution, at most.
 
-    Parameters
-    ----------
-    table : ValueCounts
-    reference : float64 ndarray of shape (m,)
-        Shares q of the domain's values, sum 1.
-    unknown : float
-        Share of the records behind the distribution whose values are not known, and may be any: the
-        figure is then the least that it can be.
+    It is the largest (p - q) / q over the values of the class, at least 0, and infinite if a class
+    has a value that the distribution lacks (basic beta-likeness, Cao and Karras 2012). ``unknown``
+    is the share of the records behind the distribution whose values are not known, and may be any:
+    the figure is then the least that it can be.
 
-    Returns
-    -------
-    float64 ndarray of shape (classes,)
-        Largest (p - q) / q over the values of the class, at least 0. Infinite where a class has a
-        value that the distribution lacks (basic beta-likeness, Cao and Karras 2012).
+    >>> table = ValueCounts(np.array([0]), np.array([0]), np.array([4]))
+    >>> relative_gain(table, np.array([0.25, 0.75])).tolist()
+    [3.0]
     """
     largest = reference[table.values] * (1.0 - unknown) + unknown
     with np.errstate(divide="ignore"):
@@ -423,7 +414,12 @@ def relative_gain(table: ValueCounts, reference: Figures, unknown: float = 0.0) 
 
 
 def _ranks_and_mass(reference: Figures, parents: Integers) -> tuple[Integers, Figures]:
-    """Return how many steps each node is above its lowest leaf at most, and its share."""
+    """Return how many steps each node is above its lowest leaf at most, and its share.
+
+    >>> ranks, mass = _ranks_and_mass(np.array([0.5, 0.5]), np.array([2, 2, -1]))
+    >>> ranks.tolist(), mass.tolist()
+    ([0, 0, 1], [0.5, 0.5, 1.0])
+    """
     nodes, domain = len(parents), len(reference)
     ranks = np.zeros(nodes, np.int64)
     mass = np.zeros(nodes)
@@ -441,11 +437,16 @@ def _ranks_and_mass(reference: Figures, parents: Integers) -> tuple[Integers, Fi
 def _merged(
     keys: Integers, counts: Integers, surplus: Figures
 ) -> tuple[Integers, Integers, Figures]:
-    """Add up what was found of each key, in the order of the keys."""
+    """Add up the counts and surpluses of each key, in the order of the keys.
+
+    >>> keys, counts = np.array([5, 2, 5]), np.array([1, 2, 3])
+    >>> [column.tolist() for column in _merged(keys, counts, np.ones(3))]
+    [[2, 5], [2, 4], [1.0, 2.0]]
+    """
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
-    counts, surplus = (np.add.reduceat(one[order], starts) for one in (counts, surplus))
+    counts, surplus = (np.add.reduceat(column[order], starts) for column in (counts, surplus))
     return keys[starts], counts, surplus
 
 
@@ -457,6 +458,7 @@ attribute or None. Returns one figure a class, float64 ndarray of shape (classes
 def _distinct(
     table: ValueCounts, _: SensitiveValues, criterion: Criterion, __: Uncertainty | None
 ) -> Figures:
+    """Count the different values of each class, or those of different people."""
     if table.people is not None:
         return matched_values(table, table.people, int(criterion.bound)).astype(np.float64)
     return distinct_values(table).astype(np.float64)
@@ -465,12 +467,13 @@ def _distinct(
 def _ordered_distance(
     table: ValueCounts, attribute: SensitiveValues, _: Criterion, uncertainty: Uncertainty | None
 ) -> Figures:
+    """Return the ordered distance, or the least that it can be among more values."""
     figures = ordered_distance(table, attribute.shares)
     if uncertainty is None:
         return figures
     # Among more values the same steps count less.
-    known = len(attribute.shares)
-    return figures * (known - 1) / max(uncertainty.values - 1, known - 1, 1)
+    domain = len(attribute.shares)
+    return figures * (domain - 1) / max(uncertainty.values - 1, domain - 1, 1)
 
 
 MEASURES: Mapping[str, Measure] = {
@@ -492,5 +495,5 @@ MEASURES: Mapping[str, Measure] = {
 
 
 def measure_of(criterion: Criterion) -> Measure:
-    """Return how a criterion is measured. One of another package has its own measure."""
+    """Return the function that measures a criterion. One of another package has its own."""
     return criterion.type.measure or MEASURES[criterion.kind]

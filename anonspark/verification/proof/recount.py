@@ -10,7 +10,7 @@ import pyarrow as pa
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_publishable, require_distinct, require_read, type_name
 from anonspark.errors import DataError, GuaranteeError
-from anonspark.progress import tell
+from anonspark.progress import report_step
 from anonspark.release.derived_figures import risk_rows
 from anonspark.verification.claims.claim import Claim
 from anonspark.verification.proof.class_table import ClassLabels
@@ -31,27 +31,23 @@ def recount(
 ) -> Verification:
     """Count classes, and measure every criterion and the risk. Parameters as of ``audit_table``.
 
-    Raises
-    ------
-    DataError
-        If what is required cannot be measured in this table.
-    GuaranteeError
-        If it cannot, and its own manifest requires it.
+    Raises DataError if what is required cannot be measured in this table, and GuaranteeError if its
+    own manifest requires it.
     """
     _require_columns(data, claim, where)
     misread, readable = _class_labels(data, claim, where)
     if published is None:
-        tell("counting classes")
+        report_step("counting classes")
         published = count_published_classes(data, claim.columns, labels=readable)
     if not published.rows:
         raise DataError(f"{where}: holds no records. There is nothing to verify")
     k = claim.privacy.k
     failures = [*claim.failures, *_unwanted_columns(data, claim, where), *misread]
     try:
-        tell(f"measuring sensitive values of {published.rows:,} records")
+        report_step(f"measuring sensitive values of {published.rows:,} records")
         sensitive = measure_sensitive(data, claim, published.rows, trials)
         failures += broken_promises(published, k=k, measured=sensitive.criteria)
-        tell("counting people")
+        report_step("counting people")
         units, warnings = measure_units(data, claim, claim.units), sensitive.warnings
         if units is not None:
             units = replace(units, with_criteria=sensitive.of_people)
@@ -89,12 +85,7 @@ def recount(
 
 
 def _require_columns(data: Table, claim: Claim, where: str) -> None:
-    """Check that columns have different names, and that those of the claim are there.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise DataError unless columns have different names, and those of the claim are there."""
     require_distinct(data.schema.names, data.schema.names, where)
     weights = () if claim.weights is None else (claim.weights,)
     needed = dict.fromkeys((*claim.columns, *claim.sensitive, *claim.people_columns, *weights))
@@ -114,16 +105,16 @@ def _require_columns(data: Table, claim: Claim, where: str) -> None:
 
 
 def _class_labels(data: Table, claim: Claim, where: str) -> tuple[list[str], ClassLabels | None]:
-    """Return which columns have other types than was said, and how labels are read if none has."""
-    said = None if claim.statements is None else claim.statements.labels
-    if said is None:
+    """Return which columns have other types than stated, and how labels are read if none has."""
+    labels = None if claim.statements is None else claim.statements.labels
+    if labels is None:
         return [], None
-    misread = said.misread(data.schema)
+    misread = labels.misread(data.schema)
     if misread:
         columns = ", ".join(map(repr, misread))
         text = f"{where}: the columns {columns} have other types than published.quasi_identifiers"
         return [f"{text} says. Restore the release or publish it again"], None
-    return [], said if sorted(said.columns) == sorted(claim.columns) else None
+    return [], labels if sorted(labels.columns) == sorted(claim.columns) else None
 
 
 def _unwanted_columns(data: Table, claim: Claim, where: str) -> list[str]:
@@ -147,21 +138,9 @@ def broken_promises(
     k: int,
     measured: Sequence[MeasuredCriterion] = (),
 ) -> list[str]:
-    """Report the promises that a release does not keep.
+    """Report the promises that counted classes and measured criteria do not keep.
 
-    Parameters
-    ----------
-    published : PublishedClasses
-        Counted from the files.
-    k : int
-        Smallest class size allowed.
-    measured : sequence of MeasuredCriterion
-        Criteria beyond k, measured in the files.
-
-    Returns
-    -------
-    list of str
-        One sentence each. No value of the data is in them.
+    One sentence each, without values of the data.
     """
     broken = []
     if published.smallest < k:
@@ -171,10 +150,10 @@ def broken_promises(
             f"expected at least k = {k}. The release must not be used"
         )
     broken += [
-        f"{one.violating_classes:,} of {published.classes:,} classes of the release, with "
-        f"{one.violating_records:,} records, violate {one.criterion.describe()} on "
-        f"attribute {one.criterion.attribute!r}. The release must not be used"
-        for one in measured
-        if one.violating_classes
+        f"{criterion.violating_classes:,} of {published.classes:,} classes of the release, with "
+        f"{criterion.violating_records:,} records, violate {criterion.criterion.describe()} on "
+        f"attribute {criterion.criterion.attribute!r}. The release must not be used"
+        for criterion in measured
+        if criterion.violating_classes
     ]
     return broken

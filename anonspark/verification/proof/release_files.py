@@ -54,15 +54,9 @@ _ROWS = pa.schema(
 class Content:
     """The facts read from a file.
 
-    Parameters
-    ----------
-    sha256 : str or None
-        In hexadecimal digits. None where the file cannot be read, or not as Hadoop's checksum of
-        it says.
-    footer : Footer or None
-        None where it is no file of Parquet or ORC.
-    copy : str or None
-        SHA-256 of its copy as CSV. None where it has none.
+    ``sha256`` is None if the file cannot be read, or only otherwise than Hadoop's checksum says.
+    ``footer`` is None if it is no file of Parquet or ORC. ``copy`` is the SHA-256 of its copy as
+    CSV.
     """
 
     sha256: str | None
@@ -73,70 +67,60 @@ class Content:
 def read_contents(
     engine: Engine,
     directory: str,
-    entries: Iterable[Entry],
+    entries: Sequence[Entry],
     whole: Sequence[str] = (),
     labels: Sequence[str] = (),
     *,
     listed: Mapping[str, str] | None = None,
     copies: bool = False,
 ) -> dict[str, Content]:
-    """Read files. Of those with another SHA-256 than the listed one nothing but that.
+    """Read files of a directory, and of those with an unexpected SHA-256 nothing but that.
 
-    Parameters
-    ----------
-    engine : Engine
-    directory : str
-        Where they are.
-    entries : iterable of Entry
-        The files, relative to the directory.
-    whole : sequence of str
-        Beginnings of the paths of Parquet files of which every byte is looked at.
-    labels : sequence of str
-        Columns whose changes from record to record are counted in those that have them.
-    listed : mapping of str to str, or None
-        SHA-256 by path. None for files that no one listed.
-    copies : bool
-        Whether those of the records are written as CSV, to compare copies with.
+    ``whole`` are beginnings of the paths of Parquet files of which every byte is compared,
+    ``labels`` columns whose changes from record to record are counted, ``listed`` SHA-256 by path
+    (None for files that no one listed). ``copies`` says whether those of the records are written as
+    CSV, to compare copies with.
 
-    Returns
-    -------
-    dict of str to Content
-        By relative path.
-
-    Notes
-    -----
     One job whose tasks read every file below the directory once: hashes in Java, footers (at most a
     mebibyte of each file) in Python. Some lines for each file reach the driver. Files that Spark
     passes over (names with a dot or an underscore in front), or that are larger than 256 MiB, are
     read by the driver, which keeps none of them. So are all if the job fails, to find the one that
     cannot be read.
     """
-    wanted = {entry.path: entry for entry in entries}
     address = engine.files.qualified(directory).rstrip("/")
-    read = _Read(tuple(whole), tuple(labels), copies, listed)
-    found = _in_tasks(engine, address, read) if any(map(_is_seen, wanted.values())) else {}
+    reader = _Read(tuple(whole), tuple(labels), copies, listed)
+    in_tasks = _in_tasks(engine, address, reader) if any(map(_is_seen, entries)) else {}
     return {
-        path: found.get(path) or _by_driver(engine, address, entry, read)
-        for path, entry in wanted.items()
+        entry.path: in_tasks.get(entry.path) or _by_driver(engine, address, entry, reader)
+        for entry in entries
     }
 
 
 def _is_seen(entry: Entry) -> bool:
-    """Return whether Spark looks at a file, and a task can hold it."""
+    """Return whether Spark reads a file, and a task can hold it.
+
+    >>> _is_seen(Entry("data/part-0.parquet", "file", 9)), _is_seen(Entry(".a", "file", 9))
+    (True, False)
+    """
     return _first_hidden(entry) is None and 0 < entry.bytes <= _LARGEST_IN_TASK
 
 
 def _first_hidden(entry: Entry) -> str | None:
-    """Return the first name of a path that readers of tables pass over."""
+    """Return the first name of a path that readers of tables pass over, or None.
+
+    >>> _first_hidden(Entry("data/_delta_log/0.json", "file"))
+    '_delta_log'
+    """
     return next((part for part in entry.path.split("/") if part.startswith((".", "_"))), None)
 
 
-def _in_tasks(engine: Engine, address: str, read: _Read) -> dict[str, Content]:
+def _in_tasks(engine: Engine, address: str, reader: _Read) -> dict[str, Content]:
+    """Read files in tasks. The result is empty if the job fails."""
     try:
         table = engine.contents(
-            address, largest=_LARGEST_IN_TASK, tail=TAIL_BYTES, whole=read.whole
+            address, largest=_LARGEST_IN_TASK, tail=TAIL_BYTES, whole=reader.whole
         )
-        rows = table.map_batches(read, _ROWS).collect().to_pylist()
+        rows = table.map_batches(reader, _ROWS).collect().to_pylist()
     except engine.failures as error:
         if "cancelled" in str(error).lower():
             raise
@@ -155,7 +139,7 @@ def _in_tasks(engine: Engine, address: str, read: _Read) -> dict[str, Content]:
 
 @dataclass(frozen=True)
 class _Read:
-    """Reads the ends of files, or all of them. Parameters as of :func:`read_contents`."""
+    """Reads the ends of files, or all of them. Fields are parameters of :func:`read_contents`."""
 
     whole: tuple[str, ...]
     labels: tuple[str, ...]
@@ -174,24 +158,26 @@ class _Read:
         return Content(sha256, footer, copy)
 
     def __call__(self, batches: Batches) -> Batches:
+        """Yield a row a file."""
         for batch in batches:
             rows = []
             for row in batch.to_pylist():
                 is_whole = tail_to_read(row["tail"]) <= max(len(row["tail"]), 8)
-                read = self.content(**row) if is_whole else Content(row["sha256"])
-                footer = None if read.footer is None else json.dumps(read.footer.as_dict())
+                content = self.content(**row) if is_whole else Content(row["sha256"])
+                footer = None if content.footer is None else json.dumps(content.footer.as_dict())
                 rows.append(
-                    {**vars(read), "path": row["path"], "footer": footer, "is_whole": is_whole}
+                    {**vars(content), "path": row["path"], "footer": footer, "is_whole": is_whole}
                 )
             yield pa.RecordBatch.from_pylist(rows, _ROWS)
 
 
-def _by_driver(engine: Engine, address: str, entry: Entry, read: _Read) -> Content:
+def _by_driver(engine: Engine, address: str, entry: Entry, reader: _Read) -> Content:
+    """Read a file on the driver. One that cannot be read has no SHA-256."""
     files, path, size = engine.files, f"{address}/{entry.path}", entry.bytes
     failures: tuple[type[Exception], ...] = (OSError, ConfigurationError, *engine.failures)
     try:
         digest = files.sha256(path)
-        length = size if entry.path.startswith(read.whole) else min(size, TAIL_BYTES)
+        length = size if entry.path.startswith(reader.whole) else min(size, TAIL_BYTES)
         tail = files.read_part(path, size - length, length)
         needed = min(tail_to_read(tail), size)
         if needed > length:
@@ -200,7 +186,7 @@ def _by_driver(engine: Engine, address: str, entry: Entry, read: _Read) -> Conte
         # A disk that refuses says nothing about the file.
         raise_if_limit_reached(error)
         return Content(None)
-    return read.content(entry.path, digest, tail)
+    return reader.content(entry.path, digest, tail)
 
 
 _WITH_FOOTERS = ("parquet", "orc")
@@ -218,44 +204,17 @@ def audit_release_files(
 ) -> list[str]:
     """Refuse a release of other files than its manifest lists, before any of them is opened.
 
-    Parameters
-    ----------
-    engine : Engine
-    release : str
-        Its directory.
-    manifest : Manifest
-        Sound in form.
-    replaced : collection of str
-        Files that are not looked at.
-
-    Returns
-    -------
-    list of str
-        Files whose bytes are claimed: another version of Arrow encoded them, as it may do
-        otherwise.
-
-    Raises
-    ------
-    GuaranteeError
-        With one sentence for each kind of fault, and the paths. Files that are not the listed ones
-        hide all other faults: they are not parsed.
-
-    Notes
-    -----
-    The release is listed once, and read once as
-    :func:`~anonspark.verification.proof.release_files.read_contents` says.
+    Return the files whose bytes are claimed: another version of Arrow encoded them, as it may do
+    otherwise. ``replaced`` are files that are not read. Raises GuaranteeError with one sentence
+    for each kind of fault, and the paths. Files that are not the listed ones hide all other
+    faults: they are not parsed. The release is listed once, and read once by
+    :func:`read_contents`.
     """
-    files, data_format = engine.files, manifest.data_format.lower()
     unknown = unknown_files(manifest)
+    known = manifest.listed_paths - set(unknown)
     try:
-        entries = [entry for entry in files.tree(release) if entry.path not in replaced]
-        foreign = foreign_entries(
-            files,
-            release,
-            entries,
-            manifest.listed_paths - set(unknown),
-            marks=(manifest.mark,),
-        )
+        entries = [entry for entry in engine.files.tree(release) if entry.path not in replaced]
+        foreign = foreign_entries(engine.files, release, entries, known, marks=(manifest.mark,))
     except ConfigurationError as error:
         raise_if_limit_reached(error)
         raise GuaranteeError(str(error)) from error
@@ -265,44 +224,45 @@ def audit_release_files(
             f"{release}: holds what does not belong to the release: {named(foreign)}. Nothing is "
             "known of what is in there. Remove it, or publish the release again"
         )
-    strange = {text.split(" (")[0].rstrip("/") for text in foreign}
-    own = [
-        entry
-        for entry in entries
-        if entry.kind == "file" and entry.path != MANIFEST and entry.path not in strange
-    ]
-    # What others wrote of a table of Delta is theirs.
-    data = ("data/",) if data_format == "parquet" else ()
-    labels = manifest.quasi_identifier_columns
-    whole = ("metrics/", "left_out/", *data)
-    ignored = {*unknown, *replaced}
-    listed = [file for file in manifest.files if file["path"] not in ignored]
-    contents = read_contents(
-        engine,
-        release,
-        own,
-        whole,
-        labels,
-        listed={file["path"]: file["sha256"] for file in listed},
-        copies="csv" in manifest.copies,
-    )
+    unread = {MANIFEST, *(text.split(" (")[0].rstrip("/") for text in foreign)}
+    members = [entry for entry in entries if entry.kind == "file" and entry.path not in unread]
+    listed = [file for file in manifest.files if file["path"] not in {*unknown, *replaced}]
+    contents = _read_listed(engine, release, manifest, members, listed)
     unreadable = [path for path, content in contents.items() if content.sha256 is None]
     if unreadable:
         failures.append(
             f"{release}: cannot be read, or not as Hadoop's checksums say: {named(unreadable)}. "
             "Check permissions, restore the release or publish it again"
         )
-    failures += _as_listed(release, listed, own, contents)
+    failures += _as_listed(release, listed, members, contents)
     if not failures:
         failures += _changed_copies(release, manifest, contents)
-        failures += _tables(release, manifest, own, contents, data_format)
+        failures += _tables(release, manifest, members, contents)
     if failures:
         raise GuaranteeError("\n".join(failures))
-    return [
-        f"bytes: {path}"
-        for path, content in contents.items()
-        if content.footer is not None and content.footer.is_of_another_arrow
-    ]
+    footers = ((path, content.footer) for path, content in contents.items())
+    claimed = [path for path, footer in footers if footer and footer.is_of_another_arrow]
+    return [f"bytes: {path}" for path in claimed]
+
+
+def _read_listed(
+    engine: Engine,
+    release: str,
+    manifest: Manifest,
+    members: Sequence[Entry],
+    listed: Sequence[Mapping[str, Any]],
+) -> dict[str, Content]:
+    """Read the files of a release. Of tables of Delta not every byte is compared."""
+    data = ("data/",) if manifest.data_format.lower() == "parquet" else ()
+    return read_contents(
+        engine,
+        release,
+        members,
+        ("metrics/", "left_out/", *data),
+        manifest.quasi_identifier_columns,
+        listed={file["path"]: file["sha256"] for file in listed},
+        copies="csv" in manifest.copies,
+    )
 
 
 def _as_listed(
@@ -335,16 +295,16 @@ def _as_listed(
 
 
 def _changed_copies(release: str, manifest: Manifest, contents: Mapping[str, Content]) -> list[str]:
-    """Compare copies of the records with what the records are as CSV."""
+    """Compare copies of the records with the records as CSV."""
     expected = {
         copy_path(path): content.copy
         for path, content in contents.items()
         if "csv" in manifest.copies and path.startswith("data/")
     }
-    found = {
+    existing = {
         path: content.sha256 for path, content in contents.items() if path.startswith(f"{COPIES}/")
     }
-    changed = sorted(one for one in expected.keys() | found if expected.get(one) != found.get(one))
+    changed = _differing(expected, existing)
     if not changed:
         return []
     return [
@@ -358,11 +318,10 @@ def _tables(
     manifest: Manifest,
     entries: Iterable[Entry],
     contents: Mapping[str, Content],
-    data_format: str,
 ) -> list[str]:
-    """Compare what the footers of a table's files say, with one another and the manifest."""
+    """Compare the footers of a table's files with one another and with the manifest."""
     tables: dict[str, dict[str, Footer | None]] = {}
-    empty = []
+    empty, data_format = [], manifest.data_format.lower()
     for entry in entries:
         folder, _, name = entry.path.rpartition("/")
         # Of a table in another format than those with footers only what has one is compared.
@@ -405,10 +364,10 @@ def _is_in_disorder(data: Mapping[str, Footer | None], classes: Iterable[Footer 
     A class of more than an eighth of a file's records may be in all files, suppressed records are a
     class that the table of classes does not have, and each row group is looked at alone.
     """
-    known = sum(footer.rows for footer in classes if footer is not None)
+    records = sum(footer.rows for footer in classes if footer is not None)
     groups = sum(footer.row_groups for footer in data.values() if footer is not None)
     runs = sum(footer.runs for footer in data.values() if footer is not None)
-    return known > 0 and runs > known + 1 + groups + 9 * len(data) * (len(data) - 1)
+    return records > 0 and runs > records + 1 + groups + 9 * len(data) * (len(data) - 1)
 
 
 def _one_table(
@@ -418,47 +377,40 @@ def _one_table(
     *,
     ours: bool = True,
 ) -> list[str]:
-    """Compare the footers of a table's files.
+    """Compare the footers of a table's files, by path. None is a file without one.
 
-    Parameters
-    ----------
-    where : str
-    footers : mapping
-        By path. None where a file has none.
-    columns : sequence of str or None
-        Names in order, where the manifest has them.
-    ours : bool
-        Whether footers say only what Spark and we write.
+    ``columns`` are the names in order, if the manifest has them. ``ours`` says whether footers hold
+    only what Spark and anonspark write.
     """
     without = [path for path, footer in footers.items() if footer is None]
-    there = {path: footer for path, footer in footers.items() if footer is not None}
+    readable = {path: footer for path, footer in footers.items() if footer is not None}
     failures = []
     if without:
         failures.append(
             f"{where}: files are damaged or of another format: {named(without)}. Restore the "
             "release or publish it again"
         )
-    if not there:
+    if not readable:
         return failures
     # Most files are right where one is wrong.
-    counts = Counter(tuple(footer.columns) for footer in there.values())
-    usual = max(there.values(), key=lambda footer: counts[tuple(footer.columns)])
+    counts = Counter(tuple(footer.columns) for footer in readable.values())
+    usual = max(readable.values(), key=lambda footer: counts[tuple(footer.columns)])
     names = usual.names if columns is None else list(columns)
-    other = [
+    deviating = [
         path
-        for path, footer in there.items()
+        for path, footer in readable.items()
         if footer.columns != usual.columns or footer.names != names
     ]
-    if other:
-        surplus = sorted({name for path in other for name in there[path].names} - set(names))
+    if deviating:
+        surplus = sorted({name for path in deviating for name in readable[path].names} - set(names))
         more = f" (columns {named(list(map(repr, surplus)))} are too many)" if surplus else ""
         failures.append(
             f"{where}: files have other columns, types or an order of columns than the table: "
-            f"{named(other)}{more}. The release must not be used"
+            f"{named(deviating)}{more}. The release must not be used"
         )
-    strange = sorted({key for footer in there.values() for key in footer.strange})
+    strange = sorted({key for footer in readable.values() for key in footer.strange})
     if ours and strange:
-        paths = [path for path, footer in there.items() if footer.strange]
+        paths = [path for path, footer in readable.items() if footer.strange]
         failures.append(
             f"{where}: {named(paths)} hold more than anonspark writes, under "
             f"{named([repr(key[:80]) for key in strange])}. Publish the release again"
@@ -467,85 +419,66 @@ def _one_table(
 
 
 def audit_table_files(engine: Engine, path: str) -> None:
-    """Refuse a table of another tool for its files. Costs as those of a release.
+    """Refuse a table of another tool for its files: a file, a directory, or a pattern.
 
-    Parameters
-    ----------
-    engine : Engine
-    path : str
-        A file, a directory, or a pattern.
-
-    Raises
-    ------
-    GuaranteeError
-        If readers pass over files or these are empty, or footers differ.
+    Raises GuaranteeError if readers pass over files or these are empty, or footers differ. Costs as
+    :func:`audit_release_files`.
     """
     failures, files = [], engine.files
-    for found in files.matches(path):
-        place, entries = found, files.tree(found)
+    for match in files.matches(path):
+        folder, entries = match, files.tree(match)
         if not entries:
-            place, _, name = found.rpartition("/")
-            entries = [Entry(name, "file", files.size(found))]
+            folder, _, name = match.rpartition("/")
+            entries = [Entry(name, "file", files.size(match))]
         sizes = {entry.path: entry.bytes for entry in entries if entry.kind == "file"}
         hidden = [entry.path for entry in entries if _is_hidden(entry, sizes)]
-        seen = [one for one in entries if one.kind == "file" and _first_hidden(one) is None]
+        seen = [entry for entry in entries if entry.kind == "file" and _first_hidden(entry) is None]
         empty = [entry.path for entry in seen if not entry.bytes]
         if hidden:
             failures.append(
-                f"{place}: holds what readers of the table pass over: {named(hidden)}. Nothing is "
+                f"{folder}: holds what readers of the table pass over: {named(hidden)}. Nothing is "
                 "known of what is in there. Remove it, or verify it alone"
             )
         if empty:
-            failures.append(f"{place}: files are empty: {named(empty)}. Remove them")
+            failures.append(f"{folder}: files are empty: {named(empty)}. Remove them")
         footed = [entry for entry in seen if _FOOTED.fullmatch(entry.path.lower()) and entry.bytes]
         if footed:
-            contents = read_contents(engine, place, footed)
-            footers = {one: content.footer for one, content in contents.items()}
-            failures += _one_table(place, footers, None, ours=False)
+            contents = read_contents(engine, folder, footed)
+            footers = {entry: content.footer for entry, content in contents.items()}
+            failures += _one_table(folder, footers, None, ours=False)
     if failures:
         raise GuaranteeError("\n".join(failures))
 
 
 def _is_hidden(entry: Entry, sizes: Mapping[str, int]) -> bool:
-    """Return whether readers do not see something that is not known to lie beside tables."""
+    """Return whether readers of tables pass over an entry that has no known reason to be there.
+
+    >>> _is_hidden(Entry("_SUCCESS", "file"), {}), _is_hidden(Entry("_old.csv", "file", 9), {})
+    (False, True)
+    """
     if entry.kind in ("link", "other"):
         return True
-    first = _first_hidden(entry)
-    if first is None or _BESIDE_TABLES.fullmatch(first):
+    hidden_part = _first_hidden(entry)
+    if hidden_part is None or _BESIDE_TABLES.fullmatch(hidden_part):
         return False
     checksum = _CHECKSUM.fullmatch(entry.name)
-    above = entry.path.removesuffix(entry.name)
-    return not (checksum and above + checksum["name"] in sizes)
+    folder = entry.path.removesuffix(entry.name)
+    return not (checksum and folder + checksum["name"] in sizes)
 
 
 def changed_sidecar_files(release: str, manifest: Manifest, schema: pa.Schema) -> list[str]:
     """Compare what explains a release with what this version writes of its manifest and columns.
 
-    Parameters
-    ----------
-    release : str
-        Its directory, for the message.
-    manifest : Manifest
-        Whose list of files was compared with what lies there.
-    schema : pyarrow.Schema
-        Of the published records.
-
-    Returns
-    -------
-    list of str
-        A sentence on the texts, or none. None of a release of another version, which may word them
-        otherwise.
+    Return a sentence, or nothing. Another version may word the texts otherwise.
     """
-    columns = {name for one in published_attributes(manifest) for name in one.columns}
+    columns = {name for attribute in published_attributes(manifest) for name in attribute.columns}
     if not columns <= {*schema.names}:  # which is refused itself
         return []
     listed = [PublishedFile(**file) for file in manifest.files]
     contents = sidecar_contents(manifest, schema, listed)
     expected = {name: hashlib.sha256(text).hexdigest() for name, text in contents.items()}
-    found = {file.path: file.sha256 for file in listed if file.path in COMPANIONS}
-    changed = sorted(
-        name for name in expected.keys() | found.keys() if found.get(name) != expected.get(name)
-    )
+    existing = {file.path: file.sha256 for file in listed if file.path in COMPANIONS}
+    changed = _differing(expected, existing)
     if not changed or manifest.version != __version__:
         return []
     return [
@@ -553,6 +486,16 @@ def changed_sidecar_files(release: str, manifest: Manifest, schema: pa.Schema) -
         "records, so that it may say or run something else. Do not use it, restore the release "
         "or publish it again"
     ]
+
+
+def _differing(expected: Mapping[str, object], existing: Mapping[str, object]) -> list[str]:
+    """Return the keys whose values differ, or that only one of two mappings has, sorted.
+
+    >>> _differing({"a": 1, "b": 2}, {"b": 2, "c": 3})
+    ['a', 'c']
+    """
+    keys = expected.keys() | existing.keys()
+    return sorted(key for key in keys if expected.get(key) != existing.get(key))
 
 
 TAIL_BYTES = 2**20
@@ -571,20 +514,11 @@ _WRITERS = re.compile(f"parquet-cpp-arrow version {_NUMBERS}")
 class Footer:
     """The content of the end of a file.
 
-    Parameters
-    ----------
-    rows : int
-    names : list of str
-        Columns at the top, in order.
-    columns : list of str
-        Name and type of every column, in order, as they are stored.
-    strange : list of str
-        Names of what neither Spark nor we write, if it was looked for. No values.
-    runs : int
-        How often the labels change from one record to the next, and one for the first of a group.
-    row_groups : int
-    is_of_another_arrow : bool
-        Whether its bytes were not compared, as another version of Arrow may encode otherwise.
+    ``names`` are the columns at the top in order, ``columns`` name and stored type of every column.
+    ``strange`` are the names of what neither Spark nor anonspark writes, without values. ``runs``
+    counts how often labels change from one record to the next, and one for the first of each row
+    group. ``is_of_another_arrow`` says that bytes were not compared: another version may encode
+    otherwise.
     """
 
     rows: int
@@ -601,28 +535,24 @@ class Footer:
 
 
 def tail_to_read(tail: bytes) -> int:
-    """Return how many bytes at the end of a file are its footer, as its last ones say."""
+    """Return how many bytes at the end of a file are its footer, by its last bytes.
+
+    >>> tail_to_read(b"..." + (100).to_bytes(4, "little") + b"PAR1")
+    108
+    """
     if tail.endswith(_PARQUET):
         return 8 + int.from_bytes(tail[-8:-4], "little")
     return len(tail)
 
 
 def read_footer(tail: bytes, *, whole: bool = False, labels: Sequence[str] = ()) -> Footer | None:
-    """Read the footer of a file.
+    """Read the footer from the end of a file, or return None if it is damaged or of another format.
 
-    Parameters
-    ----------
-    tail : bytes
-        The end of the file. The footer is in it as a whole.
-    whole : bool
-        Whether it is the whole file, and a Parquet file's other bytes are to be looked at, too.
-    labels : sequence of str
-        Columns whose changes from record to record are counted then.
+    With ``whole`` the bytes are the whole file: those of a Parquet file are compared with its
+    values, and changes of the labels are counted.
 
-    Returns
-    -------
-    Footer or None
-        None where it is no footer of Parquet or ORC, or damaged.
+    >>> read_footer(b"a,b") is None
+    True
     """
     try:
         if tail.endswith(_PARQUET):
@@ -638,10 +568,16 @@ def read_footer(tail: bytes, *, whole: bool = False, labels: Sequence[str] = ())
 
 
 def _columns(schema: pa.Schema) -> list[str]:
+    """Write name and type of each column.
+
+    >>> _columns(pa.schema([("age", pa.int64())]))
+    ['age: int64']
+    """
     return [f"{field.name}: {field.type}" for field in schema]
 
 
 def _of_parquet(content: bytes, *, whole: bool, labels: Sequence[str]) -> Footer:
+    """Read the footer of a Parquet file, and compare its bytes with those of its values."""
     metadata = parquet.read_metadata(pa.BufferReader(content))
     schema = metadata.schema.to_arrow_schema().remove_metadata()
     footer = Footer(int(metadata.num_rows), list(schema.names), _columns(schema), [])
@@ -653,7 +589,8 @@ def _of_parquet(content: bytes, *, whole: bool, labels: Sequence[str]) -> Footer
     if metadata.created_by != WRITER and _WRITERS.fullmatch(metadata.created_by):
         return replace(footer, is_of_another_arrow=True)
     # Labels are compared with the row before by their numbers in a dictionary.
-    texts = [one.name for one in schema if one.name in labels and pa.types.is_string(one.type)]
+    types = dict(zip(schema.names, schema.types, strict=True))
+    texts = [name for name in labels if types.get(name) == pa.string()]
     file = parquet.ParquetFile(pa.BufferReader(content), metadata=metadata, read_dictionary=texts)
     runs: list[int] = []
     encoded, position = EncodedFile(encoding), 0
@@ -678,11 +615,11 @@ def _row_groups(file: parquet.ParquetFile, labels: Sequence[str], runs: list[int
     schema = file.metadata.schema.to_arrow_schema()
     for number in range(file.num_row_groups):
         group = file.read_row_group(number, use_threads=False).combine_chunks()
-        columns = dict(zip(group.column_names, (one.chunk(0) for one in group), strict=True))
+        columns = dict(zip(group.column_names, (column.chunk(0) for column in group), strict=True))
         runs.append(_count_runs([columns[name] for name in labels if name in columns]))
         decoded = [
-            one.dictionary_decode() if pa.types.is_dictionary(one.type) else one
-            for one in columns.values()
+            column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+            for column in columns.values()
         ]
         yield pa.RecordBatch.from_arrays(decoded, schema=schema)
     if not file.num_row_groups:
@@ -690,12 +627,16 @@ def _row_groups(file: parquet.ParquetFile, labels: Sequence[str], runs: list[int
 
 
 def _count_runs(columns: Sequence[pa.Array]) -> int:
-    """Count how often rows differ from the row before, and one for the first row."""
+    """Count how often rows differ from the row before, and one for the first row.
+
+    >>> _count_runs([pa.array([1, 1, 2]), pa.array(["a", "b", "b"])])
+    3
+    """
     # Sets and bounds that are lists have no order of theirs; the others are enough.
     plain = [
-        one.indices if pa.types.is_dictionary(one.type) else one
-        for one in columns
-        if not pa.types.is_nested(one.type)
+        column.indices if pa.types.is_dictionary(column.type) else column
+        for column in columns
+        if not pa.types.is_nested(column.type)
     ]
     if not plain:
         return 0

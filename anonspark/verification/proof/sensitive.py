@@ -15,8 +15,8 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_plain, is_text, type_name
 from anonspark.errors import DataError
-from anonspark.verification.claims.left_out import told_values
-from anonspark.verification.proof.sensitive_values import SensitiveValues
+from anonspark.verification.claims.left_out import listed_values
+from anonspark.verification.proof.measures import SensitiveValues
 
 
 def describe_values(
@@ -27,34 +27,12 @@ def describe_values(
     hierarchy: Hierarchy | None = None,
     left_out: pa.Table | None = None,
 ) -> SensitiveValues | None:
-    """Count the different values of a sensitive attribute.
+    """Count the different values of a sensitive attribute, or return None if they are over 50,000.
 
-    Parameters
-    ----------
-    data : Table
-        Published records.
-    name : str
-        Of the column.
-    order : sequence of str or None
-        Declared order of the values.
-    hierarchy : Hierarchy or None
-        Its hierarchy. Then its order counts, not the declared one.
-    left_out : pyarrow.Table or None
-        Columns ``attribute``, ``value`` (as text) and ``records``: values that count as well.
-
-    Returns
-    -------
-    SensitiveValues or None
-        None where there are more than 50,000 different values.
-
-    Raises
-    ------
-    DataError
-        If the column's type has no values to compare, or values lack in order or hierarchy.
-
-    Notes
-    -----
-    One job and one shuffle of counts. The values and their counts are collected.
+    A hierarchy has an order, which counts instead of the declared one. ``left_out`` has the columns
+    ``attribute``, ``value`` (as text) and ``records``: values that count as well. Raises DataError
+    if the column's type has no values to compare, or values lack in order or hierarchy. One job and
+    one shuffle of counts. The values and their counts are collected.
     """
     _require_comparable(data, name)
     counted = data.select({"value": name}).aggregate(["value"], count="records")
@@ -74,36 +52,25 @@ def describe_values_by(
     order: Sequence[str] | None = None,
     hierarchy: Hierarchy | None = None,
 ) -> dict[str | None, SensitiveValues]:
-    """Count the different values of a sensitive attribute in each of few groups of records.
+    """Count the different values of a sensitive attribute for each value of a column, in order.
 
-    Parameters
-    ----------
-    data, name, order, hierarchy
-        As of :func:`describe_values`, which returned something: there are few values.
-    by : str
-        A column that distinguishes the groups.
-
-    Returns
-    -------
-    dict of str or None to SensitiveValues
-        By the value of that column, in order.
-
-    Notes
-    -----
-    One job and one shuffle of counts. The values of each group and their counts are collected.
+    Parameters as of :func:`describe_values`, which returned something: there are few values. One
+    job and one shuffle of counts. The values of each group and their counts are collected.
     """
     _require_comparable(data, name)
     counted = data.select({"by": by, "value": name}).aggregate(["by", "value"], count="records")
     table = counted.collect()
     groups: list[str | None] = table["by"].unique().to_pylist()
-    found = {}
-    for group in sorted(groups, key=lambda one: (one is None, one)):
-        own = pc.is_null(table["by"]) if group is None else pc.equal(table["by"], group)
-        found[group] = _described(name, table.filter(own).drop_columns("by"), order, hierarchy)
-    return found
+    values_by_group = {}
+    for group in sorted(groups, key=lambda value: (value is None, value)):
+        is_member = pc.is_null(table["by"]) if group is None else pc.equal(table["by"], group)
+        members = table.filter(is_member).drop_columns("by")
+        values_by_group[group] = _described(name, members, order, hierarchy)
+    return values_by_group
 
 
 def _require_comparable(data: Table, name: str) -> None:
+    """Raise DataError if the values of a column cannot be compared."""
     data_type = data.schema.field(name).type
     if not is_plain(data_type):
         raise DataError(
@@ -115,14 +82,20 @@ def _require_comparable(data: Table, name: str) -> None:
 def _described(
     name: str, table: pa.Table, order: Sequence[str] | None, hierarchy: Hierarchy | None
 ) -> SensitiveValues:
-    """Return values and their shares, given how often each occurs."""
+    """Return values and their shares, by how often each occurs.
+
+    >>> table = pa.table({"value": [7, 3], "records": [1, 3]})
+    >>> described = _described("pay", table, None, None)
+    >>> described.values.to_pylist(), described.shares.tolist()
+    ([3, 7], [0.75, 0.25])
+    """
     data_type = table.schema.field("value").type
     # Missing values last, as :class:`SensitiveValues` has them.
     table = table.take(pc.sort_indices(table, [("value", "ascending")]))
     values = table.column("value").combine_chunks()
     counts = table.column("records").to_numpy().astype(np.int64)
-    none = np.zeros(0, np.int64)
-    parents, heights = none, none
+    no_nodes = np.zeros(0, np.int64)
+    parents, heights = no_nodes, no_nodes
     listed = order
     if hierarchy is not None:
         tree = hierarchy.tree()
@@ -142,8 +115,8 @@ def _described(
 
 
 def _with_left_out(table: pa.Table, left_out: pa.Table) -> pa.Table:
-    """Return values and counts together with the published ones of records left out, as texts."""
-    values = told_values(left_out, table.schema.field("value").type)
+    """Return values and counts together with those of records left out, which are texts."""
+    values = listed_values(left_out, table.schema.field("value").type)
     more = pa.table([values, left_out["records"].cast(pa.int64())], table.schema.names)
     both = pa.concat_tables([table, more], promote_options="permissive")
     added = both.group_by("value").aggregate([("records", "sum")])
@@ -158,13 +131,13 @@ def _as_listed(
     order: list[str | None] = list(dict.fromkeys(value.strip() for value in listed))
     if None in texts:
         order.append(None)
-    places = {value: place for place, value in enumerate(order)}
-    lacking = sum(text not in places for text in texts)
+    index_by_value = {value: index for index, value in enumerate(order)}
+    lacking = sum(text not in index_by_value for text in texts)
     if lacking:
         raise DataError(
             f"{key}: lacks {lacking:,} of the {len(texts):,} different values of the release. "
             "Complete it"
         )
     in_order = np.zeros(len(order), np.int64)
-    np.add.at(in_order, [places[text] for text in texts], counts)
+    np.add.at(in_order, [index_by_value[text] for text in texts], counts)
     return pa.array(order, pa.string()), in_order

@@ -19,8 +19,8 @@ from anonspark.verification.proof.criteria import (
     measure_criteria,
 )
 from anonspark.verification.proof.homogeneity import MISSING_VALUES, homogeneity_of
+from anonspark.verification.proof.measures import SensitiveValues
 from anonspark.verification.proof.sensitive import describe_values, describe_values_by
-from anonspark.verification.proof.sensitive_values import SensitiveValues
 from anonspark.verification.proof.unit_criteria import measure_people, people_of_records
 
 
@@ -28,21 +28,14 @@ from anonspark.verification.proof.unit_criteria import measure_people, people_of
 class SensitiveFigures:
     """The figures of the worst class for a sensitive attribute, without requirements.
 
-    Parameters
-    ----------
-    attribute : str
-    values : int or None
-        Different values. None where there are more than 50,000, or their type has no values that
-        can be compared, as lists have none. Then nothing else is measured.
-    worst : mapping of str to float
-        Figures of the worst class under the names that
-        :data:`anonspark.core.criterion.CRITERIA` has for them: ``distinct`` (the fewest different
-        values), ``entropy`` (the smallest exponential of an entropy), ``recursive`` (what c must
-        exceed for recursive (c, 2)-diversity, infinite where a class has one value), and so on.
-        Distances from the whole release lack where values have no order, or no hierarchy is known.
-    homogeneous_classes, homogeneous_records : int or None
-        Classes that hold one value only, and their records: a person who is known to be in one of
-        them is known to have that value (homogeneity attack).
+    ``values`` counts the different ones, or is None if they are over 50,000 or cannot be compared,
+    as lists: then nothing else is measured. ``worst`` has the names of
+    :data:`anonspark.core.criterion.CRITERIA`: ``distinct`` (the fewest different values),
+    ``entropy`` (the smallest exponential of an entropy), ``recursive`` (what c must exceed for
+    recursive (c, 2)-diversity, infinite if a class has one value), and so on. Distances from the
+    whole release lack if values have no order, or no hierarchy is known. The homogeneous classes
+    hold one value only: who is known to be in one of them is known to have that value (homogeneity
+    attack).
     """
 
     attribute: str
@@ -53,7 +46,7 @@ class SensitiveFigures:
 
     def as_dict(self) -> dict[str, str | float | None]:
         """Return all figures by name, None for those that were not measured or are infinite."""
-        names = [one.column for one in CRITERIA.values()]
+        names = [criterion_type.column for criterion_type in CRITERIA.values()]
         return {
             "attribute": self.attribute,
             "values": self.values,
@@ -72,18 +65,9 @@ Trials = Callable[[SensitiveValues], Sequence[Criterion]]
 class MeasuredSensitive:
     """The measured figures of the sensitive attributes of a release.
 
-    Parameters
-    ----------
-    criteria : list of MeasuredCriterion
-        Those that are required.
-    figures : list of SensitiveFigures
-        Of every sensitive attribute.
-    warnings : list of str
-        Of missing values that count, and of classes with only one value.
-    tried : list of MeasuredCriterion
-        Those that are not required.
-    of_people : bool
-        Whether the criteria that are required count people.
+    ``criteria`` are those that are required, ``tried`` further ones. ``warnings`` are of missing
+    values that count, and of classes with only one value. ``of_people`` says whether the required
+    criteria count people.
     """
 
     criteria: list[MeasuredCriterion]
@@ -98,56 +82,42 @@ def measure_sensitive(
 ) -> MeasuredSensitive:
     """Measure the criteria that are required, and all figures of every sensitive attribute.
 
-    Parameters
-    ----------
-    data : Table
-        Published records.
-    claim : Claim
-    rows : int
-        Their number.
-    trials : callable or None
-        Is asked for every sensitive attribute. What it names is measured in the same pass.
-
-    Raises
-    ------
-    DataError
-        If an attribute cannot be measured by a criterion that is required.
-
-    Notes
-    -----
-    Two jobs an attribute. Where people count one that counts them, and for each attribute with a
-    criterion :func:`anonspark.verification.proof.unit_criteria.measure_people`.
+    ``rows`` is the number of records. ``trials`` is asked for every sensitive attribute: the
+    criteria that it names are measured in the same pass. Raises DataError if an attribute cannot be
+    measured by a required criterion. Two jobs an attribute. If people count, one that counts them,
+    and for each attribute with a criterion
+    :func:`anonspark.verification.proof.unit_criteria.measure_people`.
     """
     required = claim.privacy.criteria
-    said = _said_of_people(claim)
-    repeat = said is None and _people_repeat(data, claim, rows)
-    names = dict.fromkeys((*(one.attribute for one in required), *claim.sensitive))
-    parts = [_measure_attribute(data, claim, name, rows, trials, repeat) for name in names]
-    criteria = {one.criterion: one for part in parts for one in part.criteria}
+    of_run = _said_of_people(claim)
+    people_repeat = of_run is None and _people_repeat(data, claim, rows)
+    names = dict.fromkeys((*(item.attribute for item in required), *claim.sensitive))
+    parts = [_measure_attribute(data, claim, name, rows, trials, people_repeat) for name in names]
+    criteria = {item.criterion: item for part in parts for item in part.criteria}
     return MeasuredSensitive(
-        [criteria[one] for one in required] if said is None else said,
-        [one for part in parts for one in part.figures],
-        [one for part in parts for one in part.warnings],
-        [one for part in parts for one in part.tried],
-        of_people=repeat or said is not None,
+        [criteria[item] for item in required] if of_run is None else of_run,
+        [item for part in parts for item in part.figures],
+        [item for part in parts for item in part.warnings],
+        [item for part in parts for item in part.tried],
+        of_people=people_repeat or of_run is not None,
     )
 
 
 def _said_of_people(claim: Claim) -> list[MeasuredCriterion] | None:
     """Return the run's figures of criteria for people whom the files do not identify."""
-    said = claim.of_people
-    if not claim.privacy.unit or claim.people_columns or said is None:
+    of_run = claim.of_people
+    if not claim.privacy.unit or claim.people_columns or of_run is None:
         return None
     required = claim.privacy.criteria
-    measured = {one.criterion: one for one in said}
-    unknown = next((one for one in required if one not in measured), None)
-    if unknown is not None:
+    measured = {figure.criterion: figure for figure in of_run}
+    lacking = next((criterion for criterion in required if criterion not in measured), None)
+    if lacking is not None:
         raise DataError(
-            f"privacy: {unknown.describe()} on attribute {unknown.attribute!r} counts people, "
+            f"privacy: {lacking.describe()} on attribute {lacking.attribute!r} counts people, "
             "who are not published, and the run did not measure it. Expected a criterion of "
             "the release's own configuration. Remove it, or publish what privacy.unit names"
         )
-    return [measured[one] for one in required]
+    return [measured[criterion] for criterion in required]
 
 
 def _people_repeat(data: Table, claim: Claim, rows: int) -> bool:
@@ -160,13 +130,13 @@ def _people_repeat(data: Table, claim: Claim, rows: int) -> bool:
 
 
 def _measure_attribute(
-    data: Table, claim: Claim, name: str, rows: int, trials: Trials | None, repeat: bool
+    data: Table, claim: Claim, name: str, rows: int, trials: Trials | None, people_repeat: bool
 ) -> MeasuredSensitive:
-    """Measure an attribute. Its criteria count people where these repeat."""
-    required = [one for one in claim.privacy.criteria if one.attribute == name]
-    if (known := claim.values.get(name)) is not None:
+    """Measure an attribute. Its criteria count people if these have several records."""
+    required = [criterion for criterion in claim.privacy.criteria if criterion.attribute == name]
+    if (values_of_run := claim.values.get(name)) is not None:
         return MeasuredSensitive(
-            _measure_required(data, claim, known, required, repeat), [], [], []
+            _measure_required(data, claim, values_of_run, required, people_repeat), [], [], []
         )
     data_type = data.schema.field(name).type
     key = f"attributes.{name}"
@@ -176,7 +146,7 @@ def _measure_attribute(
             "classes show of it is not measured. Make columns of its single values to measure it"
         )
         return MeasuredSensitive([], [SensitiveFigures(name, None)], [text], [])
-    by_hierarchy = any(one.kind == "hierarchical distance" for one in required)
+    by_hierarchy = any(criterion.kind == "hierarchical distance" for criterion in required)
     hierarchy = claim.hierarchies[name] if by_hierarchy else None
     values = describe_values(
         data,
@@ -185,26 +155,27 @@ def _measure_attribute(
         hierarchy=hierarchy,
         left_out=claim.left_out.values,
     )
-    found = MeasuredSensitive([], [SensitiveFigures(name, None)], [], [])
+    measured = MeasuredSensitive([], [SensitiveFigures(name, None)], [], [])
     if values is not None:
         _require_order(values, required)
-        found = _measure_values(data, claim, values, required, trials)
-        if repeat and required:
-            of_people = _measure_required(data, claim, values, required, repeat)
-            found = replace(found, criteria=of_people)
+        measured = _measure_values(data, claim, values, required, trials)
+        if people_repeat and required:
+            of_people = _measure_required(data, claim, values, required, people_repeat)
+            measured = replace(measured, criteria=of_people)
     elif required:
         raise DataError(
             f"{key}: more than {MOST_VALUES:,} different values. l-diversity "
             "and t-closeness need an attribute whose values repeat. Make it coarser"
         )
-    homogeneity = homogeneity_of(values, rows, found.figures[0].homogeneous_records)
+    homogeneity = homogeneity_of(values, rows, measured.figures[0].homogeneous_records)
     warning = homogeneity.warning(name, claim.privacy, is_only=len(claim.sensitive) == 1)
     more = [] if warning is None else [warning[1]]
-    return replace(found, warnings=[f"{key}: {text}" for text in (*found.warnings, *more)])
+    return replace(measured, warnings=[f"{key}: {text}" for text in (*measured.warnings, *more)])
 
 
 def _require_order(values: SensitiveValues, required: Sequence[Criterion]) -> None:
-    if not values.is_ordered and any(one.kind == "ordered distance" for one in required):
+    """Raise DataError if values without an order are to be compared by one."""
+    if not values.is_ordered and "ordered distance" in {criterion.kind for criterion in required}:
         raise DataError(
             f"attributes.{values.name}: a text without an order, for which the ordered distance "
             f"means nothing. Declare attributes.{values.name}.order, or choose another distance"
@@ -216,13 +187,13 @@ def _measure_required(
     claim: Claim,
     values: SensitiveValues,
     required: Sequence[Criterion],
-    repeat: bool,
+    people_repeat: bool,
 ) -> list[MeasuredCriterion]:
-    """Measure criteria about an attribute. They count people where these repeat."""
-    if not repeat:
+    """Measure criteria about an attribute. They count people if these have several records."""
+    if not people_repeat:
         return measure_criteria(data, claim.columns, asked_of(required, [values]))
     people = people_of_records(data, values.name, claim.people_columns, claim.columns)
-    by = [one for one in people.schema.names if one not in ("value", UNIT)]
+    by = [name for name in people.schema.names if name not in ("value", UNIT)]
     return measure_people(people, by, values, required)
 
 
@@ -233,44 +204,44 @@ def _measure_values(
     required: Sequence[Criterion],
     trials: Trials | None,
 ) -> MeasuredSensitive:
-    """Measure what is required, what is tried, and every kind that there is what it takes for."""
-    has = {None: True, "order": values.is_ordered, "hierarchy": len(values.parents) > 0}
+    """Measure what is required and tried, and every kind whose order or hierarchy is known."""
+    is_known = {None: True, "order": values.is_ordered, "hierarchy": len(values.parents) > 0}
     of_kinds = {
-        kind: Criterion(values.name, kind, *one.loosest)
-        for kind, one in CRITERIA.items()
-        if has[one.needs]
+        kind: Criterion(values.name, kind, *criterion.loosest)
+        for kind, criterion in CRITERIA.items()
+        if is_known[criterion.needs]
     }
     tried = [] if trials is None else trials(values)
-    asked = asked_of(dict.fromkeys((*required, *of_kinds.values(), *tried)), [values])
+    pairs = asked_of(dict.fromkeys((*required, *of_kinds.values(), *tried)), [values])
     measured = measure_criteria(
         data,
         claim.columns,
-        asked,
+        pairs,
         claim.left_out.uncertainty,
         _holders(data, claim, values),
     )
-    found = {one.criterion: one for one in measured}
-    distinct = found[of_kinds["distinct"]]
+    by_criterion = {criterion.criterion: criterion for criterion in measured}
+    distinct = by_criterion[of_kinds["distinct"]]
     fewest = int(distinct.measured)
     figures = SensitiveFigures(
         values.name,
         len(values.values),
-        {one.type.column: found[one].measured for one in of_kinds.values()} | {"distinct": fewest},
+        {c.type.column: by_criterion[c].measured for c in of_kinds.values()} | {"distinct": fewest},
         # Two different values at least: what violates it is homogeneous.
         distinct.violating_classes,
         distinct.violating_records,
     )
-    warns = values.values.null_count and any(one.type.counts_values for one in required)
+    warns = values.values.null_count and any(criterion.type.counts_values for criterion in required)
     return MeasuredSensitive(
-        [found[one] for one in required],
+        [by_criterion[criterion] for criterion in required],
         [figures],
         [MISSING_VALUES] if warns else [],
-        [found[one] for one in tried],
+        [by_criterion[criterion] for criterion in tried],
     )
 
 
 def _holders(data: Table, claim: Claim, values: SensitiveValues) -> Holders | None:
-    """Return the figures of each holder for an attribute, where a column names the holder."""
+    """Return the values of an attribute for each holder, or None without a column of holders."""
     if claim.holder is None:
         return None
     name = values.name

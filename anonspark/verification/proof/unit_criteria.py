@@ -24,8 +24,7 @@ from anonspark.verification.proof.criteria import (
     MeasuredCriterion,
     collect_worst,
 )
-from anonspark.verification.proof.measures import PeopleOfClasses, ValueCounts
-from anonspark.verification.proof.sensitive_values import SensitiveValues
+from anonspark.verification.proof.measures import PeopleOfClasses, SensitiveValues, ValueCounts
 
 if TYPE_CHECKING:
     from anonspark.verification.claims.claim import Claim
@@ -41,19 +40,15 @@ _ANY = -1
 class MeasuredUnits:
     """The people of the classes of a release.
 
-    Parameters
-    ----------
-    unit : tuple of str
-        The attributes that identify them.
-    classes : mapping of int to int
-        Classes of each number of people.
-    not_published : tuple of str
-        Of the attributes those without which the files do not show it: then the run counted.
-    with_criteria : bool
-        Whether criteria beyond k count people, too.
-    agreeing : mapping of int to int or None
-        Groups of each number of people who have as many records as each other in every class. None
-        where the files do not show which records are of one person.
+    ``unit`` are the attributes that identify them, ``classes`` the classes of each number of
+    people. ``not_published`` are those of the attributes that the files lack: then the run counted.
+    ``with_criteria`` says whether criteria beyond k count people, too. ``agreeing`` are the groups
+    of each number of people who have as many records as each other in every class, or None if the
+    files do not show which records are of one person.
+
+    >>> units = MeasuredUnits(("person",), {2: 3, 5: 1}, agreeing={1: 4, 2: 2})
+    >>> units.fewest, units.alone, units.broken(k=2)
+    (2, 4, [])
     """
 
     unit: tuple[str, ...]
@@ -64,7 +59,7 @@ class MeasuredUnits:
 
     @property
     def fewest_agreeing(self) -> int | None:
-        """People who agree with another one in the classes of all records, at least. With him."""
+        """The fewest people who agree with each other in the classes of all their records."""
         return None if self.agreeing is None else min(self.agreeing)
 
     @property
@@ -87,11 +82,11 @@ class MeasuredUnits:
         ]
 
     def warnings(self) -> list[str]:
-        """Report who is found by several records, or what the files do not prove."""
+        """Report who is recognized by several records, or what the files do not prove."""
         if self.alone:
-            who = "1 person agrees" if self.alone == 1 else f"{self.alone:,} people agree"
+            people = "1 person agrees" if self.alone == 1 else f"{self.alone:,} people agree"
             return [
-                f"{who} with no one else in the classes of all their records, which the release "
+                f"{people} with no one else in the classes of all their records, which the release "
                 "shows to be of one person. An attacker who knows the quasi-identifiers of all "
                 "records of such a person finds them, whatever k is. Leave out output.pseudonyms, "
                 "or publish fewer or coarser quasi-identifiers"
@@ -107,23 +102,10 @@ class MeasuredUnits:
 
 
 def people_of_records(data: Table, attribute: str, unit: Sequence[str], by: Sequence[str]) -> Table:
-    """Return classes, values and the person of records, by a hash.
+    """Return classes, values and the person of records, by a hash. Lazy.
 
-    Parameters
-    ----------
-    data : Table
-        Published records.
-    attribute : str
-        A sensitive one.
-    unit : sequence of str
-        Attributes that identify people, published as they came.
-    by : sequence of str
-        Columns that form classes.
-
-    Returns
-    -------
-    Table
-        ``class_0`` and so on, ``value`` and :data:`~anonspark.core.columns.UNIT`.
+    Columns: ``class_0`` and so on, one for each of ``by``, ``value`` of a sensitive attribute, and
+    :data:`~anonspark.core.columns.UNIT` for the attributes that identify people.
     """
     numbered, classes, people = _numbered(data, by, unit, {"value": attribute})
     return numbered.with_hashes({UNIT: people}, 0).select([*classes, "value", UNIT])
@@ -133,44 +115,35 @@ def _numbered(
     data: Table, by: Sequence[str], unit: Sequence[str], more: Mapping[str, str]
 ) -> tuple[Table, list[str], list[str]]:
     """Return columns of classes, of people and others, and the names that the first ones get."""
-    classes = {f"class_{place}": name for place, name in enumerate(by)}
-    people = {f"person_{place}": name for place, name in enumerate(unit)}
+    classes = {f"class_{index}": name for index, name in enumerate(by)}
+    people = {f"person_{index}": name for index, name in enumerate(unit)}
     chosen = data.select({**classes, **people, **more})
     return chosen.map_batches(_Trim(tuple(people)), chosen.schema), list(classes), list(people)
 
 
 def _listed(names: Sequence[str]) -> str:
+    """Write names for a message.
+
+    >>> _listed(["name", "city"])
+    "'name', 'city'"
+    """
     return ", ".join(map(repr, names))
 
 
 def measure_units(
     data: Table, claim: Claim, counted: Mapping[int, int] | None
 ) -> MeasuredUnits | None:
-    """Count the people of each class, or return what the run says of them.
+    """Count the people of each class, or return the run's counts if the files do not identify them.
 
-    Parameters
-    ----------
-    data : Table
-        Published records.
-    claim : Claim
-    counted : mapping of int to int or None
-        Classes of each number of people, as the run counted them. None where it did not.
-
-    Returns
-    -------
-    MeasuredUnits or None
-        None where records count, or nothing is stated about people.
-
-    Notes
-    -----
-    That of :func:`units_of_classes`, where the files identify people.
+    None if records count, or no count of people is known. The jobs of :func:`units_of_classes` and
+    :func:`people_who_agree`, if the files identify people.
     """
-    unit, told_apart = tuple(claim.privacy.unit), claim.people_columns
+    unit, people_columns = tuple(claim.privacy.unit), claim.people_columns
     if not unit:
         return None
-    if told_apart:
-        agreeing = people_who_agree(data, claim.columns, told_apart)
-        classes = units_of_classes(data, claim.columns, told_apart)
+    if people_columns:
+        agreeing = people_who_agree(data, claim.columns, people_columns)
+        classes = units_of_classes(data, claim.columns, people_columns)
         return MeasuredUnits(unit, classes, agreeing=agreeing)
     if counted is None:
         return None
@@ -180,11 +153,12 @@ def measure_units(
 
 @dataclass(frozen=True)
 class _Trim:
-    """Takes blanks off the ends of texts: two spellings of a number are one person."""
+    """Removes blanks at the ends of texts: two spellings of a number are one person."""
 
     names: tuple[str, ...]
 
     def __call__(self, batches: Batches) -> Batches:
+        """Trim the named columns of each batch."""
         for batch in batches:
             columns = [
                 pc.ascii_trim(column, " ")
@@ -196,38 +170,21 @@ class _Trim:
 
 
 def count_sizes(rows: Table, by: Sequence[str]) -> dict[int, int]:
-    """Return how many groups there are of each number of rows that agree in some columns.
+    """Count the groups of each size of rows that agree in some columns.
 
-    Notes
-    -----
     One job with two shuffles: of the groups of each task, and of their sizes.
     """
     sizes = rows.aggregate(by, count=_ROWS).select([_ROWS]).aggregate([_ROWS], count=_GROUPS)
-    found = sizes.collect()
-    return dict(zip(found[_ROWS].to_pylist(), found[_GROUPS].to_pylist(), strict=True))
+    counted = sizes.collect()
+    return dict(zip(counted[_ROWS].to_pylist(), counted[_GROUPS].to_pylist(), strict=True))
 
 
 def people_who_agree(data: Table, columns: Sequence[str], unit: Sequence[str]) -> dict[int, int]:
-    """Count the people who have as many records as each other in every class.
+    """Count the groups of each number of people with equal numbers of records in every class.
 
-    Parameters
-    ----------
-    data : Table
-        Published records.
-    columns : sequence of str
-        Those that form classes.
-    unit : sequence of str
-        Those that identify people.
-
-    Returns
-    -------
-    dict of int to int
-        Groups of each number of people.
-
-    Notes
-    -----
-    One job with three shuffles: of people, of what their records add up to, and of groups. People
-    with the same classes are found by number, exact sum and exclusive or of 64-bit hashes of them.
+    ``columns`` form classes, ``unit`` identifies people. One job with three shuffles: of people, of
+    what their records add up to, and of groups. People with the same classes are found by number,
+    exact sum and exclusive or of 64-bit hashes of them.
     """
     numbered, classes, units = _numbered(data, columns, unit, {})
     hashed = numbered.with_hashes({_CLASS: classes}, 0).select([_CLASS, *units])
@@ -237,24 +194,10 @@ def people_who_agree(data: Table, columns: Sequence[str], unit: Sequence[str]) -
 
 
 def units_of_classes(data: Table, columns: Sequence[str], unit: Sequence[str]) -> dict[int, int]:
-    """Count the people of each class in published records.
+    """Count the classes of each number of people.
 
-    Parameters
-    ----------
-    data : Table
-    columns : sequence of str
-        Those that form classes.
-    unit : sequence of str
-        Those that identify people, published as they came.
-
-    Returns
-    -------
-    dict of int to int
-        Classes of each number of people.
-
-    Notes
-    -----
-    One job with two shuffles: of the different pairs of a class and a person, and of the classes.
+    ``columns`` form classes, ``unit`` identifies people and is published unchanged. One job with
+    two shuffles: of the different pairs of a class and a person, and of the classes.
     """
     numbered, classes, units = _numbered(data, columns, unit, {})
     return count_sizes(numbered.aggregate([*classes, *units]), classes)
@@ -262,7 +205,7 @@ def units_of_classes(data: Table, columns: Sequence[str], unit: Sequence[str]) -
 
 @dataclass(frozen=True)
 class _Encode:
-    """Yields what class each record is of, its value's number, and whom it is about.
+    """Yields the class of each record, its value's number, and its person.
 
     For people themselves the same again, with a number that stands for any value.
     """
@@ -272,34 +215,37 @@ class _Encode:
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
+        """Yield the two rows of each record."""
         for batch in batches:
             values = pa.array(self.attribute.encode(batch.column(_VALUE)), pa.int64())
-            anybody = pa.repeat(pa.scalar(_ANY, pa.int64()), batch.num_rows)
-            for own in (values, anybody):
-                columns = [*(batch.column(name) for name in self.by), own, batch.column(UNIT)]
+            any_value = pa.repeat(pa.scalar(_ANY, pa.int64()), batch.num_rows)
+            for numbers in (values, any_value):
+                columns = [*(batch.column(name) for name in self.by), numbers, batch.column(UNIT)]
                 yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
 @dataclass(frozen=True)
 class _ListOwners:
-    """Yields of each class and value the people who have it. Of rare ones also who they are."""
+    """Yields for each class and value the number of its people, and the people of rare values."""
 
     rare: int
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
+        """Yield a row a value of each batch, and one for each owner of a rare value."""
         for batch in batches:
             yield self._rows(batch, batch.column(_PEOPLE), batch.column(_RECORDS), None)
             is_rare = pc.less(batch.column(_PEOPLE), self.rare)
-            few = batch.filter(pc.and_(is_rare, pc.not_equal(batch.column(_VALUE), _ANY)))
-            owners = few.column(UNIT)
-            rows = few.take(owners.value_parent_indices())
+            rare_values = batch.filter(pc.and_(is_rare, pc.not_equal(batch.column(_VALUE), _ANY)))
+            owners = rare_values.column(UNIT)
+            rows = rare_values.take(owners.value_parent_indices())
             yield self._rows(rows, None, None, owners.flatten())
 
     def _rows(self, rows: pa.RecordBatch, *figures: pa.Array | None) -> pa.RecordBatch:
+        """Append figures to the columns of the class. None is 0."""
         columns = [rows.column(name) for name in self.schema.names[: -len(figures)]]
-        none = pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows)
-        columns += [none if one is None else one for one in figures]
+        zeros = pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows)
+        columns += [zeros if figure is None else figure for figure in figures]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
@@ -307,18 +253,18 @@ def _read_people(batch: pa.RecordBatch, _: SensitiveValues) -> ValueCounts:
     """Return the people of classes, each a row of lists."""
     lists = batch.column(_VALUE).value_lengths().to_numpy()
     classes = np.repeat(np.arange(batch.num_rows), lists)
-    values, people, records, owners = (one.flatten().to_numpy() for one in batch.columns)
-    anybody, owned = values == _ANY, people == 0
+    values, people, records, owners = (column.flatten().to_numpy() for column in batch.columns)
+    is_any, is_owner = values == _ANY, people == 0
     order = np.lexsort((values, classes))
-    order = order[~(anybody | owned)[order]]
-    whose = PeopleOfClasses(
-        people[anybody],
-        records[anybody],
-        classes[owned],
-        values[owned],
-        owners[owned],
+    order = order[~(is_any | is_owner)[order]]
+    owners_of_values = PeopleOfClasses(
+        people[is_any],
+        records[is_any],
+        classes[is_owner],
+        values[is_owner],
+        owners[is_owner],
     )
-    return ValueCounts(classes[order], values[order], people[order], whose)
+    return ValueCounts(classes[order], values[order], people[order], owners_of_values)
 
 
 def measure_people(
@@ -327,32 +273,15 @@ def measure_people(
     attribute: SensitiveValues,
     criteria: Sequence[Criterion],
 ) -> list[MeasuredCriterion]:
-    """Measure what classes have of criteria that count people.
+    """Measure criteria about an attribute that count people, in their order.
 
-    Parameters
-    ----------
-    data : Table
-        Columns that form the classes, ``value``, and whom the record is about
-        (:data:`~anonspark.core.columns.UNIT`).
-    by : sequence of str
-        Those that form the classes.
-    attribute : SensitiveValues
-        What ``value`` holds.
-    criteria : sequence of Criterion
-        About this attribute.
-
-    Returns
-    -------
-    list of MeasuredCriterion
-        In the order of the criteria. Distinct values are counted up to what is asked for.
-
-    Notes
-    -----
-    One job with three shuffles: of the different triples of class, value and person, twice, and of
+    ``data`` has the columns ``by`` that form the classes, ``value``, and the person of the record
+    (:data:`~anonspark.core.columns.UNIT`). Distinct values are counted up to what is asked for. One
+    job with three shuffles: of the different triples of class, value and person, twice, and of
     their numbers. Nothing of what formed the classes is called.
     """
     classes = _people_of_values(data, by, attribute, criteria)
-    measure = MeasureClasses(tuple((one, attribute) for one in criteria), _read_people)
+    measure = MeasureClasses(tuple((criterion, attribute) for criterion in criteria), _read_people)
     return collect_worst(classes.map_batches(measure, MEASURED), criteria)
 
 
@@ -361,10 +290,10 @@ def _people_of_values(
 ) -> Table:
     """Return a row of lists a class: values, people, records, and who has the rare values."""
     pairs = pa.schema([*map(data.schema.field, by), (_VALUE, pa.int64()), (UNIT, pa.int64())])
-    rare = max(int(one.bound) for one in criteria)
+    rare = max(int(criterion.bound) for criterion in criteria)
     encoded = data.map_batches(_Encode(tuple(by), attribute, pairs), pairs)
-    different = encoded.aggregate(pairs.names, count=_RECORDS)
-    counted = different.aggregate([*by, _VALUE], count=_PEOPLE, sums=[_RECORDS], lists=[UNIT])
+    triples = encoded.aggregate(pairs.names, count=_RECORDS)
+    counted = triples.aggregate([*by, _VALUE], count=_PEOPLE, sums=[_RECORDS], lists=[UNIT])
     names = [_VALUE, _PEOPLE, _RECORDS, _OWNER]
     schema = pa.schema([*map(pairs.field, by), *((name, pa.int64()) for name in names)])
     counted = counted.map_batches(_ListOwners(rare, schema), schema)

@@ -33,41 +33,25 @@ _LARGEST = 2.0**33
 def sum_weights(
     data: Table, columns: Sequence[str], name: str | None, missing_markers: Sequence[str]
 ) -> tuple[Sizes, Floats] | None:
-    """Return the records and the sum of the weights of each class, in one order.
+    """Return the records and the sum of the weights of each class, in a fixed order.
 
-    Parameters
-    ----------
-    data : Table
-        Published records, or those of an input.
-    columns : sequence of str
-        Those that form classes. None for one class of all records.
-    name : str or None
-        The column of weights. None where there are none.
-    missing_markers : sequence of str
-        Texts that mean missing.
-
-    Raises
-    ------
-    DataError
-        If a weight is negative, or no finite number.
-
-    Notes
-    -----
-    One job, with one shuffle of a row a class and task. Three numbers of each class are collected.
+    None without a column of weights. ``columns`` form classes: none for one class of all records.
+    Raises DataError if a weight is negative, or no finite number. One job, with one shuffle of a
+    row a class and task. Three numbers of each class are collected.
     """
     if name is None:
         return None
-    found = data.schema.field(name).type
-    reading = reading_of(_WEIGHT, _WEIGHT, found, "number", None, missing_markers)
+    data_type = data.schema.field(name).type
+    reading = reading_of(_WEIGHT, _WEIGHT, data_type, "number", None, missing_markers)
     if reading is None:
         raise DataError(
-            f"{_KEY}: column {name!r} has type {type_name(found)}. Expected numbers. Choose "
+            f"{_KEY}: column {name!r} has type {type_name(data_type)}. Expected numbers. Choose "
             "another column"
         )
     # Numbered, so that no published name clashes with ours.
     by = [published_column(index) for index in range(len(columns))]
     numbered = data.select(dict(zip([*by, _WEIGHT], [*columns, name], strict=True)))
-    schema = pa.schema([*map(numbered.schema.field, by), *((one, pa.int64()) for one in _SUMS)])
+    schema = pa.schema([*map(numbered.schema.field, by), *((name, pa.int64()) for name in _SUMS)])
     classes = (
         numbered.map_batches(_SplitWeights(reading, tuple(by)), schema)
         .aggregate(by, count=_RECORDS, sums=_SUMS)
@@ -96,12 +80,13 @@ class _SplitWeights:
     takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, batches: Batches) -> Batches:
+        """Split the weights of each batch into whole numbers and parts."""
         for batch in batches:
             read, _ = read_values(self.reading, batch.column(_WEIGHT))
             weights = read.fill_null(-1.0).to_numpy()
             sound = (weights >= 0.0) & (weights <= _LARGEST)
             parts, whole = np.modf(np.where(sound, weights, 0.0))
             numbers = (whole, np.rint(parts / _UNIT), ~sound)
-            columns = [pa.array(one.astype(np.int64)) for one in numbers]
+            columns = [pa.array(column.astype(np.int64)) for column in numbers]
             labels = [batch.column(name) for name in self.labels]
             yield pa.RecordBatch.from_arrays([*labels, *columns], [*self.labels, *_SUMS])

@@ -110,10 +110,10 @@ def prepared(
         assert one.path.startswith(str(folder / way))
         rows: list[Any] = []
         # Without a record nothing is there, and nobody looks.
-        if one.found["kept"]:
+        if one.counts["kept"]:
             packed = engine.staged([one.path], PACKED)
             rows = Records(packed, one.schema).rows().collect().to_pylist()
-        assert len(rows) == one.found["kept"]
+        assert len(rows) == one.counts["kept"]
         staged.append((one, sorted(map(str, rows))))
     return staged
 
@@ -125,8 +125,8 @@ def require_alike(staged: list[tuple[Staged, list[str]]]) -> None:
     if records:
         assert files.fingerprint == rows.fingerprint
     assert records == others
-    of_rows = {name: value for name, value in rows.found.items() if not name.startswith("hash_")}
-    assert dict(files.found) == of_rows
+    of_rows = {name: value for name, value in rows.counts.items() if not name.startswith("hash_")}
+    assert dict(files.counts) == of_rows
 
 
 def configured(folder: Path, names: Sequence[str], **sections: Any) -> Configuration:
@@ -159,7 +159,7 @@ def test_all_types_and_declarations(spark: SparkSession, tmp_path: Path) -> None
     configuration = configured(tmp_path, [*QUASI_IDENTIFIERS, *CARRIED], missing="category")
     staged = prepared(spark, configuration, tmp_path)
     require_alike(staged)
-    assert 0 < staged[0][0].found["kept"] <= staged[0][0].found["rows"] == 486
+    assert 0 < staged[0][0].counts["kept"] <= staged[0][0].counts["rows"] == 486
 
 
 @pytest.mark.parametrize("unit", ["files", "row groups"])
@@ -187,7 +187,7 @@ def test_folders_and_row_groups(
     )
     staged = prepared(spark, configuration, tmp_path)
     require_alike(staged)
-    assert staged[0][0].found["kept"] == 1129
+    assert staged[0][0].counts["kept"] == 1129
 
 
 def test_columns_without_values_and_nanoseconds(spark: SparkSession, tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_columns_without_values_and_nanoseconds(spark: SparkSession, tmp_path: P
     pq.write_table(pa.table(people | {"text": pa.nulls(60)}), folder / "b.parquet")
     staged = prepared(spark, configured(tmp_path, list(people), missing="category"), tmp_path)
     require_alike(staged)
-    assert staged[0][0].found["kept"] == 120
+    assert staged[0][0].counts["kept"] == 120
 
 
 class TestWhatKeepsRows:
@@ -227,8 +227,8 @@ class TestWhatKeepsRows:
         table = pa.table({"a": pa.array([datetime(2024, 1, 1)], pa.timestamp("us"))})
         pq.write_table(table, tmp_path / "input.parquet", use_deprecated_int96_timestamps=True)
         file = configuration_file(tmp_path, attributes={"a": "quasi_identifier"})
-        found = self.reason(spark, load_configuration(file), caplog)
-        assert found == "the column 'a' of type timestamp, stored as timestamp[ns]"
+        counts = self.reason(spark, load_configuration(file), caplog)
+        assert counts == "the column 'a' of type timestamp, stored as timestamp[ns]"
         # The rows are staged, too.
         ((_, rows),) = prepared(spark, load_configuration(file), tmp_path, ways=["as they are"])
         assert len(rows) == 1
@@ -246,9 +246,9 @@ class TestWhatKeepsRows:
         pq.write_table(table.replace_schema_metadata(metadata), tmp_path / "input.parquet")
         for name, told in (("a", expected), ("b", "")):
             file = configuration_file(tmp_path, attributes={name: "quasi_identifier"})
-            found = self.reason(spark, load_configuration(file), caplog)
-            assert found.startswith(told)
-            assert bool(found) == bool(told)
+            counts = self.reason(spark, load_configuration(file), caplog)
+            assert counts.startswith(told)
+            assert bool(counts) == bool(told)
 
     def test_other_tables(
         self, spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -285,9 +285,9 @@ class TestWhatKeepsRows:
             file = configuration_file(
                 tmp_path, attributes=attributes, input=section, missing="category"
             )
-            found = self.reason(spark, load_configuration(file), caplog)
-            assert found.startswith(expected), (number, found)
-            assert bool(found) == bool(expected), (number, found)
+            counts = self.reason(spark, load_configuration(file), caplog)
+            assert counts.startswith(expected), (number, counts)
+            assert bool(counts) == bool(expected), (number, counts)
 
 
 def stage_after(spark: SparkSession, folder: Path, change: Any) -> str:

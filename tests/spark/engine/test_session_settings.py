@@ -285,7 +285,7 @@ def test_one_release_through_spark_submit(
             *options,
             script,
             path,
-            "--quiet",
+            "--no-progress",
         ],
         capture_output=True,
         text=True,

@@ -110,7 +110,7 @@ def test_records(spark: SparkSession, tmp_path: Path) -> None:
     staged = {}
     for (name, format), opened in found.items():
         one = opened.stage(str(tmp_path / name / format), PackRecords(), PACKED, 7)
-        staged[name, format] = one.fingerprint, one.schema.names, one.found["kept"]
+        staged[name, format] = one.fingerprint, one.schema.names, one.counts["kept"]
     assert staged["local", "parquet"][2] == 240
     for format in ("parquet", "json", "orc"):
         assert staged["spark", format] == staged["local", format]
@@ -183,7 +183,7 @@ def test_refusals(
 def test_spark_reads_listed_fields_alone(spark: SparkSession, tmp_path: Path) -> None:
     path = write_table(tmp_path / "input.parquet", people(20))
     asked = configuration(path, tmp_path / "release")
-    kept = SparkEngine(spark).open_input(asked, {}).kept.frame
+    kept = SparkEngine(spark).open_input(asked, {}).records.frame
     leaves = kept._jdf.queryExecution().sparkPlan().collectLeaves()
     read = leaves.apply(0).requiredSchema().simpleString()
     assert read == (

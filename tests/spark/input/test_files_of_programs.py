@@ -120,12 +120,14 @@ def test_both_engines_publish_the_same(
 
 def test_commands_on_a_converted_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     original = tmp_path / "people.parquet"
-    done = command(capsys, "convert", as_stata(tmp_path / "people.dta"), original, "--quiet")
+    done = command(capsys, "convert", as_stata(tmp_path / "people.dta"), original, "--no-progress")
     assert done.code == 0, done.err
     configured = tmp_path / "people.yaml"
-    assert command(capsys, "init", original, "--out", configured, "--quiet").code == 0
+    assert command(capsys, "init", original, "--out", configured, "--no-progress").code == 0
     for asked in ("check", "run"):
-        done = command(capsys, asked, configured, "--quiet", "--set", f"output.path={tmp_path}/o")
+        done = command(
+            capsys, asked, configured, "--no-progress", "--set", f"output.path={tmp_path}/o"
+        )
         assert done.code == 0, done.err
-    compared = command(capsys, "evaluate", tmp_path / "o", "--original", original, "--quiet")
+    compared = command(capsys, "evaluate", tmp_path / "o", "--original", original, "--no-progress")
     assert compared.code == 0, compared.err

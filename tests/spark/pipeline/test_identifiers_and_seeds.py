@@ -35,7 +35,7 @@ def test_a_seed_at_an_address(
     path = configuration_file(
         tmp_path, attributes=attributes, execution={"seed_file": f"{address}/seed"}
     )
-    outcome = command(capsys, "run", path, "--quiet")
+    outcome = command(capsys, "run", path, "--no-progress")
     assert (outcome.code, outcome.err) == (0, "")
     fingerprint = summary(tmp_path / "release")["output_fingerprint"]
     rows = spark.read.parquet(str(tmp_path / "input.parquet"))
@@ -51,7 +51,7 @@ def test_a_seed_at_an_address(
         assert of_number.figures.summary["output_fingerprint"] == fingerprint
     # Who verifies needs no seed.
     (tmp_path / "seed").unlink()
-    outcome = command(capsys, "verify", tmp_path / "release", "--config", path, "--quiet")
+    outcome = command(capsys, "verify", tmp_path / "release", "--config", path, "--no-progress")
     assert outcome.code == 0, outcome.err
     outcome = command(capsys, "check", path)
     assert outcome.code == 2

@@ -116,7 +116,7 @@ def test_a_job_of_two_nights(
     # More patients than usual: nothing is published, and what was told before stays.
     write_patients(tmp_path / "input.parquet", 300)
     there = contents(tmp_path)
-    arguments = ("--run-id", "tuesday", "--log-format=json", "--quiet")
+    arguments = ("--run-id", "tuesday", "--log-format=json", "--no-progress")
     outcome = command(capsys, "run", path, *arguments, "--set", "execution.task_rows=1000")
     assert outcome.code == 4
     *_, line = [json.loads(line) for line in outcome.err.splitlines()]

@@ -104,7 +104,7 @@ def test_files_and_rounds_are_independent(
             output={"path": str(tmp_path / name), "style": "bounds"},
             execution={"engine": engine, "task_rows": task_rows, "seed": 29},
         )
-        outcome = command(capsys, "run", configuration, "--quiet")
+        outcome = command(capsys, "run", configuration, "--no-progress")
         assert outcome.code == 0, outcome.err
     release = tmp_path / "release"
     files = data_files(release)
@@ -181,7 +181,7 @@ def test_large_classes_are_shared_out(
             output={"path": str(tmp_path / name)},
             execution={"engine": "local"},
         )
-        outcome = command(capsys, "run", configuration, "--quiet")
+        outcome = command(capsys, "run", configuration, "--no-progress")
         assert outcome.code == 0, outcome.err
     assert summary(tmp_path / "release")["rows_suppressed"] > 500
     sizes = [

@@ -45,7 +45,9 @@ def test_both_engines_say_the_same(
         *(("gives_away", "district"), ("gives_away", "months")),
         *(("order_of_letters", "group"), ("text_days", "seen")),
     }
-    assert command(capsys, "run", path, "--quiet", "--set", "execution.engine=local").code == 0
+    assert (
+        command(capsys, "run", path, "--no-progress", "--set", "execution.engine=local").code == 0
+    )
     found = [
         audit_release(
             engine, str(tmp_path / "release"), original=str(tmp_path / "input.parquet")

@@ -91,7 +91,7 @@ def test_staging_is_for_its_owner_alone_and_continued(
     path = configure(tmp_path, f"{hdfs.address}{folder}")
     with monkeypatch.context() as patch:
         patch.setattr(writing, "write_records", gone)
-        outcome = command(capsys, "run", path, "--resume", "--run-id", "night", "--quiet")
+        outcome = command(capsys, "run", path, "--resume", "--run-id", "night", "--no-progress")
     assert outcome.code == 1, outcome.err
     assert "2 finished rounds" in outcome.err
     (kept,) = names(hdfs, folder) - {"people"}
@@ -136,7 +136,7 @@ def test_two_writers_of_one_release(
         return works(*arguments, **named)
 
     monkeypatch.setattr(writing, "write_records", meet_others)
-    outcome = command(capsys, "run", path, "--run-id", "one", "--quiet")
+    outcome = command(capsys, "run", path, "--run-id", "one", "--no-progress")
     assert outcome.code == 5, outcome.err
     assert "appeared while the run was going on. Nothing was published" in outcome.err
     require_golden(hdfs, folder)
@@ -148,7 +148,7 @@ def test_safe_mode(
     path = configure(tmp_path, f"{hdfs.address}{folder}")
     assert hdfs.admin("-safemode", "enter").returncode == 0
     try:
-        outcome = command(capsys, "run", path, "--quiet")
+        outcome = command(capsys, "run", path, "--no-progress")
     finally:
         assert hdfs.admin("-safemode", "leave").returncode == 0
     assert outcome.code == 6, outcome.err
@@ -163,7 +163,7 @@ def test_a_quota_that_is_exceeded(
     done = hdfs.admin("-setQuota", "20", folder)
     assert done.returncode == 0, done.stderr
     try:
-        outcome = command(capsys, "run", path, "--quiet")
+        outcome = command(capsys, "run", path, "--no-progress")
     finally:
         hdfs.admin("-clrQuota", folder)
     assert outcome.code == 5, outcome.err
@@ -186,7 +186,7 @@ def test_a_datanode_killed_while_publishing(
 
     monkeypatch.setattr(writing, "write_records", kill_and_write)
     root = f"{hdfs.address}{folder}"
-    outcome = command(capsys, "run", configure(tmp_path, root), "--quiet")
+    outcome = command(capsys, "run", configure(tmp_path, root), "--no-progress")
     assert outcome.code == 0, outcome.err
     require_golden(hdfs, folder)
     outcome = command(capsys, "verify", f"{root}/release", "--original", f"{root}/people")

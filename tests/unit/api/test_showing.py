@@ -146,7 +146,7 @@ def test_a_notebook_has_one_line_that_goes(monkeypatch: pytest.MonkeyPatch) -> N
     progress = progress_for(shows=True)
     assert isinstance(progress, NotebookProgress)
     with progress.stage("prepare <it>", rows=1000):
-        progress.tell("counting")
+        progress.report_step("counting")
         progress._show()
     assert written[0] == "<span>prepare &lt;it&gt;: 1,000 rows ... 0 s</span>"
     assert "<span>prepare &lt;it&gt;: 1,000 rows: counting ... 0 s</span>" in written

@@ -34,8 +34,8 @@ from anonspark.config import (
     parse_configuration,
 )
 from anonspark.config.models import ModelOptions
-from anonspark.config.problems import found, key_path, nearest
-from anonspark.core.grids import UnfitRangeError, day_of, decimal_places, moment_of, places_of_range
+from anonspark.config.problems import in_words, key_path, nearest
+from anonspark.core.grids import UnfitRangeError, bound_numbers, day_of, decimal_places, moment_of
 from anonspark.errors import ConfigurationError
 
 # Wherever the options of the default model live: the configuration asks the registry, too.
@@ -794,7 +794,7 @@ def test_the_order_of_the_sections_does_not_matter(order: list[str], seed: int) 
     ],
 )
 def test_words_for_values(value: object, words: str) -> None:
-    assert found(value) == words
+    assert in_words(value) == words
 
 
 def test_a_number_too_long_to_be_written() -> None:
@@ -939,13 +939,13 @@ def test_where_bounds_lie() -> None:
     for text in ("1970-1-1", "1970-02-30", "1970-01-01 10:00"):
         with pytest.raises(UnfitRangeError):
             day_of(text)
-    assert places_of_range("decimal", [0.1, 1]) == [Fraction(1, 10), 1]
-    assert places_of_range("float", [0.1, 1]) == [Fraction(0.1), 1]
-    single = float(places_of_range("float", [0.1, 1], single=True)[0])
+    assert bound_numbers("decimal", [0.1, 1]) == [Fraction(1, 10), 1]
+    assert bound_numbers("float", [0.1, 1]) == [Fraction(0.1), 1]
+    single = float(bound_numbers("float", [0.1, 1], single=True)[0])
     assert single == pytest.approx(0.1)
     assert single != 0.1
     # What the type cannot hold is what it holds at most.
-    assert places_of_range("float", [0, 1e300], single=True)[1] == 2**128 - 2**104
-    assert places_of_range("float", [0, 10**400])[1] < 2**1024
+    assert bound_numbers("float", [0, 1e300], single=True)[1] == 2**128 - 2**104
+    assert bound_numbers("float", [0, 10**400])[1] < 2**1024
     assert decimal_places([1, 0.25]) == 2
     assert decimal_places([1e-7, 1e22]) == 7

@@ -24,7 +24,7 @@ from workbooks import write_workbook
 
 import anonspark
 from anonspark.conversion import convert, reading
-from anonspark.conversion.reading import meaning_of
+from anonspark.conversion.reading import Options, meaning_of
 from anonspark.errors import AnonsparkError, ConfigurationError, DataError, PublishingError
 
 # Programs that write tests' workbooks lay no styles into them.
@@ -53,17 +53,12 @@ WRITERS: dict[str, tuple[Callable[..., None], dict[str, Any]]] = {
     "p.por": (pyreadstat.write_por, {}),
     "p.xpt": (pyreadstat.write_xport, {}),
 }
-OPTIONS = {
-    **dict.fromkeys(("sheet", "header_row", "hidden", "encoding", "catalog")),
-    "memory": 1 << 20,
-    "types": {},
-}
 
 
 def table_of(*files: Path, **options: Any) -> pa.Table:
     """Convert files in this process, as the process of the reader does."""
     target = files[0].with_suffix(".parquet")
-    request = {**OPTIONS, **options, "files": list(map(str, files)), "target": str(target)}
+    request = reading.Request(list(map(str, files)), str(target), 1 << 20, Options(**options))
     reading._convert(request)
     return pq.read_table(target)
 
@@ -475,7 +470,7 @@ def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, modu
     path.write_bytes(b"PK\x03\x04" if "openpyxl" in module else b"x")
     monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.setattr(reading.resource, "setrlimit", lambda *_: None)
-    answer = reading._answer({**OPTIONS, "files": [str(path)], "target": ""})
+    answer = reading._answer(reading.Request([str(path)], "", 1 << 20, Options()))
     assert answer["error"] == "ConfigurationError"
     assert "Run: pip install 'anonspark[files]'" in answer["problems"][0]
 
@@ -498,12 +493,14 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         ([path, tmp_path / "q.parquet", "--type", "AGE=day"], 2, "--type: expected"),
         ([path, tmp_path / "no" / "q.parquet"], 5, "OUT: the system refused"),
     ):
-        refused = command(capsys, "convert", *arguments, "--quiet")
+        refused = command(capsys, "convert", *arguments, "--no-progress")
         assert refused.code == code, refused.err
         assert problem in refused.err
-    done = command(capsys, "convert", tmp_path / "in", out, "--overwrite", "--quiet", "--json")
+    done = command(
+        capsys, "convert", tmp_path / "in", out, "--overwrite", "--no-progress", "--json"
+    )
     assert json.loads(done.out)["rows"] == 4
-    assert command(capsys, "convert", path, out, "--overwrite", "--quiet").out == ""
+    assert command(capsys, "convert", path, out, "--overwrite", "--no-progress").out == ""
 
 
 def test_a_full_disk_is_no_damaged_file(tmp_path: Path) -> None:

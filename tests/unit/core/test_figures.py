@@ -95,9 +95,9 @@ def test_criteria_in_words(criterion: Criterion, words: str) -> None:
 
 
 def test_only_recursive_diversity_has_a_c() -> None:
-    assert Criterion("s", "recursive", 2, 1.5).told_c == 1.5
+    assert Criterion("s", "recursive", 2, 1.5).recursive_c == 1.5
     assert Criterion("s", "recursive", 2, 1.5).limit == 1.5
-    assert Criterion("s", "entropy", 2).told_c is None
+    assert Criterion("s", "entropy", 2).recursive_c is None
     assert Criterion("s", "entropy", 2).limit == 2
 
 

@@ -10,7 +10,7 @@ from cases import cases
 
 from anonspark.core.recognition.names import (
     is_key_name,
-    may_tell_people_apart,
+    may_number_people,
     meaning_of,
     words_of,
 )
@@ -107,4 +107,4 @@ def test_words_and_keys() -> None:
 
 @cases(__file__, "name", "looks")
 def test_names_of_what_may_number_people(name: str, looks: bool) -> None:
-    assert may_tell_people_apart(name) == looks
+    assert may_number_people(name) == looks

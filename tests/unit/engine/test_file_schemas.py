@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from anonspark.engine.data_files import FileSchemas, lacking_columns
+from anonspark.engine.data_files import FileSchemas, require_columns
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.errors import DataError
 
@@ -24,7 +24,7 @@ def lacking(
     )
     wanted = WantedColumns(WANTED, missing, "input.missing_columns")  # type: ignore[arg-type]
     columns = [field.name for field in schemas[0]]
-    return lacking_columns(files, wanted, columns=columns, path_key="input.path")
+    return require_columns(files, wanted, columns=columns, path_key="input.path")
 
 
 def test_files_that_agree() -> None:

@@ -95,6 +95,28 @@ def test_results_that_are_too_large_for_the_driver() -> None:
     assert problem.startswith("the tasks of a job hand more to the driver than")
 
 
+HADOOP = "org.apache.hadoop.security"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{HADOOP}.AccessControlException: Client cannot authenticate via:[TOKEN, KERBEROS]",
+        f"{HADOOP}.AccessControlException: SIMPLE authentication is not enabled.  "
+        "Available:[TOKEN, KERBEROS]",
+        "javax.security.sasl.SaslException: GSS initiate failed [Caused by GSSException: No valid "
+        "credentials provided (Mechanism level: Failed to find any Kerberos tgt)]",
+        f"{HADOOP}.token.SecretManager$InvalidToken: token (HDFS_DELEGATION_TOKEN owner=publisher) "
+        "is expired",
+    ],
+)
+def test_no_ticket_of_kerberos(text: str) -> None:
+    problem = environment_problem(Py4JError(text))
+    assert problem is not None
+    assert problem.startswith("a file system asks for Kerberos")
+    assert "publisher" not in problem
+
+
 @pytest.mark.parametrize(
     "error",
     [

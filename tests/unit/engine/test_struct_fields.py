@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyspark.ml.linalg import VectorUDT
 from pyspark.sql import types as spark_types
 
-from anonspark.engine.data_files import FileSchemas, lacking_columns
+from anonspark.engine.data_files import FileSchemas, require_columns
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.spark.arrow import arrow_schema
@@ -121,7 +121,7 @@ def lacking(*schemas: pa.Schema, missing: str = "error") -> list[pa.Field]:
     )
     wanted = WantedColumns({"a.x": True}, missing, "input.missing_columns")  # type: ignore[arg-type]
     columns = with_struct_fields(schemas[0]).names
-    return lacking_columns(files, wanted, columns=columns, path_key="input.path")
+    return require_columns(files, wanted, columns=columns, path_key="input.path")
 
 
 def of_struct(*fields: tuple[str, pa.DataType]) -> pa.Schema:

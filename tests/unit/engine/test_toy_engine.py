@@ -96,7 +96,7 @@ class State:
 
 
 def model_of(snapshot: Snapshot, k: int, task_rows: int, **options: Any) -> BlockwiseModel:
-    generalizer = Generalizer(snapshot.quasi_identifiers, "interval", tell_missing=False)
+    generalizer = Generalizer(snapshot.quasi_identifiers, "interval", shows_missing=False)
     task = Task(generalizer, Criteria(k), 0, task_rows)
     return cast("BlockwiseModel", create_model(MondrianOptions(**options), task))
 

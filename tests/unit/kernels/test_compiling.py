@@ -19,7 +19,7 @@ from places import skip_or_fail
 
 from anonspark.kernels import building, compiling, numba_patches
 from anonspark.kernels.building import build
-from anonspark.kernels.built import built, file_name, version_of_numba
+from anonspark.kernels.built import built, file_names, machine_code, version_of_numba
 from anonspark.kernels.compiling import (
     KERNELS,
     Kernel,
@@ -32,7 +32,7 @@ from anonspark.kernels.selection import select
 from anonspark.kernels.signatures import boolean, float64, int32, int64, types, uint8, uint64, void
 
 
-@pytest.mark.parametrize("without", ["", "compiling.built = lambda: None"])
+@pytest.mark.parametrize("without", ["", "compiling.machine_code = lambda symbol: None"])
 def test_numba_is_loaded_by_the_first_call_alone(without: str) -> None:
     code = f"""if True:
         import sys
@@ -44,7 +44,7 @@ def test_numba_is_loaded_by_the_first_call_alone(without: str) -> None:
         {without}
         from anonspark.kernels.selection import select
         assert select(numpy.array([30, 10, 20]), 0, 3, 1) == 20
-        assert ("numba" in sys.modules) == (compiling.built() is None)
+        assert ("numba" in sys.modules) == (compiling.machine_code("selection_1") is None)
     """
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -183,23 +183,22 @@ def test_what_does_not(declared: Any, value: Any, told: str) -> None:
 
 
 @pytest.fixture
-def machine_code() -> object:
-    """The extension module; without it Numba compiles, and there is nothing to test."""
-    found = built()
-    if found is None:
-        skip_or_fail("make kernels builds it")
-    return found
+def built_kernels() -> None:
+    """Skip where Numba compiles: there is nothing to test."""
+    if not built():
+        skip_or_fail("make kernels builds them")
 
 
-def test_it_has_every_kernel(machine_code: object) -> None:
+@pytest.mark.usefixtures("built_kernels")
+def test_it_has_every_kernel() -> None:
     import_all_kernels()
     ours = [one for one in KERNELS if one.function.__module__.startswith("anonspark.kernels.")]
     symbols = [one.symbol for one in ours]
     assert len(set(symbols)) == len(symbols) > 100
-    assert [symbol for symbol in symbols if not hasattr(machine_code, symbol)] == []
+    assert [symbol for symbol in symbols if machine_code(symbol) is None] == []
 
 
-@pytest.mark.usefixtures("machine_code")
+@pytest.mark.usefixtures("built_kernels")
 def test_a_kernel_takes_what_its_signature_says_and_nothing_else() -> None:
     values = np.array([30, 10, 20])
     assert select(values.copy(), start=0, stop=3, rank=2) == 30
@@ -218,37 +217,41 @@ def test_a_kernel_that_was_called_is_sent_to_tasks_by_its_name() -> None:
 
 def test_the_version_of_numba_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     other = SimpleNamespace(version_of_numba=lambda: (0, 61, 2))
-    monkeypatch.setattr("anonspark.kernels.built.built", lambda: other)
+    monkeypatch.setattr("anonspark.kernels.built.built", lambda: (other,))
     assert version_of_numba() == "0.61.2"
 
 
 def test_what_is_there_is_not_built_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(building.subprocess, "run", None)
-    (tmp_path / file_name()).write_bytes(b"")
-    assert build(tmp_path) == tmp_path / file_name()
+    monkeypatch.setattr(building.subprocess, "Popen", None)
+    files = [tmp_path / name for name in file_names()]
+    for file in files:
+        file.touch()
+    assert build(tmp_path) == files
 
 
 def test_what_was_built_from_other_sources_goes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        Path(command[-1], file_name()).write_bytes(b"new")
-        return subprocess.CompletedProcess(command, 0, "")
+    def start(command: list[str], **_: object) -> SimpleNamespace:
+        folder, part = command[-2:]
+        Path(folder, file_names()[int(part)]).write_text(part)
+        return SimpleNamespace(communicate=lambda: ("", None), returncode=0)
 
-    old = tmp_path / file_name().replace("kernels-", "kernels-0")
+    old = tmp_path / file_names()[0].replace("kernels-", "kernels-0")
     old.write_bytes(b"old")
-    monkeypatch.setattr(building.subprocess, "run", run)
-    assert build(tmp_path).read_bytes() == b"new"
-    assert [path.name for path in tmp_path.iterdir()] == [file_name()]
+    monkeypatch.setattr(building.subprocess, "Popen", start)
+    assert [file.read_text() for file in build(tmp_path)] == ["0", "1"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == file_names()
 
 
 def test_a_build_that_fails_leaves_nothing_and_says_why(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.CompletedProcess(command, 1, "error: command 'gcc' failed")
+    def start(*_: object, **__: object) -> SimpleNamespace:
+        output = "error: command 'gcc' failed"
+        return SimpleNamespace(communicate=lambda: (output, None), returncode=1)
 
-    monkeypatch.setattr(building.subprocess, "run", run)
+    monkeypatch.setattr(building.subprocess, "Popen", start)
     with pytest.raises(OSError, match="command 'gcc' failed"):
         build(tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -42,8 +42,7 @@ from anonspark.kernels.criteria import (
 from anonspark.kernels.people import match_values
 from anonspark.verification.proof import measures
 from anonspark.verification.proof.criteria import measure_classes
-from anonspark.verification.proof.measures import ValueCounts
-from anonspark.verification.proof.sensitive_values import SensitiveValues
+from anonspark.verification.proof.measures import SensitiveValues, ValueCounts
 
 # Records of a group with each value of each sensitive attribute.
 Counts = list[list[int]]

@@ -79,7 +79,7 @@ class Case:
 
     def penalty(self, records: list[int]) -> float:
         """Return what each record of a class would lose, by the code that publishes it."""
-        generalizer = Generalizer(self.quasi_identifiers, "interval", tell_missing=True)
+        generalizer = Generalizer(self.quasi_identifiers, "interval", shows_missing=True)
         group = np.array([0, len(records)])
         return float(generalizer.penalty(self.codes[records], group)[0]) / len(records)
 

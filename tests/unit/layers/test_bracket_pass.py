@@ -367,7 +367,7 @@ def test_walking_down_a_predicted_tree(
         keys,
         np.empty((0, 3)),
         leaves,
-        arrays.places,
+        arrays.roots,
         arrays.attributes,
         arrays.points,
         arrays.ends,

@@ -25,7 +25,7 @@ from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
 from anonspark.engine.protocol import TASK
 from anonspark.layers.generalize.figures import exact_sums
-from anonspark.layers.publish.class_table import _in_digits, _InOrder, _published_names
+from anonspark.layers.publish.class_table import _in_digits, _published_names, _SortClasses
 from anonspark.layers.publish.file_assignment import Division, _by_batch, _CountEqual, files_for
 from anonspark.release.derived_figures import Totals
 from anonspark.staged.records import FIRST_NUMBER, RECORDS, ROWS, Packer
@@ -52,7 +52,7 @@ def test_rows_are_in_the_order_of_the_texts(names: list[int], cut: int) -> None:
     )
     schema = pa.schema([("run_id", pa.string()), ("class_id", pa.string()), ("n", pa.int64())])
     cut = min(cut, len(names))
-    (found,) = _InOrder("a-run", schema)(iter([sent.slice(0, cut), sent.slice(cut)]))
+    (found,) = _SortClasses("a-run", schema)(iter([sent.slice(0, cut), sent.slice(cut)]))
     expected = sorted((f"{name:016x}", place) for place, name in enumerate(names))
     assert found.to_pydict() == {
         "run_id": ["a-run"] * len(names),
@@ -62,7 +62,7 @@ def test_rows_are_in_the_order_of_the_texts(names: list[int], cut: int) -> None:
 
 
 def test_no_class_makes_no_row_group() -> None:
-    assert list(_InOrder("a-run", pa.schema([]))(iter([]))) == []
+    assert list(_SortClasses("a-run", pa.schema([]))(iter([]))) == []
 
 
 SIZES = st.lists(st.integers(1, 40) | st.integers(1, 10**12), min_size=1, max_size=30)

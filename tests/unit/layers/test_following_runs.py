@@ -123,7 +123,7 @@ def test_progress_is_followed() -> None:
     with progress.followed_by(heard.append):
         with progress.stage("round 2 of 5", rows=10):
             assert (progress.current, progress.round) == ("round 2 of 5", 2)
-            progress.tell("counting")
+            progress.report_step("counting")
         assert (progress.current, progress.round) == (None, None)
         with pytest.raises(DataError), progress.stage("verify"):
             raise DataError("no")
@@ -139,7 +139,7 @@ def logged(capsys: pytest.CaptureFixture[str], log: CommandLog) -> str:
     logger = logging.getLogger("anonspark")
     before = logger.handlers, logger.level
     with log.opened():
-        progress = log.follow(quiet=False, run_id="nightly-1")
+        progress = log.follow(quiet=False, shows_progress=True, run_id="nightly-1")
         with progress.stage("round 2 of 5", rows=10):
             logging.getLogger("anonspark.engine.spark.session").warning("so %s", "what\n2")
         logging.getLogger("elsewhere").info("not told")

@@ -323,7 +323,7 @@ def recoding(
         quasi_identifier("q", ROWS, has_missing=has_missing),
         quasi_identifier("r", OTHERS),
     )
-    columns = Generalizer(attributes, "interval", tell_missing=has_missing).columns()
+    columns = Generalizer(attributes, "interval", shows_missing=has_missing).columns()
     return FullDomainRecoding(
         tuple(AttributeGroups(one, place) for place, one in enumerate(attributes)),
         levels,
@@ -345,7 +345,7 @@ def test_labels_are_those_of_the_level(
 def test_one_leaf_alone_is_published_at_the_level_too() -> None:
     rows = [["a", "x", "*"], ["b", "y", "*"], ["c", "y", "*"]]
     one = quasi_identifier("q", rows)
-    columns = tuple(Generalizer((one,), "interval", tell_missing=False).columns())
+    columns = tuple(Generalizer((one,), "interval", shows_missing=False).columns())
     recoded = FullDomainRecoding((AttributeGroups(one, 0),), (1,), columns)
     only = np.array([[0], [1]], np.int32)
     assert [column.to_pylist() for column in recoded.publish(only)] == [["x", "y"]]
@@ -387,7 +387,7 @@ def test_an_attribute_without_any_value() -> None:
         "q", "category", pa.string(), 0, -1, has_missing=True, hierarchy=Hierarchy.from_rows([], 2)
     )
     own = AttributeGroups(one, 0)
-    columns = tuple(Generalizer((one,), "interval", tell_missing=True).columns())
+    columns = tuple(Generalizer((one,), "interval", shows_missing=True).columns())
     for level in range(3):
         assert own.number(level) == 1
         assert own.leaves(level).tolist() == [1]
@@ -402,7 +402,7 @@ def test_an_attribute_without_any_value() -> None:
 
 def test_columns_and_figures_are_in_the_order_of_the_configuration() -> None:
     attributes = (quasi_identifier("r", OTHERS), quasi_identifier("q", ROWS))
-    columns = tuple(Generalizer(attributes, "interval", tell_missing=False).columns())
+    columns = tuple(Generalizer(attributes, "interval", shows_missing=False).columns())
     # The larger hierarchy comes first in a table of tuples.
     own = (AttributeGroups(attributes[1], 1), AttributeGroups(attributes[0], 0))
     recoded = FullDomainRecoding(own, (1, 0), columns)

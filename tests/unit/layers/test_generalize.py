@@ -190,8 +190,8 @@ class Release:
         self.classes = classes
         column = pa.array([value for members in classes for value in members], case[1])
         self.quasi_identifier = described(column, case)
-        self.tell_missing = column.null_count > 0
-        generalizer = Generalizer((self.quasi_identifier,), style, self.tell_missing)
+        self.shows_missing = column.null_count > 0
+        generalizer = Generalizer((self.quasi_identifier,), style, self.shows_missing)
         starts = np.cumsum([0, *map(len, classes)]).astype(np.int64)
         codes = self.quasi_identifier.encode(column)[:, None]
         # In canonical order inside each class, as the tasks have them.
@@ -297,7 +297,7 @@ def test_bounds_are_those_of_the_records(case: Case, data: st.DataObject, missin
     present = release.present()
     assert release.columns["x_min"] == [min(values, default=None) for values in present]
     assert release.columns["x_max"] == [max(values, default=None) for values in present]
-    if release.tell_missing:
+    if release.shows_missing:
         assert release.columns["x_missing"] == [None in members for members in release.classes]
 
 
@@ -324,7 +324,7 @@ def test_means_lie_inside_their_class(case: Case, data: st.DataObject, missing: 
             share = sum(float(value) / len(values) for value in values)
             size = max(abs(float(value)) for value in values)
             assert mean == pytest.approx(share, rel=1e-12, abs=size * 1e-12 + 1e-320)
-    if release.tell_missing:
+    if release.shows_missing:
         assert release.columns["x_missing"] == [None in members for members in release.classes]
 
 
@@ -475,7 +475,7 @@ def test_a_hierarchy_over_nothing_but_missing_values() -> None:
         "x", "category", pa.string(), 0, -1, has_missing=True, hierarchy=empty
     )
     codes = quasi_identifier.encode(pa.nulls(2, pa.string()))[:, None]
-    generalizer = Generalizer((quasi_identifier,), "interval", tell_missing=True)
+    generalizer = Generalizer((quasi_identifier,), "interval", shows_missing=True)
     (labels,), figures = generalizer.generalize(codes, np.array([0, 1, 2]))
     assert labels.to_pylist() == ["missing", "missing"]
     assert (figures.penalties == 0).all()
@@ -514,14 +514,14 @@ def test_any_class_of_a_hierarchy(classes: list[list[str | None]]) -> None:
 # Columns ------------------------------------------------------------------------------------------
 
 
-@cases(__file__, "style", "tell_missing", "expected")
-def test_published_columns(style: Style, tell_missing: bool, expected: list[str]) -> None:
+@cases(__file__, "style", "shows_missing", "expected")
+def test_published_columns(style: Style, shows_missing: bool, expected: list[str]) -> None:
     quasi_identifiers = (
         QuasiIdentifier("age", "integer", pa.int32(), 17, 90),
         QuasiIdentifier("born", "date", pa.date32(), 0, 100),
         QuasiIdentifier("sex", "category", pa.string(), 0, 1, categories=("f", "m")),
     )
-    columns = Generalizer(quasi_identifiers, style, tell_missing).columns()
+    columns = Generalizer(quasi_identifiers, style, shows_missing).columns()
     assert [f"{column.name} {column.arrow_type}" for column in columns] == expected
 
 
@@ -530,7 +530,7 @@ def test_several_attributes_and_classes_at_once() -> None:
         QuasiIdentifier("age", "integer", pa.int64(), 20, 60),
         QuasiIdentifier("sex", "category", pa.string(), 0, 1, categories=("f", "m")),
     )
-    generalizer = Generalizer(quasi_identifiers, "interval", tell_missing=False)
+    generalizer = Generalizer(quasi_identifiers, "interval", shows_missing=False)
     codes = np.array([[20, 0], [30, 1], [40, 1], [60, 1], [60, 1]])
     columns, figures = generalizer.generalize(codes, np.array([0, 2, 4, 5]))
     assert [column.to_pylist() for column in columns] == [

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from anonspark.presentation.blocks import Chart, Code, Section, Table, Text, Verdict
 from anonspark.presentation.charts import Bars, Line, Lines, Series, draw_bars, draw_lines, ticks
 from anonspark.presentation.document import render
-from anonspark.presentation.svg import WIDTH, Place, shortened, text_width, tips, words_of
+from anonspark.presentation.svg import WIDTH, Tip, shortened, text_width, tips, words_of
 
 BARS = Bars(
     "hours",
@@ -222,7 +222,7 @@ def test_places_across_share_a_chart_of_lines_without_a_gap() -> None:
 
 @given(words=st.lists(st.text(max_size=90), min_size=1, max_size=3))
 def test_words_stay_text(words: list[str]) -> None:
-    (drawn,) = said(tips([Place(1.0, 2.0, 24.0, 10.0, words)]))
+    (drawn,) = said(tips([Tip(1.0, 2.0, 24.0, 10.0, words)]))
     assert drawn == ["".join(c if c.isprintable() else " " for c in one) for one in words]
 
 

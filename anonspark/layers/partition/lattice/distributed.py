@@ -1,4 +1,4 @@
-"""Counting the distinct tuples of a table on the cluster, and working on them where they are many.
+"""Count the distinct tuples of a table on the cluster, and work on them there if they are many.
 
 Tuples travel as few 64-bit words, mixed-radix numbers of their groups: a group-by of integers is
 what Spark does fastest.
@@ -33,10 +33,12 @@ _TASK_TUPLES = 2_000_000
 class Packing:
     """Writes rows of small numbers as few 64-bit words, and reads them again.
 
-    Parameters
-    ----------
-    radices : tuple of int
-        What the numbers of each column are smaller than.
+    The numbers of each column are smaller than its radix.
+
+    >>> packing = Packing((10, 7))
+    >>> words = packing.pack(np.array([[3, 6], [0, 1]], np.int32))
+    >>> [word.tolist() for word in words], packing.unpack(words).tolist()
+    ([[27, 1]], [[3, 6], [0, 1]])
     """
 
     radices: tuple[int, ...]
@@ -77,7 +79,11 @@ class Packing:
 
 
 def word_names(words: int, prefix: str = "tuple") -> list[str]:
-    """Return the columns that words are in."""
+    """Return the names of columns of words.
+
+    >>> word_names(2)
+    ['tuple_0', 'tuple_1']
+    """
     return [f"{prefix}_{index}" for index in range(words)]
 
 
@@ -110,14 +116,7 @@ class _Format:
         return pa.schema([(name, pa.int64()) for name in [*self.names, _COUNT]])
 
     def write(self, codes: Codes, units: Counts | None, counts: Counts) -> pa.RecordBatch:
-        """Add up equal tuples and write each once.
-
-        Parameters
-        ----------
-        codes : int32 ndarray of shape (n, columns but that of units)
-        units : int64 ndarray of shape (n,) or None
-        counts : int64 ndarray of shape (n,)
-        """
+        """Add up equal tuples and write each once. ``units`` are the people, or None."""
         d = len(self.levels)
         words = [*self.groups.pack(codes[:, :d]), *self.values.pack(codes[:, d:])]
         words += [] if units is None else [units]
@@ -147,12 +146,8 @@ class _Format:
     def read_numbered(self, columns: dict[str, Counts]) -> _NumberedTuples:
         """Return different tuples in lexicographic order, with numbers for people.
 
-        Returns
-        -------
-        codes : int32 ndarray of shape (n, columns)
-        counts : int64 ndarray of shape (n,)
-        pairs : PairedPeople or None
-            What is numbered in place of sensitive values and people, where people are counted.
+        If people are counted, pairs of a sensitive value and a person, and people, are numbered
+        instead of sensitive values.
         """
         codes, units, counts = self.read(columns)
         if units is None:
@@ -165,10 +160,10 @@ class _Format:
         return codes[order], counts[order], pairs
 
     def read_all(self, batches: Iterator[pa.RecordBatch]) -> _NumberedTuples | None:
-        received = [batch for batch in batches if batch.num_rows]
-        if not received:
+        nonempty = [batch for batch in batches if batch.num_rows]
+        if not nonempty:
             return None
-        table = pa.Table.from_batches(received)
+        table = pa.Table.from_batches(nonempty)
         return self.read_numbered(
             {name: table.column(name).to_numpy() for name in table.column_names}
         )
@@ -221,10 +216,10 @@ class _Score:
     by_group: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        read = self.format.read_all(batches)
-        if read is None:
+        numbered = self.format.read_all(batches)
+        if numbered is None:
             return
-        codes, counts, pairs = read
+        codes, counts, pairs = numbered
         score = score_tuples(
             codes,
             counts,
@@ -253,10 +248,10 @@ class _UtilityClasses:
         return pa.schema([(name, pa.int64()) for name in [*self.format.group_names, "size"]])
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        read = self.format.read_all(batches)
-        if read is None:
+        numbered = self.format.read_all(batches)
+        if numbered is None:
             return
-        codes, counts, pairs = read
+        codes, counts, pairs = numbered
         d = len(self.format.levels)
         requirements = self.criteria.requirements_among(pairs)
         rows, sizes = find_utility_classes(codes, counts, d, requirements)
@@ -268,19 +263,9 @@ class _UtilityClasses:
 
 @dataclass(frozen=True)
 class DistributedTuples:
-    """Distinct tuples on the cluster, too many for the driver.
+    """Distinct tuples on the cluster, more than ``most_on_driver``.
 
-    Parameters
-    ----------
-    domain : Domain
-    levels : tuple of int
-        The node.
-    rows : Table
-        The tuples, kept.
-    tuples : int
-        Their number.
-    most_on_driver : int
-        Tuples that the driver takes.
+    ``rows`` holds them, and is kept until :meth:`release`.
     """
 
     domain: Domain
@@ -296,9 +281,7 @@ class DistributedTuples:
     def roll_up(self, levels: Levels) -> TupleTable:
         """Return the table of a more general node: on the driver, if it fits.
 
-        Notes
-        -----
-        One job with one shuffle of tuples, and one more that collects them where they fit.
+        One job with one shuffle of tuples, and one more that collects them if they fit.
         """
         high = _Format(self.domain, levels)
         rolled = self.rows.map_batches(_RollUp(self._format, high), high.schema)
@@ -323,7 +306,7 @@ class DistributedTuples:
         return self._by_class().map_batches(find, find.schema)
 
     def release(self) -> None:
-        """Free the kept tuples."""
+        """Free the tuples on the cluster."""
         self.rows.unpersist()
 
     def _by_class(self) -> Table:
@@ -343,33 +326,19 @@ def _sum_up(rows: Table, form: _Format, most_on_driver: int) -> TupleTable:
     finally:
         if not stays_distributed:
             summed.unpersist()
-    read = form.read_numbered({name: columns[name].to_numpy() for name in columns.column_names})
-    return Tuples(form.domain, form.levels, *read)
+    numbered = form.read_numbered({name: columns[name].to_numpy() for name in columns.column_names})
+    return Tuples(form.domain, form.levels, *numbered)
 
 
 def count_tuples(
     records: Records, domain: Domain, levels: Levels, most_on_driver: int
 ) -> TupleTable:
-    """Count the distinct tuples of staged records.
+    """Count the distinct tuples of staged records at the node at the bottom of the lattice.
 
-    Parameters
-    ----------
-    records : Records
-        Of which the quasi-identifiers and the sensitive attributes of criteria are read, once.
-    domain : Domain
-    levels : tuple of int
-        The node at the bottom of the lattice.
-    most_on_driver : int
-        Distinct tuples, each with its sensitive values, that the driver takes. 100 bytes each at
-        most while the search goes on, for some ten quasi-identifiers.
-
-    Returns
-    -------
-    Tuples or DistributedTuples
-
-    Notes
-    -----
-    One job with one shuffle of tuples. One more that collects them where they fit.
+    The quasi-identifiers and the sensitive attributes of criteria are read, once. The driver takes
+    up to ``most_on_driver`` tuples, each with its sensitive values, at most 100 bytes each while
+    the search goes on, for some ten quasi-identifiers. One job with one shuffle of tuples, and one
+    more that collects them if they fit.
     """
     names = [quasi_identifier_column(index) for index in range(len(levels))]
     names += [attribute.column for attribute in domain.criteria.sensitive]

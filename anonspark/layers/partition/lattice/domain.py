@@ -26,15 +26,9 @@ Counts = npt.NDArray[np.int64]
 class AttributeGroups:
     """The groups of one quasi-identifier, numbered in the order of its hierarchy at every level.
 
-    Missing values, where they are a category of their own, are the last group of every level but
-    the highest, whose one group takes in everything.
-
-    Parameters
-    ----------
-    quasi_identifier : QuasiIdentifier
-        With a hierarchy.
-    position : int
-        Its place among the quasi-identifiers of the configuration.
+    Missing values, if they are a category, are the last group of every level but the highest, whose
+    only group takes in everything. ``position`` is that of the quasi-identifier, which has a
+    hierarchy, in the configuration.
     """
 
     quasi_identifier: QuasiIdentifier
@@ -42,7 +36,7 @@ class AttributeGroups:
 
     @property
     def hierarchy(self) -> Hierarchy:
-        """Its hierarchy."""
+        """The hierarchy of the quasi-identifier."""
         hierarchy = self.quasi_identifier.hierarchy
         if hierarchy is None:
             raise ValueError(f"{self.quasi_identifier.name} has no hierarchy")
@@ -74,12 +68,7 @@ class AttributeGroups:
         return np.array(self.hierarchy.levels[level - 1].starts, np.int64)
 
     def leaves(self, level: int) -> Counts:
-        """Return how many values each group covers. Missing ones count as one value.
-
-        Returns
-        -------
-        int64 ndarray of shape (groups,)
-        """
+        """Return how many values each group covers. Missing ones count as one value."""
         bounds = np.append(self.first_leaves(level), len(self.hierarchy.leaves))
         counts = np.diff(bounds)
         if self._missing(level):
@@ -89,12 +78,7 @@ class AttributeGroups:
         return counts + 1 if self.quasi_identifier.has_missing else counts
 
     def of_codes(self, level: int) -> Codes:
-        """Return the group at a level of every code that :meth:`QuasiIdentifier.encode` makes.
-
-        Returns
-        -------
-        int32 ndarray of shape (largest code + 1,)
-        """
+        """Return the group at a level of every code of :meth:`QuasiIdentifier.encode`, int32."""
         # Leaves beyond the largest that occurs have no code: theirs may mean missing.
         codes = np.arange(self.quasi_identifier.highest + 1)
         groups = self._of_leaves(level)[codes]
@@ -103,11 +87,12 @@ class AttributeGroups:
         return groups.astype(np.int32)
 
     def between(self, low: int, high: int) -> Codes:
-        """Return the group at a higher level of each group of a lower one.
+        """Return the group at a higher level of each group of a lower one, int32.
 
-        Returns
-        -------
-        int32 ndarray of shape (groups of the lower level,)
+        >>> ages = Hierarchy.from_rows([("17", "10s", "*"), ("19", "10s", "*"), ("25", "20s", "*")])
+        >>> age = QuasiIdentifier("age", "category", pa.string(), 0, 2, hierarchy=ages)
+        >>> AttributeGroups(age, 0).between(0, 1).tolist()
+        [0, 0, 1]
         """
         groups = self._of_leaves(high)[self.first_leaves(low)]
         if self._missing(low):
@@ -121,14 +106,9 @@ class AttributeGroups:
 
 @dataclass(frozen=True)
 class Domain:
-    """All that distinct tuples are made of.
+    """All columns of distinct tuples: the quasi-identifiers in their order there, and the criteria.
 
-    Parameters
-    ----------
-    attributes : tuple of AttributeGroups
-        The quasi-identifiers, in the order of the columns of a table of distinct tuples.
-    criteria : Criteria
-        What classes have to satisfy. Decides which sensitive attributes are counted.
+    The criteria decide which sensitive attributes are counted.
     """
 
     attributes: tuple[AttributeGroups, ...]
@@ -136,9 +116,10 @@ class Domain:
 
     @property
     def columns(self) -> int:
-        """Columns of a table of distinct tuples.
+        """Number of columns of a table of distinct tuples.
 
-        The quasi-identifiers, the sensitive attributes, and the people where they are counted.
+        They are the quasi-identifiers, the sensitive attributes, and the people if they are
+        counted.
         """
         return len(self.attributes) + len(self.criteria.sensitive) + self.counts_units
 
@@ -165,7 +146,7 @@ class Domain:
         ]
 
     def first_groups(self, levels: Levels) -> Counts:
-        """Return where the groups of each quasi-identifier begin when all are numbered through."""
+        """Return where the groups of each quasi-identifier begin if all are numbered through."""
         return np.cumsum([0, *self.groups(levels)])[:-1].astype(np.int64)
 
     def radices(self, levels: Levels) -> list[int]:
@@ -176,19 +157,10 @@ class Domain:
     def encode(
         self, batch: pa.RecordBatch | pa.Table, levels: Levels
     ) -> tuple[Codes, Counts | None]:
-        """Return the tuples of staged records at a node, and whom they are about.
+        """Return the tuples (int32) of staged records at a node, and their people.
 
-        Parameters
-        ----------
-        batch : pyarrow.RecordBatch or pyarrow.Table
-            Raw quasi-identifiers and the sensitive attributes of criteria.
-        levels : tuple of int
-
-        Returns
-        -------
-        codes : int32 ndarray of shape (n, columns but that of people)
-        units : int64 ndarray of shape (n,) or None
-            Hashes. None where people are not counted.
+        The tuples lack the column of people. These are hashes (int64), or None if people are not
+        counted.
         """
         codes = np.empty((batch.num_rows, self.columns - self.counts_units), np.int32)
         codes[:, : len(self.attributes)] = self.encode_groups(batch, levels)
@@ -198,7 +170,7 @@ class Domain:
         return codes, batch.column(UNIT).to_numpy() if self.counts_units else None
 
     def encode_groups(self, batch: pa.RecordBatch | pa.Table, levels: Levels) -> Codes:
-        """Return the same of the quasi-identifiers only."""
+        """Return the tuples of the quasi-identifiers only."""
         groups = np.empty((batch.num_rows, len(self.attributes)), np.int32)
         for index, (attribute, level) in enumerate(zip(self.attributes, levels, strict=True)):
             column = batch.column(quasi_identifier_column(attribute.position))

@@ -20,10 +20,11 @@ Nodes = npt.NDArray[np.int64]
 class Lattice:
     """All nodes between two: one level for each quasi-identifier (Samarati 2001).
 
-    Parameters
-    ----------
-    lowest, highest : tuple of int
-        Levels of the bottom and the top, the first nowhere above the second.
+    No level of ``lowest`` is above that of ``highest``.
+
+    >>> lattice = Lattice((0, 0), (1, 2))
+    >>> lattice.size, lattice.nodes[:3].tolist(), lattice.successors((1, 0))
+    (6, [[0, 0], [0, 1], [1, 0]], [(1, 1)])
     """
 
     lowest: Levels
@@ -36,21 +37,18 @@ class Lattice:
 
     @cached_property
     def nodes(self) -> Nodes:
-        """All nodes by height, those of one height in the order of their levels.
-
-        An int64 ndarray of shape (size, d).
-        """
+        """All nodes (int64, shape (size, d)) by height, those of one height by their levels."""
         ranges = [range(a, b + 1) for a, b in zip(self.lowest, self.highest, strict=True)]
         nodes = np.array(list(product(*ranges)), np.int64).reshape(self.size, -1)
         return nodes[np.argsort(nodes.sum(axis=1), kind="stable")]
 
     def above(self, node: Levels) -> Flags:
-        """Return which nodes generalize one, itself among them."""
+        """Return which nodes generalize a node, itself among them."""
         flags: Flags = np.all(self.nodes >= np.array(node), axis=1)
         return flags
 
     def below(self, node: Levels) -> Flags:
-        """Return which nodes one generalizes, itself among them."""
+        """Return which nodes a node generalizes, itself among them."""
         flags: Flags = np.all(self.nodes <= np.array(node), axis=1)
         return flags
 

@@ -24,10 +24,7 @@ _DECIMALS = 6
 class Objective(ABC):
     """The objective that the search minimizes.
 
-    Attributes
-    ----------
-    by_group : bool
-        Whether a cost depends on the records of each group.
+    ``by_group`` says whether a cost depends on the records of each group.
     """
 
     by_group: ClassVar[bool] = False
@@ -38,33 +35,27 @@ class Objective(ABC):
 
     @abstractmethod
     def least_cost_above(self, levels: Levels, score: NodeScore) -> float:
-        """Return what a node and all that generalize it cost at least, from its own score."""
+        """Return a lower bound of the cost of a node and all that generalize it, from its score."""
 
     def least_cost(self, levels: Levels) -> float:  # noqa: ARG002
-        """Return the same without a score: from the levels alone."""
+        """Return a lower bound without a score: from the levels alone."""
         return -np.inf
 
 
 class AverageClassSize(Objective):
-    """Most utility classes, which is the smallest average size of classes."""
+    """Prefers most utility classes, which is the smallest average size of classes."""
 
     def cost(self, levels: Levels, score: NodeScore) -> float:  # noqa: ARG002
         """Return the number of utility classes, negative."""
         return -float(score.utility_classes)
 
     def least_cost_above(self, levels: Levels, score: NodeScore) -> float:  # noqa: ARG002
-        """Return the number of all classes, negative: generalizing never makes more."""
+        """Return the number of all classes, negative: generalizing never adds any."""
         return -float(score.classes)
 
 
 class Discernibility(Objective):
-    """Squared class sizes, and the whole table for every suppressed record.
-
-    Parameters
-    ----------
-    rows : int
-        Of the table.
-    """
+    """Sums squared class sizes, and ``rows``, the whole table, for every suppressed record."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
@@ -79,29 +70,23 @@ class Discernibility(Objective):
 
 
 class MonotonicDiscernibility(Objective):
-    """Squared class sizes, of suppressed classes as of others: no node above costs less."""
+    """Sums squared class sizes, suppressed classes included: no node above costs less."""
 
     def cost(self, levels: Levels, score: NodeScore) -> float:  # noqa: ARG002
         """Return the squares of all classes."""
         return score.squares
 
     def least_cost_above(self, levels: Levels, score: NodeScore) -> float:  # noqa: ARG002
-        """Return the same: merging never makes them smaller."""
+        """Return the squares of all classes: merging never makes them smaller."""
         return score.squares
 
 
 class ValueCost(Objective):
     """A cost of every value by the group that it falls into. Suppressed values cost the most.
 
-    Parameters
-    ----------
-    costs : sequence of sequence of float64 ndarray
-        Of each quasi-identifier and level, the cost of one value of each group, weight included.
-        Never smaller at a higher level.
-    suppressed : float
-        Cost of a suppressed record.
-    records : sequence of sequence of int64 ndarray
-        Of each quasi-identifier and level, the records of the table in each group.
+    ``costs`` are, for each quasi-identifier and level, the cost of one value of each group, weight
+    included, never smaller at a higher level, and ``records`` the table's records in each group.
+    ``suppressed`` is the cost of a suppressed record.
     """
 
     by_group = True
@@ -145,14 +130,8 @@ def create_objective(
 ) -> Objective:
     """Return the objective that a configuration names.
 
-    Parameters
-    ----------
-    name : str
-    domain : Domain
-    lowest : tuple of int
-        The node that all others generalize.
-    records : sequence of int64 ndarray
-        Of each quasi-identifier, the records of the table in each group at that node.
+    ``lowest`` is the node that all others generalize, and ``records`` the table's records in each
+    group of each quasi-identifier at that node.
     """
     rows = int(records[0].sum())
     if name == "average_class_size":

@@ -1,4 +1,4 @@
-"""Finding the best node of a lattice."""
+"""Find the best node of a lattice."""
 
 from __future__ import annotations
 
@@ -27,18 +27,9 @@ Report = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Problem:
-    """The problem of a search.
+    """The problem of a search in a table of ``rows`` records.
 
-    Parameters
-    ----------
-    lattice : Lattice
-    criteria : Criteria
-        What a utility class satisfies.
-    objective : Objective
-    rows : int
-        Records of the table.
-    most_suppressed : int
-        Of them, those that may be suppressed.
+    Utility classes satisfy ``criteria``, and at most ``most_suppressed`` records may be suppressed.
     """
 
     lattice: Lattice
@@ -58,17 +49,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Optimum:
-    """The best node.
-
-    Parameters
-    ----------
-    levels : tuple of int
-    score : NodeScore
-    cost : float
-        What the objective makes of it.
-    scored : int
-        Nodes whose classes were judged.
-    """
+    """The best node, its cost by the objective, and how many nodes were scored."""
 
     levels: Levels
     score: NodeScore
@@ -77,52 +58,43 @@ class Optimum:
 
 
 def _rank(cost: float, levels: Levels, score: NodeScore) -> tuple[float, int, int, Levels]:
-    """Return what nodes are compared by: the cost, and what decides between equals."""
+    """Return the sort key of nodes: the cost, and what decides between equals."""
     return cost, score.suppressed, sum(levels), levels
 
 
 class _Best:
-    """The best node so far."""
+    """The best of the nodes that were offered."""
 
     def __init__(self, problem: Problem) -> None:
-        self.found: Optimum | None = None
+        self.optimum: Optimum | None = None
         self.scored = 0
         self._problem = problem
 
     def offer(self, levels: Levels, score: NodeScore) -> bool:
-        """Take a node in, and return whether it may be chosen at all."""
+        """Compare a node with the best one, and return whether it may be chosen at all."""
         self.scored += 1
         allowed = self._problem.allows(score)
         if allowed:
             cost = self._problem.objective.cost(levels, score)
-            best = self.found
+            best = self.optimum
             if best is None or _rank(cost, levels, score) < _rank(
                 best.cost, best.levels, best.score
             ):
-                self.found = Optimum(levels, score, cost, self.scored)
+                self.optimum = Optimum(levels, score, cost, self.scored)
         return allowed
 
     def result(self) -> Optimum | None:
-        """Return the best node, if any is allowed."""
-        if self.found is None:
+        """Return the best node, or None if none is allowed."""
+        if self.optimum is None:
             return None
-        return Optimum(self.found.levels, self.found.score, self.found.cost, self.scored)
+        return Optimum(self.optimum.levels, self.optimum.score, self.optimum.cost, self.scored)
 
 
 def walk(bottom: TupleTable, lattice: Lattice) -> Iterator[TupleTable]:
     """Visit every node once, each rolled up from one right below it.
 
-    Parameters
-    ----------
-    bottom : TupleTable
-        At the lowest node of the lattice.
-    lattice : Lattice
-
-    Yields
-    ------
-    TupleTable
-        In an order that keeps one table a quasi-identifier at a time. Each is released when the
-        next one is asked for that does not need it, the bottom never.
+    ``bottom`` is the table of the lowest node. The order keeps one table a quasi-identifier at a
+    time. Each is released as soon as the next one does not need it, the bottom never.
     """
 
     def visit(table: TupleTable, first: int) -> Iterator[TupleTable]:
@@ -146,22 +118,11 @@ def walk(bottom: TupleTable, lattice: Lattice) -> Iterator[TupleTable]:
 
 
 def search_exhaustively(bottom: TupleTable, problem: Problem, report: Report) -> Optimum | None:
-    """Score every node of a lattice.
+    """Score every node of a lattice and return the best one, or None if none is allowed.
 
-    Parameters
-    ----------
-    bottom : TupleTable
-        At the lowest node of the lattice.
-    problem : Problem
-    report : callable
-        Gets how many nodes were scored.
-
-    Returns
-    -------
-    Optimum or None
-        The node of the smallest cost. Among equals of the fewest suppressed records, then of the
-        smallest height, then of the smallest levels in the order of the domain. None where every
-        node suppresses too much.
+    ``bottom`` is the table of the lowest node. The best node has the smallest cost, on a tie the
+    fewest suppressed records, then the smallest height, then the smallest levels in the order of
+    the domain.
     """
     best = _Best(problem)
     for table in walk(bottom, problem.lattice):
@@ -171,7 +132,7 @@ def search_exhaustively(bottom: TupleTable, problem: Problem, report: Report) ->
 
 
 class _Cache:
-    """Tables of nodes that were scored, for others to be rolled up from. The oldest go first."""
+    """Tables of scored nodes, to roll others up from. The oldest go first."""
 
     def __init__(self, bottom: TupleTable) -> None:
         self._bottom = bottom
@@ -183,7 +144,7 @@ class _Cache:
         self._oldest = self._newest = 0
 
     def table(self, node: Levels) -> TupleTable:
-        """Return a node's table, rolled up from the smallest one that is kept below it."""
+        """Return a node's table, rolled up from the smallest stored one below it."""
         below = np.all(self._levels <= np.array(node), axis=1)
         tuples = np.where(below, self._tuples, np.inf)
         nearest = int(np.argmin(tuples))
@@ -215,28 +176,25 @@ class _Cache:
 
 
 def search_pruned(bottom: TupleTable, problem: Problem, report: Report) -> Optimum | None:
-    """Find the best node without scoring every one.
+    """Find the best node without scoring every one. See :func:`search_exhaustively`.
 
-    Two things spare work. Nodes are *tagged*: where one suppresses too much so do all below it,
-    and where one does not so does none above it. Binary searches along chains find the border
-    (OLA, El Emam et al. 2009, and Flash, Kohlmayer et al. 2012). And nodes are *bounded*: a lower
-    bound of a node's cost, known from its levels or from a node below it, spares those that cannot
-    be better than the best so far.
+    Two things spare work. Nodes are *tagged*: if one suppresses too much so do all below it, and if
+    one does not, none above it does. Binary searches along chains find the border (OLA, El Emam et
+    al. 2009, and Flash, Kohlmayer et al. 2012). And nodes are *bounded*: a lower bound of a node's
+    cost, known from its levels or from a node below it, spares those that cannot be better than the
+    best so far.
 
-    Bounds are always right. Tags are where the criteria are monotone: with k, with distinct
+    Bounds are always right. Tags are if the criteria are monotone: with k, with distinct
     l-diversity, and with every criterion that counts records if nothing may be suppressed or
-    everything. All others are not: a class may lose them by taking in suppressed records or, where
-    people are counted, another class that has them. Then
-    this search may miss the best node. The node that it finds keeps the limit and all criteria in
-    any case.
-
-    Parameters and result: :func:`search_exhaustively`.
+    everything. Other criteria are not: a class may lose them by taking in suppressed records or, if
+    people are counted, another class that has them. Then this search may miss the best node. The
+    node that it finds keeps the limit and all criteria in any case.
     """
     best = _Best(problem)
     cache = _Cache(bottom)
     lattice, objective = problem.lattice, problem.objective
     nodes = lattice.nodes
-    places = {tuple(node): index for index, node in enumerate(nodes.tolist())}
+    indices = {tuple(node): index for index, node in enumerate(nodes.tolist())}
     bounds = np.array([objective.least_cost(tuple(node)) for node in nodes.tolist()])
     waiting = np.ones(len(nodes), bool)
 
@@ -252,12 +210,12 @@ def search_pruned(bottom: TupleTable, problem: Problem, report: Report) -> Optim
 
     try:
         if problem.most_suppressed < problem.rows:
-            _tag(lattice, places, waiting, score)
+            _tag(lattice, indices, waiting, score)
         while waiting.any():
             candidates = np.flatnonzero(waiting)
             index = int(candidates[np.argmin(bounds[candidates])])
             # Equal costs are scored, too: the tie decides.
-            if best.found is not None and bounds[index] > best.found.cost:
+            if best.optimum is not None and bounds[index] > best.optimum.cost:
                 break
             score(index)
     finally:
@@ -267,23 +225,23 @@ def search_pruned(bottom: TupleTable, problem: Problem, report: Report) -> Optim
 
 def _tag(
     lattice: Lattice,
-    places: dict[Levels, int],
+    indices: dict[Levels, int],
     waiting: np.ndarray[tuple[int], np.dtype[np.bool_]],
     score: Callable[[int], bool],
 ) -> None:
     """Remove nodes that suppress too much from the waiting list, as far as monotonicity shows."""
-    passes = np.zeros(len(places), bool)
-    for start in range(len(places)):
+    passes = np.zeros(len(indices), bool)
+    for start in range(len(indices)):
         if not waiting[start] or passes[start]:
             continue
         chain = [start]
         while True:
             node = tuple(lattice.nodes[chain[-1]].tolist())
-            above = [places[successor] for successor in lattice.successors(node)]
-            open_ = [index for index in above if waiting[index] and not passes[index]]
-            if not open_:
+            above = [indices[successor] for successor in lattice.successors(node)]
+            unknown = [index for index in above if waiting[index] and not passes[index]]
+            if not unknown:
                 break
-            chain.append(open_[0])
+            chain.append(unknown[0])
         low, high = 0, len(chain)
         while low < high:
             middle = (low + high) // 2
@@ -303,21 +261,10 @@ def node_loss(
     records: Sequence[Counts],
     suppressed: int = 0,
 ) -> Fraction:
-    """Return the loss of a node: the figure ``loss`` of the table ``summary``.
+    """Return the loss of a node, 0 to 1: the figure ``loss`` of the table ``summary``.
 
-    Parameters
-    ----------
-    attributes : sequence of AttributeGroups
-    levels : tuple of int
-    records : sequence of int64 ndarray
-        Of each attribute, the records in each group of its level that have a class.
-    suppressed : int
-        Records without one, which count as lost.
-
-    Returns
-    -------
-    Fraction
-        From 0 to 1.
+    ``records`` are, for each attribute, the records in each group of its level that have a class.
+    ``suppressed`` ones have none, and count as lost.
     """
     weights, lost = Fraction(0), Fraction(0)
     for attribute, level, record in zip(attributes, levels, records, strict=True):
@@ -338,17 +285,7 @@ SMALLEST_CLASS = "k"
 
 
 class Scored(NamedTuple):
-    """A node that was scored, in the order in which nodes are better.
-
-    Attributes
-    ----------
-    cost : float
-    suppressed : int
-    height : int
-    levels : tuple of int
-    is_allowed : bool
-        Whether it may be chosen.
-    """
+    """A node that was scored. Fields are in the order in which nodes are better."""
 
     cost: float
     suppressed: int
@@ -359,13 +296,7 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True)
 class WatchedProblem(Problem):
-    """A problem that notes every node that is scored.
-
-    Parameters
-    ----------
-    seen : list of Scored
-        Is added to.
-    """
+    """A problem that adds every node that is scored to ``seen``."""
 
     seen: list[Scored] = field(default_factory=list)
 
@@ -392,25 +323,25 @@ class WatchedProblem(Problem):
 
 @dataclass(frozen=True)
 class NodePreview:
-    """A node that a search looked at.
+    """A node that a search considered.
 
     Parameters
     ----------
     levels : mapping of str to int
     height : int
-        Their sum.
+        Sum of the levels.
     classes : int
-        Those that satisfy the criteria.
+        Number of classes that satisfy the criteria.
     suppressed : int
-        Records of the others.
+        Records of the other classes.
     loss : float
         From 0 to 1. Suppressed records count as lost.
     is_chosen : bool
     is_allowed : bool
         Whether it keeps the limit of suppression, and has a class.
     binds : str or None
-        The requirement that alone would suppress most records, see :func:`requirements_of`. None
-        where none would.
+        The requirement that alone would suppress most records, see :func:`requirements_of`, or None
+        if none would suppress any.
     """
 
     levels: Mapping[str, int]
@@ -424,7 +355,11 @@ class NodePreview:
 
 
 def requirements_of(criteria: Criteria) -> dict[str, Criteria]:
-    """Return each requirement by itself, by what it is called."""
+    """Return each requirement by itself, by its name.
+
+    >>> list(requirements_of(Criteria(5)))
+    ['k']
+    """
     alone = {SMALLEST_CLASS: replace(criteria, criteria=())}
     for criterion in criteria.criteria:
         name = f"{criterion.describe()} ({criterion.attribute})"
@@ -433,10 +368,10 @@ def requirements_of(criteria: Criteria) -> dict[str, Criteria]:
 
 
 def best_of(seen: list[Scored], best: Optimum | None) -> list[Scored]:
-    """Return 20 nodes at most, the best first.
+    """Return up to 20 nodes, the best first.
 
-    The best of those that may be chosen, and up to 10 of those that would be better than the chosen
-    one but may not be, of which these suppress fewest.
+    They are the best of those that may be chosen, and up to 10 of those that would be better than
+    the chosen one but may not be: the ones that suppress fewest.
     """
     missed = sorted(
         (node for node in seen if not node.is_allowed and (best is None or node.cost < best.cost)),
@@ -450,7 +385,7 @@ def best_of(seen: list[Scored], best: Optimum | None) -> list[Scored]:
 def describe_node(
     bottom: TupleTable, domain: Domain, criteria: Criteria, scored: Scored, best: Optimum | None
 ) -> NodePreview:
-    """Report the figures of a node, and its failed requirement. One score for each requirement."""
+    """Report the figures of a node, and the requirement that it fails. One score for each."""
     table = bottom.roll_up(scored.levels)
     try:
         score = table.score(criteria, by_group=True)

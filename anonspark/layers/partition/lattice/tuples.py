@@ -20,21 +20,10 @@ Counts = npt.NDArray[np.int64]
 class NodeScore(NamedTuple):
     """The figures of a node's classes.
 
-    Attributes
-    ----------
-    classes : int
-        All of them.
-    utility_classes : int
-        Those that satisfy the criteria.
-    suppressed : int
-        Records of the others.
-    squares : int
-        Sum of the squared sizes of all classes.
-    utility_squares : int
-        The same of the utility classes.
-    groups : int64 ndarray
-        Records of the utility classes in every group of every quasi-identifier, numbered through.
-        Empty where that was not asked for.
+    Utility classes satisfy the criteria, and ``suppressed`` counts the records of the others.
+    ``squares`` sums the squared sizes of all classes, and ``utility_squares`` of the utility
+    classes. ``groups`` holds the records of the utility classes in every group of every
+    quasi-identifier, numbered through, and is empty if that was not asked for.
     """
 
     classes: int
@@ -46,7 +35,7 @@ class NodeScore(NamedTuple):
 
 
 class TupleTable(Protocol):
-    """Distinct tuples at one node, wherever they are."""
+    """Distinct tuples at one node, on the driver or the cluster."""
 
     @property
     def levels(self) -> Levels:
@@ -77,17 +66,8 @@ def score_tuples(
 ) -> NodeScore:
     """Judge the classes of distinct tuples.
 
-    Parameters
-    ----------
-    codes : int32 ndarray of shape (n, columns)
-        In lexicographic order.
-    counts : int64 ndarray of shape (n,)
-    domain : Domain
-    levels : tuple of int
-        The node that the codes belong to.
-    requirements : Requirements
-    by_group : bool
-        Whether the records of each group are counted.
+    ``codes`` (int32, shape (n, columns)) are in lexicographic order and belong to the node
+    ``levels``. With ``by_group``, the records of each group are counted.
     """
     first = domain.first_groups(levels) if by_group else np.zeros(0, np.int64)
     groups = np.zeros(sum(domain.groups(levels)) if by_group else 0, np.int64)
@@ -109,19 +89,11 @@ def score_tuples(
 class Tuples:
     """Distinct tuples in memory.
 
-    Parameters
-    ----------
-    domain : Domain
-    levels : tuple of int
-        The node.
-    codes : int32 ndarray of shape (n, columns)
-        Groups of the quasi-identifiers, then numbers of the sensitive values, and of people where
-        they are counted. In lexicographic order, no row twice.
-    counts : int64 ndarray of shape (n,)
-        Records with each, at least 1.
-    pairs : PairedPeople or None
-        What the last columns number where people are counted: pairs of a sensitive value and a
-        person in place of the values, and people.
+    ``codes`` (int32, shape (n, columns)) are the groups of the quasi-identifiers, then numbers of
+    the sensitive values and, if they are counted, of people; in lexicographic order, no row twice.
+    ``counts`` (int64, (n,)) are the records with each, at least 1. ``pairs`` describes what the
+    last columns number if people are counted: pairs of a sensitive value and a person instead of
+    the values, and people.
     """
 
     domain: Domain
@@ -145,20 +117,14 @@ class Tuples:
         return type(self)(self.domain, levels, codes, counts, self.pairs)
 
     def score(self, criteria: Criteria, *, by_group: bool) -> NodeScore:
-        """Judge the classes. O(n columns), and one look at the sensitive values of each class."""
+        """Judge the classes. O(n columns), and one pass over the sensitive values of each class."""
         requirements = criteria.requirements_among(self.pairs)
         return score_tuples(
             self.codes, self.counts, self.domain, self.levels, requirements, by_group=by_group
         )
 
     def utility_classes(self, criteria: Criteria) -> tuple[Codes, Counts]:
-        """Return the groups of each class that satisfies the criteria, and its size.
-
-        Returns
-        -------
-        groups : int32 ndarray of shape (classes, d)
-        sizes : int64 ndarray of shape (classes,)
-        """
+        """Return the groups (int32) of each class that satisfies the criteria, and its size."""
         d = len(self.levels)
         requirements = criteria.requirements_among(self.pairs)
         rows, sizes = find_utility_classes(self.codes, self.counts, d, requirements)

@@ -193,7 +193,7 @@ def test_hashes_are_told_as_they_are() -> None:
     )
     told_again = Findings.of_text(found.to_text())
     assert (told_again.hash_sum, told_again.hash_xor) == (-6, found.hash_xor)
-    assert (told_again.most_distinct, told_again.rows, told_again.kept) == (3, 1, 1)
+    assert (told_again.most_distinct, told_again.rows, told_again.staying) == (3, 1, 1)
 
 
 _LARGEST = 2**64 - 1

@@ -16,7 +16,7 @@ from cases import cases, data_beside
 
 from anonspark.core.columns import ATOM, CLASS_ID, SUBJECT
 from anonspark.errors import ConfigurationError
-from anonspark.release.conditions import Condition, ConditionFile, told_conditions
+from anonspark.release.conditions import Condition, ConditionFile, stated_conditions
 from anonspark.sharing.recipients.base_partition import NameAtoms
 from anonspark.sharing.recipients.plan import load_plan, parse_plan
 from anonspark.sharing.recipients.plan_file import PlanFile
@@ -189,5 +189,5 @@ def test_conditions_that_do_not_fit(keys: dict[str, Any], name: str, told: str) 
 
 def test_what_is_told_of_conditions() -> None:
     other = ConditionFile.model_validate({"in": ["x"], "missing": False})
-    told = told_conditions([condition_of({"min": 3}), Condition("b", other)])
+    told = stated_conditions([condition_of({"min": 3}), Condition("b", other)])
     assert told == {"a": {"min": 3}, "b": {"in": ["x"], "missing": False}}
