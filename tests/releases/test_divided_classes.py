@@ -13,7 +13,12 @@ from helpers import attribute, command, divided_classes, local_table
 
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.labels import region_matching
-from anonspark.labels.region_matching import LabelledTable, cut_leaves
+from anonspark.labels.region_matching import (
+    LabelledTable,
+    TooManyClassesError,
+    collect_classes,
+    cut_leaves,
+)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -45,6 +50,12 @@ def test_at_the_limit(limit: int) -> None:
         reader = labels.reader(prepared.places)
         assert labels.number == len(labels.classes) == 9
         assert labels.has_sample == (reader.leaves is not None) == (limit < 0)
+        # What has no other way yet, as a mapping, says so.
+        if limit < 0:
+            with pytest.raises(TooManyClassesError, match="release: more than 8 classes"):
+                collect_classes(labels.data, ages)
+        else:
+            assert len(collect_classes(labels.data, ages)) == 9
 
 
 def test_leaves_share_out_all_codes() -> None:
