@@ -74,12 +74,15 @@ def plan_blocks(plan: Plan, nodes: Sequence[NodePreview] | None, engine: str) ->
     yield Table("Quasi-identifiers", ("position", "name", "kind"), rows)
     estimate = plan.estimate
     took = "" if estimate.seconds is None else f"{estimate.seconds:,.0f} seconds and "
-    yield Text(f"About {took}{_size(estimate.bytes)} of data: {estimate.basis}")
+    about = "At least" if estimate.lower_bound else "About"
+    yield Text(f"{about} {took}{_size(estimate.bytes)} of data: {estimate.basis}")
+    if (serial := estimate.serial_seconds) is not None:
+        yield Text(f"The driver's own part: {serial:,.0f} seconds at least, however many the cores")
     # Not in the table, so that it is not folded and can be copied.
     if (sizes := plan.cluster) is not None:
         yield Text(
-            f"On a cluster: spark.executor.instances={sizes.executors} spark.executor.cores=4 "
-            f"spark.executor.memory={sizes.executor_memory}m "
+            f"On a cluster, reckoned: spark.executor.instances={sizes.executors} "
+            f"spark.executor.cores=4 spark.executor.memory={sizes.executor_memory}m "
             f"spark.executor.memoryOverhead={sizes.executor_overhead}m "
             f"spark.driver.memory={sizes.driver_memory}m "
             f"spark.driver.memoryOverhead={sizes.driver_overhead}m"

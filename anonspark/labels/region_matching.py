@@ -23,7 +23,7 @@ from anonspark.engine.tasks import Batches
 from anonspark.engine.values.value_texts import plain
 from anonspark.errors import DataError
 from anonspark.kernels.region_search import build_region_tree, count_points, sum_shares
-from anonspark.labels.raw_records import Places, PreparedTable, prepare_table
+from anonspark.labels.raw_records import ComparedAs, PreparedTable, prepare_table
 from anonspark.labels.region_axes import CategoryAxis, Codes, OrderedAxis, Runs, sets_of_codes
 from anonspark.labels.regions import Leaves, PublishedAttribute, read_regions, require_readable
 
@@ -135,8 +135,8 @@ def class_columns(
     classes: pa.Table | pa.RecordBatch, attributes: Sequence[PublishedAttribute], index: int
 ) -> list[pa.Array | pa.ChunkedArray]:
     """Return the columns of an attribute in what :func:`collect_classes` returns."""
-    places = range(len(attributes[index].columns))
-    return [classes.column(f"published_{index}_{position}") for position in places]
+    positions = range(len(attributes[index].columns))
+    return [classes.column(f"published_{index}_{position}") for position in positions]
 
 
 def code_regions(
@@ -227,14 +227,14 @@ def _as_read(_: int, *read: Any) -> Any:
 class RegionReader:
     """Reads the regions of classes, and shares classes and raw records out. Travels to the workers.
 
-    ``places`` are those of :class:`~anonspark.labels.raw_records.PreparedTable`: how values are
-    compared. ``leaves`` are the leaves of a tree, as regions, or None for a single one. Every point
-    is in one leaf, and a class goes to each leaf that its region touches, so that a leaf has all
-    classes whose regions hold a point of it.
+    ``compared_as`` is that of :class:`~anonspark.labels.raw_records.PreparedTable`. ``leaves`` are
+    the leaves of a tree, as regions, or None for a single one. Every point is in one leaf, and a
+    class goes to each leaf that its region touches, so that a leaf has all classes whose regions
+    hold a point of it.
     """
 
     attributes: Sequence[PublishedAttribute]
-    places: Sequence[Places | None]
+    compared_as: Sequence[ComparedAs | None]
     hierarchies: Mapping[str, Leaves]
     leaves: RegionSearch | None = None
 
@@ -252,16 +252,18 @@ class RegionReader:
     ) -> tuple[tuple[OrderedAxis | CategoryAxis, ...], tuple[npt.NDArray[Any], ...]]:
         """Return axes, of these classes unless they are given, and :func:`code_regions` on them."""
         coded, coding_axes = [], []
-        columns = zip(self.attributes, self.places, axes or [None] * len(self.places), strict=True)
-        for index, (attribute, places, axis) in enumerate(columns):
+        columns = zip(
+            self.attributes, self.compared_as, axes or [None] * len(self.compared_as), strict=True
+        )
+        for index, (attribute, compared_as, axis) in enumerate(columns):
             # A rule tells of all values, its leaves of those that were released.
             leaves = None if attribute.rule else self.hierarchies.get(attribute.name)
-            is_rounded = places == "float" and attribute.rule is not None
+            is_rounded = compared_as == "float" and attribute.rule is not None
             # Ends are rounded as the values are.
             read_as = replace(attribute, kind="float") if is_rounded else attribute
             labels = class_columns(classes, self.attributes, index)
             regions, numbers = changed(index, *read_regions(labels, read_as, leaves))
-            coding_axis, sets = sets_of_codes(regions, places, leaves, axis)
+            coding_axis, sets = sets_of_codes(regions, compared_as, leaves, axis)
             coding_axes.append(coding_axis)
             coded.append((sets, numbers))
         return tuple(coding_axes), code_regions(coded, classes.num_rows)
@@ -409,26 +411,19 @@ class LabelledTable:
     def prepare(self, table: Table, subject: str, **options: Any) -> PreparedTable:
         """Bring raw records into types that compare with the labels.
 
-        Options and errors: :func:`~anonspark.labels.raw_records.prepare_table`.
-
-        Raises
-        ------
-        ConfigurationError
-            If the release publishes means.
+        Options and errors: :func:`~anonspark.labels.raw_records.prepare_table`. Raises
+        ConfigurationError if the release publishes means.
         """
         require_readable(self.attributes)
         options = {"missing_markers": self.missing_markers, "subject": subject, **options}
         return prepare_table(table, self.attributes, self.leaves, **options)
 
-    def reader(self, places: Sequence[Places | None]) -> RegionReader:
+    def reader(self, compared_as: Sequence[ComparedAs | None]) -> RegionReader:
         """Return what reads the classes and, above 1,000,000, shares them out over leaves.
 
-        Raises
-        ------
-        TooManyClassesError
-            If their regions overlap so much that more than 1,000,000 touch one leaf.
+        Raises TooManyClassesError if they overlap so much that more than 1,000,000 touch one leaf.
         """
-        reader = RegionReader(self.attributes, places, self.leaves)
+        reader = RegionReader(self.attributes, compared_as, self.leaves)
         if not self.has_sample:
             return reader
         search = reader.search(self.classes)
@@ -452,7 +447,7 @@ class LabelledTable:
         out, by their keys as names, with one shuffle of the records and of the classes: a task gets
         the records of a leaf and all classes that touch it.
         """
-        reader = self.reader(prepared.places)
+        reader = self.reader(prepared.compared_as)
         if reader.leaves is None:
             sizes = self.classes[_RECORDS].to_numpy()
             task = make(reader.search(self.classes), np.arange(len(sizes)), sizes)

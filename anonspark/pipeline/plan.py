@@ -106,7 +106,7 @@ def warn_of_input(
             *sensitive_value_warnings(table, configuration, sensitive, sizes),
             *privacy_warnings_of_input(table, configuration, sizes),
         ]
-    # Where k counts people, no identifier makes it count fewer.
+    # If k counts people, no identifier makes it count fewer.
     counted = {} if configuration.privacy.unit else {name: sizes[name] for name in identifiers}
     warnings = [
         *seed_warnings(configuration),
@@ -124,19 +124,24 @@ _SETTINGS = ("attributes", "missing", "privacy", "model")
 
 _SECONDS_TO_BEGIN = 2.0
 
-# docs/performance.md: ten million people, five numbers, two cores. Variants take as long.
-_ROWS_A_SECOND = MappingProxyType(
+# docs/performance.md: ten million people, five numbers, two cores, on Spark and without Java, or
+# None where that was not measured. Variants take as long.
+_ROWS_A_SECOND = MappingProxyType[str, tuple[int, int | None]](
     {
-        "smondrian": 142_000,
-        "mondrian": 142_000,
-        "su-mondrian": 128_000,
-        "u-mondrian": 128_000,
-        "canon": 103_000,
-        "u-canon": 70_000,
-        "microaggregation": 24_000,
+        "smondrian": (177_000, 466_000),
+        "mondrian": (177_000, 466_000),
+        "su-mondrian": (157_000, 256_000),
+        "u-mondrian": (157_000, 256_000),
+        "canon": (136_000, None),
+        "u-canon": (108_000, None),
+        "microaggregation": (25_000, 35_000),
     }
 )
 _MEASURED_WITH = 5
+_MOST_MEASURED = 10_000_000
+
+# benchmarks/serial_seconds.py: what the driver computes while no task does, of a run and of a row.
+_SERIAL_SECONDS, _SERIAL_SECONDS_A_ROW = 3.0, 3e-7
 
 # Columns of Parquet, compressed, of classes that lie side by side: somewhat less as a rule.
 _BYTES_A_VALUE = 1.0
@@ -156,44 +161,56 @@ class Estimate(Redacted):
         What the estimate is computed from, in words.
     run_id : str or None
         The earlier run, or None without one.
+    serial_seconds : float or None
+        Seconds that the driver works alone, however many the cores, or None without Spark.
+    lower_bound : bool
+        Whether no run of so many rows was measured, and runs of fewer rows took fewer passes.
     """
 
     seconds: float | None
     bytes: int
     basis: str
     run_id: str | None = None
+    serial_seconds: float | None = None
+    lower_bound: bool = False
 
     def as_dict(self) -> dict[str, object]:
         """Return it as JSON values."""
         return asdict(self)
 
 
-def estimate_run(files: Files, configuration: Configuration, rows: int, columns: int) -> Estimate:
+def estimate_run(engine: Engine, configuration: Configuration, rows: int, columns: int) -> Estimate:
     """Estimate what a run takes for ``rows`` records and ``columns`` published columns.
 
     The estimate is in proportion to the release at the output path, if that has the same
-    attributes, criteria and model, otherwise by constants. No job. One small file is read.
+    attributes, criteria and model, otherwise by constants, and says what was not measured. No job.
+    One small file is read.
     """
-    earlier = _earlier_release(files, configuration)
-    if earlier is not None:
-        estimate = _as_before(earlier, rows)
-        if estimate is not None:
-            return estimate
-    size = int(rows * columns * _BYTES_A_VALUE)
-    rate = _ROWS_A_SECOND.get(configuration.model.name)
-    if rate is None:
-        return Estimate(
-            None,
-            size,
-            f"no rate is known of {configuration.model.name}. After a first run to "
-            "output.path there is one",
-        )
-    width = len(configuration.quasi_identifiers) / _MEASURED_WITH
+    earlier = _earlier_release(engine.files, configuration)
+    estimate = None if earlier is None else _as_before(earlier, rows)
+    if estimate is not None:
+        return estimate
+    name, size = configuration.model.name, int(rows * columns * _BYTES_A_VALUE)
+    if name not in _ROWS_A_SECOND:
+        basis = f"no rate is known of {name}. After a first run to output.path there is one"
+        return Estimate(None, size, basis)
+    on_spark = "spark" in engine.versions
+    spark, java_free = _ROWS_A_SECOND[name]
+    basis = (
+        "no earlier run at output.path. Constants of docs/performance.md, for numbers (texts were "
+        "not measured) and two cores: yours may differ by a factor of three"
+    )
+    if not on_spark and java_free is None:
+        basis += f". {name} was measured on Spark only"
+    if rows > _MOST_MEASURED:
+        basis += f". A lower bound: more than {_MOST_MEASURED:,} rows take more passes"
+    rate = (spark if on_spark else java_free) or spark
     return Estimate(
-        _SECONDS_TO_BEGIN + rows * width / rate,
+        _SECONDS_TO_BEGIN + rows * len(configuration.quasi_identifiers) / _MEASURED_WITH / rate,
         size,
-        "no earlier run at output.path. Constants of docs/performance.md, for numbers and two "
-        "cores: yours may differ by a factor of three",
+        basis,
+        serial_seconds=_SERIAL_SECONDS + rows * _SERIAL_SECONDS_A_ROW if on_spark else None,
+        lower_bound=rows > _MOST_MEASURED,
     )
 
 
@@ -217,7 +234,7 @@ def _as_before(manifest: Manifest, rows: int) -> Estimate | None:
     before = (manifest.document.get("published") or {}).get("rows")
     if not seconds or not before:
         return None
-    size = sum(int(file["bytes"]) for file in manifest.files if file["path"].startswith("data/"))
+    size = sum(file.bytes for file in manifest.files if file.path.startswith("data/"))
     return Estimate(
         sum(seconds.values()) * rows / before,
         int(size * rows / before),
@@ -375,7 +392,7 @@ def plan_run(
         nodes=model.nodes,
         columns=columns,
         output=engine.files.qualified(configuration.output.path),
-        estimate=estimate_run(engine.files, configuration, rows, len(columns)),
+        estimate=estimate_run(engine, configuration, rows, len(columns)),
         cluster=cluster_sizes(rows, tasks) if "spark" in engine.versions else None,
     )
 

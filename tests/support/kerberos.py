@@ -16,6 +16,9 @@ from anonspark.engine.spark.java import find_java
 REALM = "EXAMPLE.COM"
 SERVER = "hdfs/localhost"
 """The principal of NameNode and DataNodes, which is the superuser ``hdfs``."""
+SERVERS = (SERVER, "yarn/localhost", "HTTP/localhost")
+SECONDS_OF_A_TOKEN = 20
+"""A delegation token is good for so long, unless somebody renews it: a day as a rule."""
 
 _MAIN = "org.apache.hadoop.minikdc.MiniKdc"
 _PROPERTIES = """\
@@ -96,7 +99,7 @@ class SecuredHdfs(Hdfs):
     ----------
     folder : Path
     kdc : Kdc
-        Runs already, and knows :data:`SERVER` and ``HTTP/localhost``.
+        Runs already, and knows :data:`SERVERS`.
     """
 
     kdc: Kdc = field(kw_only=True)
@@ -106,13 +109,17 @@ class SecuredHdfs(Hdfs):
         super().__post_init__()
 
     def security(self) -> dict[str, object]:
-        """Return the settings of servers and clients."""
+        """Return the settings of servers and clients, of YARN, too."""
         servers: dict[str, object] = {}
         for server in ("namenode", "datanode"):
             servers[f"dfs.{server}.kerberos.principal"] = f"{SERVER}@{REALM}"
             servers[f"dfs.{server}.keytab.file"] = self.kdc.keytab
+        for server in ("resourcemanager", "nodemanager"):
+            servers[f"yarn.{server}.principal"] = f"yarn/localhost@{REALM}"
+            servers[f"yarn.{server}.keytab"] = self.kdc.keytab
         return {
             **servers,
+            "dfs.namenode.delegation.token.renew-interval": SECONDS_OF_A_TOKEN * 1000,
             "hadoop.security.authentication": "kerberos",
             "hadoop.security.authorization": "true",
             "hadoop.rpc.protection": "privacy",

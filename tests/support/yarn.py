@@ -85,6 +85,7 @@ class Yarn:
                 "yarn.nodemanager.resource.memory.enforced": "false",
                 # The disk may be as full as it is.
                 f"{_DISKS}.max-disk-utilization-per-disk-percentage": 100,
+                **self.hdfs.security(),
             },
         )
         self.classes = locked_jars(

@@ -79,11 +79,11 @@ def count_pair_candidates(
         subject="original",
     )
     dimensions = len(first.attributes)
-    positions = prepared.places[:dimensions], prepared.places[dimensions:]
+    kinds = prepared.compared_as[:dimensions], prepared.compared_as[dimensions:]
     searches = [
         RegionReader(release.attributes, columns, leaves).search(cell.classes)
         for release, cell, columns, leaves in zip(
-            releases, cells.cells, positions, hierarchies, strict=True
+            releases, cells.cells, kinds, hierarchies, strict=True
         )
     ]
     counts = [cell.classes.num_rows for cell in cells.cells]
@@ -164,7 +164,7 @@ _ARROW: Mapping[Kind, pa.DataType] = {
     "category": pa.string(),
 }
 
-# Numbers before days, for none is both.
+# No label is both a number and a day.
 _TRIED: tuple[Kind, ...] = ("decimal", "date", "timestamp")
 
 

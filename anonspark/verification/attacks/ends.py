@@ -89,7 +89,7 @@ def _count_at_ends(
     if not len(rows):
         return rows, [rows for _ in strips]
     of_ends = classes.take(pa.array(rows))
-    reader = RegionReader(labels.attributes, prepared.places, labels.leaves)
+    reader = RegionReader(labels.attributes, prepared.compared_as, labels.leaves)
     bounds = np.cumsum([0, *(len(rows_of_end) for *_, rows_of_end in ends)]).tolist()
     counts = []
     for in_strip in strips:
@@ -132,6 +132,6 @@ def _at_end(region: Region, side: int, attribute: PublishedAttribute, *, in_stri
         return region
     if not in_strip:
         return OrderedRegion((Interval(end, end),), False)
-    # Where a strip ends at the line above, that line is in the next one.
+    # If a strip ends at the next line of the grid, that line belongs to the next strip.
     is_after = side == 1 and gap(attribute.kind) == 0 and attribute.grid is not None
     return OrderedRegion((Interval(*attribute.strip(Fraction(end), before=is_after)),), False)

@@ -46,10 +46,10 @@ from anonspark.labels.regions import PublishedAttribute
 
 _SUBJECT = "original"
 
-# Records that a task gets, where groups are not larger.
+# Records of a task, unless one group is larger.
 _TASK_RECORDS = 250_000
 
-# Originals and pairs of a group that are matched: they are in the memory of one task.
+# Originals and pairs of a group that are matched, in the memory of one task.
 _MOST_MATCHED = 1_000_000
 _MOST_PAIRS = 10_000_000
 
@@ -180,7 +180,7 @@ def measure_truthfulness(
         drops_missing=drops_missing,
         carried=[_PAYLOAD],
     )
-    reader = labels.reader(prepared.places)
+    reader = labels.reader(prepared.compared_as)
     published = count_payloads(
         release.with_hashes({_PAYLOAD: payload}, like=release.schema),
         attributes,
@@ -195,9 +195,9 @@ def measure_truthfulness(
     return Truthfulness(originals=originals, left_out=left_out, **figures)
 
 
-# What is published as it is, as a hash.
+# Columns of hashes: of what is published unchanged, and of the quasi-identifiers.
 
-# The names that people give to columns are not like these.
+# No column has such a name by accident.
 _PAYLOAD, _CONTENT = "anonspark_payload", "anonspark_content"
 
 
@@ -282,9 +282,9 @@ def _hide_rare(most: int, batches: Batches) -> Batches:
         yield batch.set_column(0, "payload", pc.if_else(is_common, batch.column(0), None))
 
 
-# Who lies where, payload by payload.
+# Matching, payload by payload.
 
-# Of groups that one task holds.
+# Figures of groups that one task holds.
 _SUMS = (
     "published",
     "missing",
@@ -457,7 +457,7 @@ class _MatchRecords:
         ends = np.arange(len(groups) + 1)
         first = np.searchsorted(group_of_original, ends)
         first_places = np.searchsorted(group_of_place, ends)
-        records = published["records"].to_numpy().copy()  # the kernel takes what may be written to
+        records = published["records"].to_numpy().copy()  # the kernel needs a writable array
         held, holding, matched = match_groups(
             codes, first, first_places, regions, records, _MOST_PAIRS, *search.regions
         )
