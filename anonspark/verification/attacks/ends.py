@@ -13,7 +13,7 @@ from anonspark.core.arrays import Integers
 from anonspark.core.grids import gap
 from anonspark.engine.protocol import Table
 from anonspark.labels.raw_records import PreparedTable
-from anonspark.labels.region_matching import LabelledTable, build_search, class_columns
+from anonspark.labels.region_matching import LabelledTable, RegionReader, class_columns
 from anonspark.labels.regions import (
     Interval,
     Number,
@@ -25,7 +25,7 @@ from anonspark.labels.regions import (
 from anonspark.verification.attacks.presence import count_records
 
 _MOST_ENDS = 400_000
-"""Of more ends some are measured: regions travel to every task."""
+"""Of more ends, or of a sample of the classes, some are measured: regions travel to every task."""
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,15 @@ def measure_ends(labels: LabelledTable, original: Table, *, drops_missing: bool)
     return Ends(len(rows), int((by_value == 1).sum()), int((by_strip == 1).sum()))
 
 
-def classes_of_proven(labels: LabelledTable, population: Table) -> Integers:
-    """Return the classes in which a person of a population is proven to be.
+def keys_of_proven(labels: LabelledTable, population: Table) -> Integers:
+    """Return the keys of classes in which a person of a population is proven to be.
 
     A range ends at a value of its class, or within a step of the grid from one. So a person who
     alone has the labels of a class and lies there is in it. One job like :func:`measure_ends`.
     """
     prepared = labels.prepare(population, "population")
     rows, (by_strip,) = _count_at_ends(labels, prepared, (True,))
-    proven: Integers = rows[by_strip == 1]
+    proven: Integers = labels.classes["key"].to_numpy()[rows[by_strip == 1]]
     return proven
 
 
@@ -73,11 +73,11 @@ def _count_at_ends(
     if not len(rows):
         return rows, [rows for _ in strips]
     classes = labels.classes.take(pa.array(rows))
+    reader = RegionReader(labels.attributes, prepared.compared_as, labels.leaves)
     counts = []
     for in_strip in strips:
-        narrow = _Narrow(labels.attributes, ends, in_strip)
-        search = build_search(classes, labels.attributes, prepared, labels.leaves, narrow)
-        counts.append(count_records(prepared, search, labels.attributes)[: search.classes])
+        search = reader.search(classes, _Narrow(labels.attributes, ends, in_strip))
+        counts.append(count_records(prepared, search, labels.attributes))
     return rows, counts
 
 
