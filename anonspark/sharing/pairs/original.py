@@ -132,11 +132,10 @@ class _LookUp:
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield a row of sums, in the order of the schema."""
-        axes, more_axes = len(self.first.axes), len(self.second.axes)
         sums = np.zeros(len(self.schema), np.int64)
         for batch in batches:
             points, unreadable = self.first.points(batch)
-            more_points, more_unreadable = self.second.points(batch, axes)
+            more_points, more_unreadable = self.second.points(batch, len(self.first.axes))
             candidates, single_values = sum_candidates(
                 points, *self.first.regions, more_points, *self.second.regions,
                 self.pairs, self.figures, self.values,
