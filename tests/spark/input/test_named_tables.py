@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from helpers import command, document_file, published
+from commands import command
+from helpers import document_file, published
 from pyspark.sql import DataFrame, SparkSession
 
 from anonspark.api.arguments import given_input

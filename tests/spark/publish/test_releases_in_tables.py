@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import Outcome, command, document_file, published, write_table
+from commands import Outcome, command
+from helpers import document_file, published, write_table
 from pyspark.sql import SparkSession
 
 from anonspark.engine.spark.named_tables import SparkNamedTable
