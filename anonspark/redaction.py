@@ -165,19 +165,25 @@ def _secret_part(address: str, rest: str, *, slashes: int, has_ports: bool) -> i
     """Return how many characters of an address, which begins behind its slashes, are credentials.
 
     ``rest`` is the text up to the next address, for a secret with a blank in it.
+
+    >>> _secret_part("KEY:SECRET@bucket/x", "", slashes=2, has_ports=False)
+    10
+    >>> _secret_part("host:8020/people", "", slashes=2, has_ports=True)
+    0
     """
-    slash = _SLASH.search(address)
-    authority = address[: slash.start()] if slash else address
-    end = authority.rfind("@")
-    if end < 0:
-        end = max((at.start() for at in _AT.finditer(authority)), default=-1)
-    if end >= 0:
+    first_slash = _SLASH.search(address)
+    authority = address[: first_slash.start()] if first_slash else address
+    last_at = authority.rfind("@")
+    if last_at < 0:
+        last_at = max((sign.start() for sign in _AT.finditer(authority)), default=-1)
+    if last_at >= 0:
         # A user alone is no secret. A secret may hold the sign @ and a slash.
-        return max(address.rfind("@"), end) if _COLON.search(authority, 0, end) else 0
+        has_password = _COLON.search(authority, 0, last_at)
+        return max(address.rfind("@"), last_at) if has_password else 0
     if slashes != 2 or not _COLON.search(authority):
         return 0
-    harmless = _HOSTS if "@" in address else _HOSTS_AND_MORE
-    if harmless.fullmatch(authority) and (has_ports or "@" not in address):
+    hosts = _HOSTS if "@" in address else _HOSTS_AND_MORE
+    if hosts.fullmatch(authority) and (has_ports or "@" not in address):
         return 0
     # No host, no port: a secret with a slash or a blank in it, or one that was cut off.
     line = rest.partition("\n")[0]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from commands import Cli
 from hypothesis import settings
 from places import REPOSITORY, require_data
 from pure_kernels import use_pure_kernels
@@ -161,6 +162,12 @@ def without_spark() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(choice, "process_has_session", lambda: False)
         yield
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Give the commands of the package."""
+    return Cli(capsys)
 
 
 @pytest.fixture(scope="session")

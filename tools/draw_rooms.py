@@ -18,6 +18,19 @@ import grimp  # comes with import-linter, which asks it the same
 
 REPOSITORY = Path(__file__).parents[1]
 PAGE = REPOSITORY / "docs" / "architecture.md"
+GROUPS = {
+    "cli, api": ("cli", "api"),
+    "sharing": ("sharing",),
+    "reporting, comparison": ("reporting", "comparison"),
+    "profiling, conversion, demo": ("profiling", "conversion", "demo"),
+    "release, labels, sidecars": ("release", "labels", "sidecars", "verifier"),
+    "layers": ("layers",),
+    "engine, staged": ("engine", "staged"),
+    "core, kernels": ("core", "kernels"),
+    "errors, progress, ...": ("errors", "progress", "redaction", "ownership", "foreign_text"),
+}
+"""Rooms that the picture has one box for, by their first folder. Others have a box each."""
+
 BEGIN = "<!-- made by `make rooms` -->\n"
 END = "<!-- end of what `make rooms` made -->\n"
 _PACKAGE = "anonspark"
@@ -60,6 +73,26 @@ def arrows(names: Sequence[str]) -> dict[str, set[str]]:
     return imported
 
 
+def grouped(imported: Mapping[str, Set[str]]) -> dict[str, set[str]]:
+    """Return what each box of the picture imports of other boxes.
+
+    Examples
+    --------
+    >>> grouped({"anonspark.core": {"anonspark.kernels"}, "anonspark.cli": {"anonspark.core"}})
+    {'core, kernels': set(), 'cli, api': {'core, kernels'}}
+    """
+    box_of = {room: box for box, rooms_of_box in GROUPS.items() for room in rooms_of_box}
+
+    def box(name: str) -> str:
+        room = name.split(".")[1]
+        return box_of.get(room, room)
+
+    boxes: dict[str, set[str]] = {box(name): set() for name in imported}
+    for name, others in imported.items():
+        boxes[box(name)] |= {box(other) for other in others} - {box(name)}
+    return boxes
+
+
 def without_detours(imported: Mapping[str, Set[str]]) -> dict[str, list[str]]:
     """Leave out arrows to what is reached by a longer way, too; the rooms are no circle."""
 
@@ -84,20 +117,19 @@ def sentence(name: str) -> str:
 def drawing() -> str:
     """Return the picture, which Mermaid draws, and the table of the rooms."""
     names = rooms()
-    imported = arrows(names)
-    shown = {name: name.removeprefix(f"{_PACKAGE}.").replace(".", "/") for name in names}
-    node = {name: label.replace("/", "_") for name, label in shown.items()}
+    boxes = grouped(arrows(names))
+    node = {box: re.sub(r"\W+", "_", box).strip("_") for box in boxes}
     lines = ["```mermaid", "flowchart TD"]
-    lines += [f'  {node[name]}["{shown[name]}"]' for name in names]
+    lines += [f'  {node[box]}["{box}"]' for box in boxes]
     lines += [
-        f"  {node[name]} --> {node[one]}"
-        for name, own in without_detours(imported).items()
-        for one in own
+        f"  {node[box]} --> {node[other]}"
+        for box, others in without_detours(boxes).items()
+        for other in others
     ]
-    lines += ["```", "", "| room | what is in it | imports |", "| --- | --- | --- |"]
+    lines += ["```", "", "| room | what is in it |", "| --- | --- |"]
     for name in names:
-        own = ", ".join(f"`{shown[one]}`" for one in names if one in imported[name])
-        lines.append(f"| `{shown[name]}` | {sentence(name)} | {own or '-'} |")
+        shown = name.removeprefix(f"{_PACKAGE}.").replace(".", "/")
+        lines.append(f"| `{shown}` | {sentence(name)} |")
     return "".join(f"{line}\n" for line in lines)
 
 

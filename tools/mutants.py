@@ -44,10 +44,10 @@ BUDGET, CHAIN, RUN = "sharing/ledger/budget.py", "sharing/ledger/chain.py", "pip
 
 LAWS = "tests/unit/core/test_exact_noise.py"
 RUNS = "tests/unit/sharing/selection/test_mechanisms.py"
-COUNTS = "tests/unit/sharing/selection/test_counts_of_selections.py"
+COUNTS = "tests/unit/sharing/selection/test_mechanisms.py"
 LEDGER = "tests/unit/sharing/ledger/test_budget.py"
 COMMAND = "tests/releases/test_select.py -k 'not XML'"
-RELEASES = "tests/releases/test_listed_releases.py"
+RELEASES = "tests/releases/test_ledgers.py"
 VERIFYING, VALUE_TEXTS = "pipeline/verifying.py", "engine/values/value_texts.py"
 RECOUNT = "verification/proof/recount.py"
 FEW = "tests/unit/test_boundaries_of_k.py"
@@ -677,7 +677,7 @@ BOUNDARIES = [
     Boundaries("sharing/ledger/joint_classes.py", FEW),
     Boundaries(
         "sharing/ledger/check.py",
-        f"{FEW} tests/unit/sharing/ledger/test_events.py",
+        f"{FEW} tests/unit/sharing/ledger/test_budget.py",
         "^(?!listed_files)",
     ),
     Boundaries("sharing/recipients/nested.py", FEW, "_stays"),
@@ -745,7 +745,7 @@ BOUNDARIES = [
         f"{FEW} tests/unit/core/test_figures.py tests/unit/labels/test_regions.py",
     ),
     Boundaries("layers/generalize/classes.py", f"{FEW} {LAYERS}test_generalize.py"),
-    Boundaries("labels/class_bounds.py", "tests/unit/labels/test_class_bounds.py"),
+    Boundaries("labels/class_bounds.py", "tests/unit/labels/test_axes.py"),
     # Verification.
     Boundaries(
         "verification/proof/measures.py",

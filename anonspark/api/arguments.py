@@ -266,19 +266,27 @@ def configuration_of_keywords(
         # The default of a configuration is known to everybody.
         "execution": {"seed": secrets.randbits(64) - 2**63 if seed is None else as_integer(seed)},
     }
-    if model is not None:
-        if not isinstance(model, str | Mapping):
-            raise ConfigurationError(
-                f"model: found {type(model).__name__}. Expected the name of a model, or a mapping "
-                "with its name and options"
-            )
-        document["model"] = {"name": model} if isinstance(model, str) else dict(model)
-    if (limit := others.get("suppression_limit")) is not None:
-        section = document.setdefault("model", {})
+    section = _model_section(model, others.get("suppression_limit"))
+    return document | ({"model": section} if section else {})
+
+
+def _model_section(model: str | Mapping[str, Any] | None, limit: object) -> dict[str, Any]:
+    """Return the section ``model`` of two keywords, empty without both.
+
+    >>> _model_section("canon", 0.1)
+    {'name': 'canon', 'suppression_limit': 0.1}
+    """
+    if not isinstance(model, str | Mapping | None):
+        raise ConfigurationError(
+            f"model: found {type(model).__name__}. Expected the name of a model, or a mapping "
+            "with its name and options"
+        )
+    section: dict[str, Any] = {"name": model} if isinstance(model, str) else dict(model or {})
+    if limit is not None:
         if "suppression_limit" in section:
             require_alone({}, "the key of model", suppression_limit=limit)
         section["suppression_limit"] = real_number("suppression_limit", limit)
-    return document
+    return section
 
 
 def sensitive_of(roles: Mapping[str, str], argument: str) -> list[str]:

@@ -6,7 +6,7 @@ Each is what the room that found it says, and shows itself.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from anonspark.api.display import (
@@ -285,16 +285,3 @@ class Selection(Shown, selecting.Selection):
 
     def _card(self) -> Card:
         return selection_card(self)
-
-
-__all__: Sequence[str] = (
-    "Comparison",
-    "Conversion",
-    "JointVerification",
-    "Profile",
-    "Selection",
-    "Union",
-    "Utility",
-    "Verification",
-    "as_result",
-)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions
+from pyspark.sql.types import StructType
 
 from anonspark.api.tables import GIVEN
 from anonspark.config import Configuration
@@ -148,24 +150,32 @@ def _written(
         files.make_private_directory(path)
         with reading_input((GIVEN,), key=""), writing_settings(spark):
             selected.write.parquet(f"{path}/records")
-
-        def read() -> DataFrame:
-            directory = f"{literal(path)}/records"
-            records = spark.read.schema(schema).parquet(directory).toDF(*names)
-            # Those that nobody asks for are named, so that they are counted, and not computed.
-            nothing = functions.lit(None).cast("string")
-            prefixes = tuple(f"{name.lower()}." for name in names)
-            others = [
-                name
-                for name in table.columns
-                if not any(prefix.startswith(f"{name.lower()}.") for prefix in prefixes)
-            ]
-            # By place: some may have one name, to our settings at least.
-            return records.select("*", *[nothing] * len(others)).toDF(*names, *others)
-
-        yield read
+        yield partial(_read_back, spark, f"{path}/records", schema, names, table.columns)
     finally:
         files.delete(path)
+
+
+def _read_back(
+    spark: SparkSession,
+    directory: str,
+    schema: StructType,
+    names: Sequence[str],
+    columns: Sequence[str],
+) -> DataFrame:
+    """Read staged attributes under their names, with nulls for the other columns of the table.
+
+    The others are only counted. Columns match by position, because some may have the same name, to
+    our settings at least.
+    """
+    records = spark.read.schema(schema).parquet(literal(directory)).toDF(*names)
+    prefixes = tuple(f"{name.lower()}." for name in names)
+    others = [
+        name
+        for name in columns
+        if not any(prefix.startswith(f"{name.lower()}.") for prefix in prefixes)
+    ]
+    nothing = functions.lit(None).cast("string")
+    return records.select("*", *[nothing] * len(others)).toDF(*names, *others)
 
 
 def _computed(table: DataFrame | None) -> DataFrame | None:

@@ -427,19 +427,29 @@ def command(*common: Common) -> Callable[[Callable[..., None]], Callable[..., No
                 call = replace(call, progress=progress)
             function(call, **options)
 
-        # The parser reads parameters from the signature.
-        hints = get_type_hints(function, include_extras=True)
-        parameters = [
-            parameter.replace(annotation=hints[parameter.name])
-            for parameter in list(inspect.signature(function).parameters.values())[1:]
-        ]
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        for name in common:
-            annotation, default = _OPTIONS[name]
-            parameters.append(inspect.Parameter(name, kind, default=default, annotation=annotation))
+        # The parser reads the options of a command from its signature.
+        parameters = [*_own_parameters(function), *map(_common_parameter, common)]
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         del called.__wrapped__
         return called
 
     return framed
+
+
+def _own_parameters(function: Callable[..., None]) -> list[inspect.Parameter]:
+    """Return the parameters of a command's function without the call, with resolved types."""
+    hints = get_type_hints(function, include_extras=True)
+    _, *parameters = inspect.signature(function).parameters.values()
+    return [parameter.replace(annotation=hints[parameter.name]) for parameter in parameters]
+
+
+def _common_parameter(name: Common) -> inspect.Parameter:
+    """Return the parameter of a common option.
+
+    >>> str(_common_parameter("engine")).partition(":")[0], _common_parameter("quiet").default
+    ('engine', False)
+    """
+    annotation, default = _OPTIONS[name]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)

@@ -73,9 +73,9 @@ def _ask_unit(profile: Profile, roles: dict[str, Role]) -> str | None:
     return unit
 
 
-def _ask_columns(profile: Profile, role: Role, question: str, taken: dict[str, Role]) -> list[str]:
+def _ask_columns(profile: Profile, role: Role, question: str, roles: dict[str, Role]) -> list[str]:
     known = {visible(item.name): item.name for item in profile.columns}
-    proposed = [visible(item.name) for item in profile.with_role(role) if item.name not in taken]
+    proposed = [visible(item.name) for item in profile.with_role(role) if item.name not in roles]
 
     def columns(text: str) -> list[str]:
         if text.strip() == _NOBODY:
@@ -85,7 +85,7 @@ def _ask_columns(profile: Profile, role: Role, question: str, taken: dict[str, R
         unknown = [name for name in names if name not in known]
         if unknown:
             raise typer.BadParameter(f"there is no column {', '.join(map(repr, unknown))}")
-        again = [name for name in names if known[name] in taken]
+        again = [name for name in names if known[name] in roles]
         if again:
             raise typer.BadParameter(f"{', '.join(again)} has another role already")
         if role == "quasi_identifier" and not names:

@@ -60,19 +60,16 @@ def places(contestants: Sequence[Contestant]) -> list[int | None]:
     >>> places([Contestant((), 5, 0, loss) for loss in (0.2, 0.1, 0.2, None)])
     [2, 1, 2, None]
     """
-    ranks: list[int | None] = []
-    for contestant in contestants:
-        if contestant.value is None:
-            ranks.append(None)
-            continue
-        better = sum(
-            other.value is not None
-            and (other.protection, other.k) == (contestant.protection, contestant.k)
-            and other.value < contestant.value
-            for other in contestants
-        )
-        ranks.append(better + 1)
-    return ranks
+
+    def rank(contestant: Contestant, value: float) -> int:
+        rivals = [
+            rival.value
+            for rival in contestants
+            if (rival.protection, rival.k) == (contestant.protection, contestant.k)
+        ]
+        return 1 + sum(rival is not None and rival < value for rival in rivals)
+
+    return [None if cell.value is None else rank(cell, cell.value) for cell in contestants]
 
 
 def dominated(contestants: Sequence[Contestant]) -> list[bool | None]:
@@ -296,7 +293,7 @@ def load_grid(
     """
     expected = "a mapping with 'base', 'axes' and 'output'"
     written, problems = read_document(path, "a grid", expected, read, variables=True)
-    with written.telling(is_whole=False):
+    with written.locating_problems(is_whole=False):
         return _grid(written, problems, path, overrides, read)
 
 

@@ -110,7 +110,7 @@ def _parse_key_path(override: str) -> tuple[tuple[str, ...], str] | None:
 
 
 def assign(
-    document: dict[str, Any], assignment: Assignment, problems: list[str], said: str = "--set "
+    document: dict[str, Any], assignment: Assignment, problems: list[str], prefix: str = "--set "
 ) -> None:
     """Set the value at a key path of a document, which is changed.
 
@@ -131,7 +131,7 @@ def assign(
             inner = {}
         elif not isinstance(inner, dict):
             problems.append(
-                f"{said}{shown_override(assignment.override)}: found "
+                f"{prefix}{shown_override(assignment.override)}: found "
                 f"{in_words_at(keys[:depth], inner)} at {key_path(keys[:depth])}. Expected a "
                 "mapping there. Set it as a whole"
             )
@@ -383,7 +383,7 @@ def load_configuration(
             ) from None
         raise ConfigurationError(*error.problems, *problems) from None
     overridden = [assignment.keys for assignment in assignments]
-    with document.telling(overridden):
+    with document.locating_problems(overridden):
         wrong = [*document.still_wrong(wrong, overridden), *problems]
         built = _build(document, assignments, wrong, read, needs_seed=needs_seed)
     return built.with_places(document.places(overridden))

@@ -114,7 +114,7 @@ class Document(dict[str, Any]):
         return Places(self.path, self.positions, replaced)
 
     @contextmanager
-    def telling(
+    def locating_problems(
         self, overridden: Sequence[Location] = (), *, is_whole: bool = True
     ) -> Iterator[None]:
         """Put file, line and column before the problems of a ``with`` block.

@@ -275,9 +275,9 @@ def unite(parts: Sequence[tuple[str, Sequence[Column]]]) -> list[Column]:
     Raises DataError with the name of a column that some files lack, or that has other types or
     labels in some.
     """
-    (first_file, columns), *others = parts
+    (first_file, columns), *rest = parts
     united = {column.name: column for column in columns}
-    for file, columns in others:
+    for file, columns in rest:
         files = f"{first_file}, {file}"
         lacking = united.keys() ^ {column.name for column in columns}
         if lacking:
@@ -389,15 +389,15 @@ def _open(content: IO[bytes]) -> Any:
     return reader.wb
 
 
-def _chosen(book: Any, asked: str | None, notes: list[str], path: str) -> Any:
+def _chosen(book: Any, title: str | None, notes: list[str], path: str) -> Any:
     """Choose the sheet that is named, or the only visible one that has a cell with a value."""
     sheets = {sheet.title: sheet for sheet in book.worksheets}
-    if asked in sheets:
-        return sheets[asked]
+    if title in sheets:
+        return sheets[title]
     filled = [name for name, sheet in sheets.items() if _cells(book, sheet, limit=1)[0]]
     visible = [name for name in filled if sheets[name].sheet_state == "visible"]
     listed = ", ".join(repr(name) if name in visible else f"{name!r} (hidden)" for name in filled)
-    if asked or len(visible) != 1:
+    if title or len(visible) != 1:
         raise ConfigurationError(
             f"{path}: found the sheets {listed or 'without a value only'}. Expected one visible "
             "sheet with cells that have a value. Name the one that has the table: --sheet NAME"
@@ -476,7 +476,7 @@ def _header_row(rows: Rows, path: str) -> int:
 
 
 def _column(
-    name: str, records: Rows, column: int, asked: str | None, epoch: Any, path: str
+    name: str, records: Rows, column: int, declared: str | None, epoch: Any, path: str
 ) -> Column:
     """Return a column whose cells are of one kind, or raise DataError."""
     cells = [cells.get(column, ("", None)) for cells in records.values()]
@@ -489,9 +489,9 @@ def _column(
     kinds = sorted(first_rows.keys() - {"", "error"})
     numbers = {"text", "number", "boolean"}
     meaning: Meaning
-    if asked == "number":
+    if declared == "number":
         meaning = NUMBER
-    elif asked == "text" and numbers.issuperset(kinds):
+    elif declared == "text" and numbers.issuperset(kinds):
         meaning = ("text", text_of)
     elif not kinds:
         return Column(name, "no value", "empty", values, note=note)
@@ -614,15 +614,15 @@ def _statistics(
         codes = {code: label for code, label in labeled if not _is_missing(code, spans)}
         stored = _STORED.get(about.readstat_variable_types.get(name), ("integer", int))
         display = (about.original_variable_types.get(name) or "").strip()
-        asked = options.types.get(name)
-        if asked == "text":
+        declared = options.types.get(name)
+        if declared == "text":
             meaning: Meaning = ("text", text_of)
-        elif asked or stored[0] == "text":
+        elif declared or stored[0] == "text":
             meaning = stored
         else:
             meaning = _displayed(stored, program, display, name, path)
         values = converted(values, meaning, range(1, len(values) + 1), name, path)
-        has_labels = not asked and meaning[0] in ("integer", "float", "number", "text")
+        has_labels = not declared and meaning[0] in ("integer", "float", "number", "text")
         yield Column(
             name,
             display or meaning[0],
@@ -689,9 +689,9 @@ def _answer(request: Request) -> dict[str, Any]:
     Limits the memory first, and turns core dumps off, which would hold data.
     """
     limits = {resource.RLIMIT_AS: request.memory << 20, resource.RLIMIT_CORE: 0}
-    for kind, most in limits.items():
+    for kind, limit in limits.items():
         hard = resource.getrlimit(kind)[1]
-        resource.setrlimit(kind, (most, most) if hard < 0 else (min(most, hard), hard))
+        resource.setrlimit(kind, (limit, limit) if hard < 0 else (min(limit, hard), hard))
     warnings.simplefilter("ignore")
     try:
         return _convert(request)

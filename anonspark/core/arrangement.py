@@ -177,7 +177,7 @@ def learned_hierarchy(counts: Integers, least: int) -> LearnedHierarchy:
     while groups.number > 1:
         cost, _, left, stop = heapq.heappop(waiting)
         right = groups.after[left]
-        # Whatever was joined since has other costs, and waits again under these.
+        # A group that was joined since has new costs, and waits again with these.
         if not groups.alive[left] or right < 0 or groups.last[right] != stop:
             continue
         if cost != groups.cost(left):

@@ -28,7 +28,7 @@ WITHIN = 0.05
 _GAINED = 0.8
 """Share of the wrong guesses without the first column that it must correct."""
 
-# What lies further out than these shares of the values says nothing of a column's range.
+# These shares of the values, at either end, do not count for a column's range.
 _OUTERMOST = 0.01
 
 
@@ -123,7 +123,7 @@ def _nearly(first: str, second: str, groups: Integers, numbers: Floats) -> Depen
     numbers, sizes = numbers[order], np.bincount(groups)
     ends = np.cumsum(sizes)
     sizes, ends = sizes[sizes > 0], ends[sizes > 0]
-    # In all groups but the even ones this is the median; there it is one of the two in the middle.
+    # The median of odd groups, and the upper one of the two middle values of even groups.
     guesses = np.repeat(numbers[ends - 1 - sizes // 2], sizes)
     return _close(first, second, guesses, numbers)
 
@@ -186,7 +186,7 @@ def joined_codes(first: Integers, second: Integers) -> Integers:
     >>> joined_codes(np.array([0, 0, 1]), np.array([2, 1, 2])).tolist()
     [0, 1, 2]
     """
-    # Below n * n, which 64 bits hold.
+    # The codes are below n * n, which 64 bits hold.
     return dense_codes(first * (np.int64(second.max(initial=0)) + 1) + second)[0]
 
 

@@ -206,7 +206,7 @@ def _as_c(judge: Callable[..., int], key: str) -> Any:
                     bound,
                 )
             )
-        # A kernel can take none; its text may hold values.
+        # A kernel cannot take an exception, whose text may hold values.
         except BaseException as error:  # noqa: BLE001
             _LOGGER.error("privacy.%s: judging a group ends with %s", key, type(error).__name__)  # noqa: TRY400
             return -1
@@ -403,14 +403,14 @@ class Criteria:
         first_value = self.first_value
         no_pairs = np.zeros(0, np.int64)
         if self.units is not None and pairs is not None:
-            # k people are k different values of what tells them apart.
+            # k people are k different values of the attribute that identifies them.
             kinds = [*(kind + BY_PEOPLE for kind in kinds), kernel.DISTINCT]
             attributes.append(len(names))
             bounds.append((float(self.k), 0.0))
             certain.append(self.units.of_fewer_than_k)
             nodes.append(0)
             first_value = pairs.first
-            # As many as there are numbers to count. None is compared.
+            # As many shares as there are numbers, which no criterion reads.
             shares = np.zeros(int(pairs.first[-1]))
         return Requirements(
             k=self.k,

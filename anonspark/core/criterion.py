@@ -361,7 +361,7 @@ class Criterion:
             return False
         if self.type.bound == "at most":
             return self.bound <= other.bound
-        # Of recursive diversity more values and a smaller factor ask for more.
+        # More values and a smaller factor make recursive diversity stricter.
         return self.bound >= other.bound and self.c <= other.c
 
     def describe(self) -> str:
@@ -372,7 +372,7 @@ class Criterion:
 MOST_VALUES = 50_000
 """More different values are no sensitive attribute that classes can be judged by."""
 
-# From so many values on, more than two of them can be asked for.
+# A class may be required to have more than two of at least so many values.
 _MANY_VALUES = 10
 
 

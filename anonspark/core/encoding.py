@@ -146,7 +146,7 @@ class QuasiIdentifier:
 
     @cached_property
     def _offset(self) -> int:
-        # Beyond 2^53 float64 cannot tell neighbouring integers apart: measure from the minimum.
+        # Beyond 2^53, float64 rounds neighbouring integers to one: measure from the minimum.
         if self.kind == "float" or max(abs(self.lowest), abs(self.highest)) <= _EXACT_IN_FLOAT64:
             return 0
         return self.lowest
@@ -421,7 +421,7 @@ class QuasiIdentifier:
         if self.kind == "float":
             return _float_of_bits(codes) * self._shrink
         if self._offset:
-            # Unsigned, for the difference of two 64-bit integers need not fit a signed one.
+            # Unsigned: the difference of two 64-bit integers may not fit a signed one.
             shifted = codes.view(np.uint64) - np.uint64(self._offset % 2**64)
             return shifted.astype(np.float64)
         return codes.astype(np.float64)

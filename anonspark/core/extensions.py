@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from anonspark.errors import ConfigurationError
 
-# Who owns a section registers with its key. The room is loaded when such a section is met.
+# The room that reads a section registers its key, and is loaded when such a section is met.
 
 _OWNERS: dict[str, Callable[[], Any]] = {}
 
@@ -103,7 +103,7 @@ def extension(group: Group, name: str) -> Extension | None:
         try:
             value = points[0].load()
         except Exception as error:
-            # Whatever the package raises; the data are not known there.
+            # The package may raise anything. Its message holds no data, which it does not know.
             raise Extension(None, packages[0]).refused(
                 group, name, f"loading {points[0].value} ends with {type(error).__name__}: {error}"
             ) from error

@@ -21,9 +21,9 @@ def rounded_share(some: int, records: int, k: int) -> float | None:
     return round(min(k * int(some / k + 0.5) / records, 1.0), _DIGITS)
 
 
-# From here on, decimals say nothing.
+# Larger numbers are written without decimals.
 _LARGE = 10_000
-# Below, zeros could not be counted.
+# Smaller numbers are written with an exponent.
 _SMALL = 1e-6
 
 
@@ -96,7 +96,7 @@ def k_of(probability: float) -> int:
     >>> [k_of(probability) for probability in (0.09, 1 / 11, 0)]
     [12, 11, 0]
     """
-    # Beyond, a float does not distinguish 1 / k from 1 / (k + 1).
+    # For a larger k, a float does not distinguish 1 / k from 1 / (k + 1).
     if probability < 1e-7:
         return 0
     k = max(1, round(1 / probability))

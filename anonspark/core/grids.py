@@ -140,17 +140,17 @@ _MINUTES_OF = {**_MINUTES, **{unit: 43_200 * months for unit, months in _MONTHS.
 _MICROS = 60_000_000
 # The first Monday after 1970-01-01, in days.
 _MONDAY = 4
-# Of months from the year 0.
+# Months from the year 0 to 1970.
 _MONTHS_TO_1970 = 1970 * 12
 
-# Of these a strip ends at the line above, which no label can leave out. Decimals among them: how
-# many places they have depends on the records.
+# Strips of these kinds end at the line above, because no label can exclude it. So do decimals,
+# because the records decide how many places they have.
 _CONTINUOUS: tuple[Kind, ...] = ("float", "decimal", "timestamp")
 
 # Steps of the default grid in the range of an attribute, at least; of those of the calendar.
 _DEFAULT_STEPS, _DEFAULT_UNITS = 200, 120
 
-# Beyond them not each number has a float that is nearest to it alone.
+# Larger numbers may share their nearest float.
 _EXACT, _EXACT_SINGLE = 2**51, 2**22
 
 

@@ -64,7 +64,7 @@ KIND_WORDS = {
 """What pages call them, and rules of hierarchies."""
 
 
-# From the first of January of the year 0.
+# Days from the first of January of the year 0.
 _DAYS_TO_1970 = 719_528
 _DAYS_OF_400_YEARS = 146_097
 _DAYS_OF_ARROW = 11_000_000
@@ -94,7 +94,7 @@ def value_labels(values: pa.Array, kind: Kind) -> pa.StringArray:
         return pa.array([_timestamp_label(value) for value in micros.to_pylist()], pa.string())
     if kind == "date":
         days = values.cast(pa.date32()).cast(pa.int32())
-        # What is farther away Arrow calls out of range.
+        # Arrow refuses days that are farther away.
         if pc.any(pc.greater(pc.abs(pc.cast(days, pa.int64())), _DAYS_OF_ARROW)).as_py():
             return pa.array([_date_label(value) for value in days.to_pylist()], pa.string())
     return values.cast(pa.string())

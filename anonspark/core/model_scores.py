@@ -87,7 +87,7 @@ def describe_utility(summary: Mapping[str, Any]) -> str:
     if summary["utility_score"] is None:
         return "not shown, because the bounds of means would follow from it"
     score = float(summary["utility_score"])
-    # What protects nobody has no praise.
+    # A release that protects no one gets no praise.
     word = "not judged" if summary["k"] == 1 else utility_word(score)
     lost = ""
     if summary["rows_suppressed"] is None:

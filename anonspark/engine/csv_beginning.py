@@ -94,22 +94,18 @@ def separator_of(
     """
     order = sorted(_SEPARATORS, key=lambda sign: sign != "\t") if tabs else _SEPARATORS
     expected = {name.lower() for name in names}
-    positions = [POSITIONAL.fullmatch(name) for name in names]
-    highest_index = (
-        max((int(position[1]) for position in positions if position), default=-1)
-        if all(positions)
-        else -1
-    )
+    indices = [int(match[1]) for match in map(POSITIONAL.fullmatch, names) if match]
+    highest_index = max(indices, default=-1) if len(indices) == len(names) else -1
 
     def fitness(sign: str) -> tuple[bool, int, int]:
         rows = rows_of(lines, sign, *quotes)
         widths = {len(row) for row in rows}
-        named = len(expected & {field.strip().lower() for field in rows[0]})
+        names_in_row = len(expected & {field.strip().lower() for field in rows[0]})
         return (
             # Names such as _c3 show how many columns there are at least.
             header is not True and -1 < highest_index < len(rows[0]),
             # If one of several names is in the line, it may be a word of a text.
-            named if header is not False and (named > 1 or len(expected) == 1) else 0,
+            names_in_row if header is not False and (names_in_row > 1 or len(expected) == 1) else 0,
             # The sign that cuts all lines into the same number of fields, the larger the better.
             widths.pop() if len(widths) == 1 else 0,
         )

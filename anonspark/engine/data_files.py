@@ -150,14 +150,14 @@ def find_files(
     everywhere, or name no value.
     """
     listed = listed_files(files, paths, key)
-    named = [file for file in listed if file.folders and file.bytes]
-    if not named:
+    nested = [file for file in listed if file.folders and file.bytes]
+    if not nested:
         return DataFiles(tuple(file for file in listed if not file.folders), pa.schema([]))
-    names = list(named[0].folders)
+    names = list(nested[0].folders)
     for file in listed:
         if list(file.folders) != names and file.bytes:
             raise DataError(
-                f"{key}: {file.address} and {named[0].address} lie in folders that name other "
+                f"{key}: {file.address} and {nested[0].address} lie in folders that name other "
                 "columns. Expected the same columns (folders like column=value) in one order "
                 "everywhere. Move one of them"
             )
@@ -166,7 +166,7 @@ def find_files(
     markers = selection.markers if selection is not None else ()
     schema, missing = [], {}
     for name in names:
-        data_type, missing[name] = typed_folders({file.folders[name] for file in named}, markers)
+        data_type, missing[name] = typed_folders({file.folders[name] for file in nested}, markers)
         schema.append(pa.field(name, data_type))
     data_files = [
         replace(
@@ -323,7 +323,7 @@ def require_columns(
             problems.append(_lacks(listed, name, lacking, path_key, selection.key))
         if is_read:
             typed = {schema: hits[schema][0] for schema in present}
-            problems += _unlike(listed, name, typed, path_key, is_field=hits is of_structs)
+            problems += _type_conflict(listed, name, typed, path_key, is_field=hits is of_structs)
         if name.lower() not in known_names:
             unknown.append(hits[present[0]][0].with_name(name))
     if problems:
@@ -343,7 +343,7 @@ def _indistinct(
     ]
 
 
-def _unlike(
+def _type_conflict(
     listed: FileSchemas, name: str, fields: Mapping[int, pa.Field], path_key: str, *, is_field: bool
 ) -> list[str]:
     """Return the error of a column without a type that holds its values in all files, or nothing.

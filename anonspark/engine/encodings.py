@@ -35,9 +35,9 @@ def codec_of(name: str) -> str | None:
     >>> codec_of("windows-1252"), codec_of("base64")
     ('cp1252', None)
     """
-    named = {shown.lower(): codec for codec, shown in _COMMON.items()}
+    codecs_by_name = {shown.lower(): codec for codec, shown in _COMMON.items()}
     try:
-        codec = codecs.lookup(named.get(name.lower(), name))
+        codec = codecs.lookup(codecs_by_name.get(name.lower(), name))
         "".encode(codec.name)
     except (LookupError, ValueError):
         return None

@@ -34,8 +34,8 @@ def require_plain_files(files: Files, paths: Sequence[str], data_format: str, ke
     seen: set[str] = set()
     for path in paths:
         addresses = [match.rstrip("/") for match in files.matches(path)]
-        named = literal(path) if files.exists(path) else path
-        inside = files.matches(f"{named.rstrip('/')}/*") if addresses else []
+        pattern = literal(path) if files.exists(path) else path
+        inside = files.matches(f"{pattern.rstrip('/')}/*") if addresses else []
         directories = list(dict.fromkeys(address.rpartition("/")[0] for address in inside))
         above = {address.rpartition("/")[0]: files.parent(address) for address in addresses}
         # Only local disks have links, and each call to other file systems takes time.
@@ -68,8 +68,8 @@ def table_format(files: Files, folder: str) -> str | None:
         if _OF_RELEASES in names and files.exists(f"{folder}/check_release.py"):
             # The metadata of a release name all of its files, until others write to the table.
             names = [name for name in names if name not in (_OF_RELEASES, f".{_OF_RELEASES}.crc")]
-        described = any(map(_ICEBERG.fullmatch, names)) and files.exists(f"{folder}/data")
-        if described or any(map(_NUMBERED.fullmatch, names)):
+        has_metadata = any(map(_ICEBERG.fullmatch, names)) and files.exists(f"{folder}/data")
+        if has_metadata or any(map(_NUMBERED.fullmatch, names)):
             return "iceberg"
     return None
 

@@ -53,7 +53,7 @@ def cluster_sizes(rows: int, tasks: int) -> ClusterSizes:
     4
     """
     executors = min(max(-(-tasks // _TASKS_OF_EXECUTOR), 1), _MOST_EXECUTORS)
-    overhead = next((size for most, size in _DRIVER_OVERHEADS if rows <= most), _LARGEST_OVERHEAD)
+    overhead = next((size for limit, size in _DRIVER_OVERHEADS if rows <= limit), _LARGEST_OVERHEAD)
     return ClusterSizes(executors, 4096, 3072, 2048, overhead)
 
 

@@ -60,19 +60,15 @@ class WantedColumns:
     @classmethod
     def of(cls, configuration: Configuration, *, skips_malformed: bool = False) -> WantedColumns:
         """Return the columns of a configuration's attributes."""
+        attributes = configuration.attributes.items()
         return cls(
-            {
-                name: attribute.role != "identifier"
-                for name, attribute in configuration.attributes.items()
-            },
+            {name: attribute.role != "identifier" for name, attribute in attributes},
             configuration.input.missing_columns,
             "input.missing_columns",
             skips_malformed,
             tuple(configuration.input.missing_markers),
             tuple(configuration.required),
-            tuple(
-                n for n, attribute in configuration.attributes.items() if attribute.type == "number"
-            ),
+            tuple(name for name, attribute in attributes if attribute.type == "number"),
         )
 
     def asks(self, name: str) -> bool:
@@ -81,9 +77,8 @@ class WantedColumns:
         >>> WantedColumns({"address.city": True}).asks("Address")
         True
         """
-        column = name.lower()
-        names = [wanted.lower() for wanted in self.names]
-        return column in names or any(wanted.startswith(f"{column}.") for wanted in names)
+        column, names = name.lower(), list(map(str.lower, self.names))
+        return column in names or any(inner.startswith(f"{column}.") for inner in names)
 
 
 @dataclass(frozen=True)
@@ -172,14 +167,21 @@ def is_text(data_type: pa.DataType) -> bool:
     return bool(pa.types.is_string(data_type) or pa.types.is_large_string(data_type))
 
 
+def is_bytes(data_type: pa.DataType) -> bool:
+    """Return whether a type is one of texts or bytes.
+
+    >>> is_bytes(pa.string()), is_bytes(pa.binary()), is_bytes(pa.binary(4))
+    (True, True, False)
+    """
+    return (
+        is_text(data_type) or pa.types.is_binary(data_type) or pa.types.is_large_binary(data_type)
+    )
+
+
 def is_number(data_type: pa.DataType) -> bool:
     """Return whether a type is one of numbers that files have: no float16 and no decimal256."""
-    return bool(
-        pa.types.is_integer(data_type)
-        or pa.types.is_float32(data_type)
-        or pa.types.is_float64(data_type)
-        or pa.types.is_decimal128(data_type)
-    )
+    kinds = pa.types.is_integer, pa.types.is_float32, pa.types.is_float64, pa.types.is_decimal128
+    return any(is_kind(data_type) for is_kind in kinds)
 
 
 def is_time(data_type: pa.DataType) -> bool:
@@ -198,12 +200,8 @@ def time_numbers(values: pa.Array | pa.ChunkedArray | pa.Scalar) -> Any:
 
 def is_plain(data_type: pa.DataType) -> bool:
     """Return whether a type is one of numbers, days, moments, booleans or texts."""
-    return (
-        is_text(data_type)
-        or is_number(data_type)
-        or is_time(data_type)
-        or bool(pa.types.is_boolean(data_type))
-    )
+    kinds = is_text, is_number, is_time, pa.types.is_boolean
+    return any(is_kind(data_type) for is_kind in kinds)
 
 
 def is_hashable(data_type: pa.DataType) -> bool:

@@ -268,11 +268,11 @@ def undecodable(where: str, encoding: str, line: int | None, content: bytes) -> 
     or the beginning of the file: they show likely encodings, and are not shown.
     """
     likely = [name for name in likely_encodings(content) if name.lower() != encoding.lower()]
-    named = f" (likely {' or '.join(likely)})" if likely else ""
+    guess = f" (likely {' or '.join(likely)})" if likely else ""
     option = option_of(where, "encoding", likely[0] if likely else "NAME")
     lines = "its lines are" if line is None else f"line {line:,} is"
     return DataError(
-        f"{where}: {lines} not written in {encoding}{named}. "
+        f"{where}: {lines} not written in {encoding}{guess}. "
         f"Name the encoding ({option}) and look at the letters that are read so, or write the "
         "file anew in UTF-8"
     )

@@ -299,13 +299,13 @@ def _lines_of(text: str, comment: str, *, is_whole: bool) -> tuple[str | None, l
     lines = re.split("\r\n|[\r\n]", text)
     if not is_whole and len(lines) > 1:
         del lines[-1]
-    named = SEPARATOR_LINE.fullmatch(lines[0])
+    match = SEPARATOR_LINE.fullmatch(lines[0])
     records = [
         line
-        for line in lines[1 if named else 0 :]
+        for line in lines[1 if match else 0 :]
         if line.strip() and not (comment and line.startswith(comment))
     ]
-    return named[1] if named else None, records
+    return match[1] if match else None, records
 
 
 def _format_of_files(files: Sequence[str], key: str) -> str | None:
@@ -336,9 +336,8 @@ def _format_of_bytes(content: bytes) -> str:
         return "json"
     # A text file may begin with a column named PAR1.
     is_text = b"\0" not in content
-    return next(
-        (kind for mark, kind in _MARKS.items() if content.startswith(mark) > is_text), "csv"
-    )
+    marked = (kind for mark, kind in _MARKS.items() if content.startswith(mark))
+    return "csv" if is_text else next(marked, "csv")
 
 
 def _by_name(options: Mapping[str, str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Merging atoms, groups that no release divides, into classes of one release."""
+"""Merge atoms, groups that no release divides, into classes of one release."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _edges(low, high, units, chosen):
 
 @kernel(float64(float64[:, ::1], float64[:, ::1], float64[::1], int64, int64))
 def _edges_together(low, high, units, first, other):
-    """Return the sum of the edges of the box around two clusters."""
+    """Sum the edges of the smallest box that holds two clusters, ``low`` and ``high`` (c, d)."""
     total = 0.0
     for j in range(units.shape[0]):
         top = max(high[first, j], high[other, j])

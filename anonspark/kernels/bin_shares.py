@@ -1,4 +1,4 @@
-"""Records of published intervals, spread evenly over what these cover, added up by bins."""
+"""Spread records of published intervals evenly over what these cover, and sum them by bins."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def spread_over_bins(low, high, points, total, missing, edges, regions, counts, 
     Parameters
     ----------
     low, high, points, total, missing : float64 ndarray of shape (r,)
-        Of regions that are one run each. See :class:`anonspark.core.uniform_mass.Spread`.
+        Regions that are one run each. See :class:`anonspark.core.uniform_mass.Spread`.
     edges : float64 ndarray of shape (e,)
         Last value of each bin but the last one, ascending.
     regions : int64 ndarray of shape (n,)

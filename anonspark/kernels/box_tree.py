@@ -1,4 +1,4 @@
-"""A tree over boxes, halved by their middles: what lies near a point or holds it is found in it."""
+"""Build a tree over boxes, halved by their middles, to find those that hold a point or lie near."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def build_box_tree(boxes, relative):
     members : int64 ndarray of shape (n,)
         The boxes, leaf by leaf.
     nodes : int64 ndarray of shape (nodes, 3)
-        Per node: first and last + 1 place in ``members``, and its right child, -1 for a leaf. The
-        left child is the next node.
+        First and last + 1 position in ``members`` of each node, and its right child, -1 for a leaf.
+        The left child is the next node.
     node_boxes : float64 ndarray of shape (nodes, 2, d)
         The box around all boxes of a node.
 
@@ -47,7 +47,7 @@ def build_box_tree(boxes, relative):
     node_boxes = np.empty((capacity, 2, d), np.float64)
     whole = np.ones(d, np.float64)
     count = 0
-    # Entries: first place, last place + 1, parent whose right child this is (-1: none).
+    # Entries: first position, last position + 1, parent whose right child this is (-1: none).
     stack = np.empty((130, 3), np.int64)
     stack[0, 0], stack[0, 1], stack[0, 2] = 0, n, -1
     depth = 1

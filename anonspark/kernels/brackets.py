@@ -1,4 +1,4 @@
-"""Walking records down a predicted tree, and counting them on the way."""
+"""Walk records down a predicted tree, and count them on the way."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def follow_brackets(
     keys,
     normalized,
     leaves,
-    places,
+    roots,
     attributes,
     points,
     ends,
@@ -51,11 +51,11 @@ def follow_brackets(
     keys : int64 ndarray of shape (n, width)
         See :func:`anonspark.staged.keys.key_matrix`.
     normalized : float64 ndarray of shape (n, d)
-        Normalized positions. Without rows where no key is a distance.
+        Normalized positions, without rows if no key is a distance.
     leaves : int32 ndarray of shape (n,)
         Node of the tree that each record is in.
-    places : int64 ndarray of shape (nodes,)
-        The predicted node that stands for each of them. -1 where there is none.
+    roots : int64 ndarray of shape (nodes,)
+        The predicted node that stands for each of them, or -1.
     attributes : int64 ndarray of shape (m, w)
         Columns of ``keys`` that each predicted node compares in turn, or
         :data:`~anonspark.kernels.descent.DISTANCE`.
@@ -68,10 +68,10 @@ def follow_brackets(
     decided : bool ndarray of shape (m, 2)
         Whether records equal to the lower end go left, and those equal to the upper end right.
     children : int64 ndarray of shape (m, 2)
-        Left and right child. -1 in a leaf.
+        Left and right child, -1 in a leaf.
     sides : int64 ndarray of shape (m, 2, w + 1)
         Records that pass a node on its left and on its right, by the first key in which they
-        differ from the end of the bracket. Those that differ in none come last. Added to in place,
+        differ from the end of the bracket. Those that differ in none come last. Updated in place,
         as are the following.
     rows : int64 ndarray of shape (m,)
         Records of each leaf.
@@ -86,12 +86,13 @@ def follow_brackets(
         The records inside of a bracket, in ascending order, and the node that it is of.
     """
     d = extremes.shape[1]
-    # As long as may be, for arrays that are replaced in a loop are counted in each turn of it.
+    # Allocate the longest result once: Numba counts references in every turn of a loop that
+    # rebinds an array.
     inside_nodes = np.empty(keys.shape[0], np.int64)
     inside_records = np.empty(keys.shape[0], np.int64)
     inside = 0
     for record in range(keys.shape[0]):
-        node = places[leaves[record]]
+        node = roots[leaves[record]]
         if node < 0:
             continue
         while children[node, 0] >= 0:
@@ -154,6 +155,13 @@ def find_outermost(keys, outermost):
     outermost : int64 ndarray of shape (d, 2, most)
         Filled with records, most of each, from the outermost inwards. n is at least ``most``. Of
         equal values the first ones count. O(n d) time as a rule, with sorted values times ``most``.
+
+    Examples
+    --------
+    >>> outermost = np.zeros((1, 2, 2), np.int64)
+    >>> find_outermost(np.array([[40], [17], [90], [25]]), outermost)
+    >>> outermost.tolist()
+    [[[1, 3], [2, 0]]]
     """
     most = outermost.shape[2]
     if most == 0:

@@ -26,7 +26,7 @@ from pathlib import Path
 from anonspark.kernels.built import PARTS, file_names, folder_of_package
 from anonspark.kernels.compiling import KERNELS, NUMBA_PATCHES, Kernel, import_all_kernels
 
-# As measured, instructions that only newer ones have save no time.
+# Measured: instructions that only newer processors have save no time.
 _PROCESSOR = {"x86_64": "x86-64"}.get(platform.machine(), "generic")
 
 _IN_A_PROCESS_OF_ITS_OWN = (
@@ -44,25 +44,25 @@ def build(folder: Path) -> list[Path]:
     Parameters
     ----------
     folder : Path
-        Where the files are put, and left if they are there. What was built there from other
+        Where the files are put, unless they are there already. What was built there from other
         sources is removed.
 
     Returns
     -------
     list of Path
-        Of the files.
+        The files.
 
     Raises
     ------
     OSError
-        Numba, a compiler or the headers of Python are missing. It holds what was said.
+        If Numba, a compiler or the headers of Python are missing. It holds their messages.
     """
     targets = [folder / name for name in file_names()]
     if all(target.is_file() for target in targets):
         return targets
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".kernels-") as temporary:
-        # In processes of their own: Numba compiles for one processor there, and is changed.
+        # Separate processes, in which Numba is patched and compiles for one processor.
         processes = [
             subprocess.Popen(  # noqa: S603
                 [sys.executable, "-c", _IN_A_PROCESS_OF_ITS_OWN, temporary, str(part)],

@@ -23,8 +23,8 @@ _BUCKETS = 128
 @kernel(
     int64[::1](int64[:, ::1], int64[::1], int64[::1], uint64[::1], int64[::1], int64, uint64, int64)
 )
-def _sort_smallest(codes, hashes, order, priorities, places, few, limit, most):
-    """Return what :func:`draw` does, from some places and their priorities up to a limit."""
+def _sort_smallest(codes, hashes, order, priorities, positions, few, limit, most):
+    """Return the result of :func:`draw` from some positions and their priorities up to a limit."""
     # Roughly sorted first, by the leading bits: then next to nothing has to be moved.
     shift = uint64(0)
     while limit >> shift >= uint64(_BUCKETS):
@@ -51,15 +51,15 @@ def _sort_smallest(codes, hashes, order, priorities, places, few, limit, most):
             position -= 1
         if position > 0 and smallest[position - 1] == key:
             # Equal hashes are equal contents, or a collision, which codes decide.
-            if comes_before(codes, hashes, order[places[i]], order[drawn[position - 1]]):
-                drawn[position - 1] = places[i]
+            if comes_before(codes, hashes, order[positions[i]], order[drawn[position - 1]]):
+                drawn[position - 1] = positions[i]
             continue
         if count < most:
             count += 1
         for j in range(count - 1, position, -1):
             drawn[j] = drawn[j - 1]
             smallest[j] = smallest[j - 1]
-        drawn[position] = places[i]
+        drawn[position] = positions[i]
         smallest[position] = key
     return drawn[:count].copy()
 
@@ -78,8 +78,8 @@ def _sort_smallest(codes, hashes, order, priorities, places, few, limit, most):
         int64[::1],
     )
 )
-def draw(codes, hashes, order, own_hashes, start, stop, salt, most, priorities, places):
-    """Return the places of a node's records with the smallest priorities, ascending.
+def draw(codes, hashes, order, row_hashes, start, stop, salt, most, priorities, positions):
+    """Return the positions of a node's records with the smallest priorities, ascending.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def draw(codes, hashes, order, own_hashes, start, stop, salt, most, priorities, 
         Keyed hash of each record's whole content.
     order : int64 ndarray of shape (n,)
         Records.
-    own_hashes : int64 ndarray of shape (n,)
+    row_hashes : int64 ndarray of shape (n,)
         The hashes of ``order``.
     start, stop : int
         The node: ``order[start:stop]``, at least one record.
@@ -96,17 +96,17 @@ def draw(codes, hashes, order, own_hashes, start, stop, salt, most, priorities, 
         Distinguishes this draw from others, see :func:`anonspark.kernels.paths.priority`.
     most : int
         How many are drawn, at least 1. Each hash counts once, so there may be fewer.
-    priorities : uint64 ndarray, places : int64 ndarray
+    priorities : uint64 ndarray, positions : int64 ndarray
         Overwritten. At least as long as the node.
 
     Returns
     -------
     int64 ndarray of shape (most or fewer,)
-        Places in ``order``.
+        Positions in ``order``.
 
     Notes
     -----
-    O(n) time as a rule. Where few hashes are different O(n most).
+    O(n) time as a rule, O(n most) if few hashes are different.
     """
     # Priorities are evenly spread, so nearly always as many as are wanted, and a few more, are
     # within this limit.
@@ -117,11 +117,11 @@ def draw(codes, hashes, order, own_hashes, start, stop, salt, most, priorities, 
     while True:
         few = 0
         for i in range(start, stop):
-            key = priority(own_hashes[i], salt)
+            key = priority(row_hashes[i], salt)
             priorities[few] = key
-            places[few] = i
+            positions[few] = i
             few += key <= limit
-        drawn = _sort_smallest(codes, hashes, order, priorities, places, few, limit, most)
+        drawn = _sort_smallest(codes, hashes, order, priorities, positions, few, limit, most)
         if drawn.shape[0] == most or limit == _LARGEST_PRIORITY:
             return drawn
         limit = _LARGEST_PRIORITY
@@ -143,20 +143,20 @@ CANDIDATE_SIDE, SAMPLE_SIDE = 2, 3
 @kernel(void(int64[:, ::1], int64[::1], int64[::1], int64, int64, int64[::1], int64, int64, int64))
 def _break_ties(codes, hashes, order, start, stop, keys, threshold, tied, missing):
     """Raise the keys of all tied records but the first ``missing`` ones in canonical order."""
-    places = np.empty(tied, np.int64)
-    own_codes = np.empty((tied, codes.shape[1]), np.int64)
-    own_hashes = np.empty(tied, np.int64)
+    positions = np.empty(tied, np.int64)
+    tied_codes = np.empty((tied, codes.shape[1]), np.int64)
+    row_hashes = np.empty(tied, np.int64)
     ties = 0
     for i in range(start, stop):
         if keys[i] == threshold:
-            places[ties] = i
-            own_codes[ties] = codes[order[i]]
-            own_hashes[ties] = hashes[order[i]]
+            positions[ties] = i
+            tied_codes[ties] = codes[order[i]]
+            row_hashes[ties] = hashes[order[i]]
             ties += 1
     sequence = np.arange(tied)
-    sort_groups(own_codes, own_hashes, sequence, np.array([0, tied]))
+    sort_groups(tied_codes, row_hashes, sequence, np.array([0, tied]))
     for i in sequence[missing:]:
-        keys[places[i]] = threshold + 1
+        keys[positions[i]] = threshold + 1
 
 
 @kernel(
@@ -180,8 +180,8 @@ def _halve(
     codes,
     hashes,
     order,
-    own_hashes,
-    own_points,
+    row_hashes,
+    row_points,
     start,
     stop,
     points,
@@ -193,11 +193,11 @@ def _halve(
 ):
     """Put the half of the records nearest to a point first, in place. Return where it ends.
 
-    On a tie of distances by codes in configuration order, then by hash.
+    Ties of distances are broken by codes in configuration order, then by hash.
     """
     half = (stop - start) // 2
     for i in range(start, stop):
-        keys[i] = distance_key(own_points, i, points, point)
+        keys[i] = distance_key(row_points, i, points, point)
         moved[i] = keys[i]
     threshold = select(moved, start, stop, half - 1)
     below, tied = 0, 0
@@ -210,31 +210,31 @@ def _halve(
     for i in range(start, stop):
         if keys[i] <= threshold:
             order[left] = order[i]
-            own_hashes[left] = own_hashes[i]
-            for j in range(own_points.shape[1]):
-                own_points[left, j] = own_points[i, j]
+            row_hashes[left] = row_hashes[i]
+            for j in range(row_points.shape[1]):
+                row_points[left, j] = row_points[i, j]
             left += 1
         else:
             moved[right] = order[i]
-            moved_hashes[right] = own_hashes[i]
-            for j in range(own_points.shape[1]):
-                moved_points[right, j] = own_points[i, j]
+            moved_hashes[right] = row_hashes[i]
+            for j in range(row_points.shape[1]):
+                moved_points[right, j] = row_points[i, j]
             right += 1
     for i in range(right):
         order[left + i] = moved[i]
-        own_hashes[left + i] = moved_hashes[i]
-        for j in range(own_points.shape[1]):
-            own_points[left + i, j] = moved_points[i, j]
+        row_hashes[left + i] = moved_hashes[i]
+        for j in range(row_points.shape[1]):
+            row_points[left + i, j] = moved_points[i, j]
     return left
 
 
 @kernel(float64[:, ::1](float64[:, ::1], int64[::1]))
-def _rows_of(points, places):
+def _rows_of(points, positions):
     """Return some rows."""
-    rows = np.empty((places.shape[0], points.shape[1]), np.float64)
-    for i in range(places.shape[0]):
+    rows = np.empty((positions.shape[0], points.shape[1]), np.float64)
+    for i in range(positions.shape[0]):
         for j in range(points.shape[1]):
-            rows[i, j] = points[places[i], j]
+            rows[i, j] = points[positions[i], j]
     return rows
 
 
@@ -289,9 +289,9 @@ def cut_by_distance(codes, normalized, hashes, values, path, requirements, sprea
     n, d = codes.shape
     k = requirements.k
     order = np.arange(n)
-    # Of the records in ``order``, which moves them: what is looked at together lies together.
-    own_hashes = hashes.copy()
-    own_points = normalized.copy()
+    # Copies in the order of ``order``, which moves them: what is read together lies together.
+    row_hashes = hashes.copy()
+    row_points = normalized.copy()
     keys = np.empty(n, np.int64)
     moved = np.empty(n, np.int64)
     moved_hashes = np.empty(n, np.int64)
@@ -317,15 +317,15 @@ def cut_by_distance(codes, normalized, hashes, values, path, requirements, sprea
         if stop - start >= 2 * k and stop - start > 1:
             salt = child_path(node, uint64(CANDIDATE_SIDE))
             drawn = draw(
-                codes, hashes, order, own_hashes, start, stop, salt, CANDIDATES, priorities, keys
+                codes, hashes, order, row_hashes, start, stop, salt, CANDIDATES, priorities, keys
             )
-            points = _rows_of(own_points, drawn)
+            points = _rows_of(row_points, drawn)
             if spread:
                 salt = child_path(node, uint64(SAMPLE_SIDE))
                 drawn = draw(
-                    codes, hashes, order, own_hashes, start, stop, salt, SAMPLES, priorities, keys
+                    codes, hashes, order, row_hashes, start, stop, salt, SAMPLES, priorities, keys
                 )
-                samples = _rows_of(own_points, drawn)
+                samples = _rows_of(row_points, drawn)
                 if is_free:
                     # The first cut is allowed: no other candidate is tried.
                     points[0] = points[widest_spread(points, samples)]
@@ -336,8 +336,8 @@ def cut_by_distance(codes, normalized, hashes, values, path, requirements, sprea
                     codes,
                     hashes,
                     order,
-                    own_hashes,
-                    own_points,
+                    row_hashes,
+                    row_points,
                     start,
                     stop,
                     points,

@@ -1,4 +1,4 @@
-"""The order of records that depends on their content alone."""
+"""Order records by their content alone."""
 
 from __future__ import annotations
 
@@ -36,6 +36,13 @@ def sort_groups(codes, hashes, order, starts):
     Notes
     -----
     Merge sort: O(n log n) comparisons over the largest group, O(n) memory.
+
+    Examples
+    --------
+    >>> codes, hashes, order = np.array([[30], [20], [20]]), np.array([1, 9, 5]), np.arange(3)
+    >>> sort_groups(codes, hashes, order, np.array([0, 3]))
+    >>> order.tolist()
+    [2, 1, 0]
     """
     buffer = np.empty_like(order)
     for group in range(starts.shape[0] - 1):

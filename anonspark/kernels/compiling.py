@@ -108,17 +108,17 @@ _TURN = threading.RLock()
 
 
 class Kernel:
-    """A function whose machine code is loaded, or made, when it is called for the first time.
+    """A function whose machine code is loaded or compiled when it is called for the first time.
 
-    What was built with the package is loaded in a millisecond. Where there is none, as after a
-    change of a kernel, Numba compiles what is called, and keeps it. Numba itself takes a quarter of
-    a second of processor time to load. Kernels call each other by their names as usual.
+    What was built with the package is loaded in a millisecond. Without it, as after a change of a
+    kernel, Numba compiles what is called, and keeps it. Numba itself takes a quarter of a second of
+    processor time to load. Kernels call each other by their names as usual.
 
     Parameters
     ----------
     function : callable
     signature : Applied
-        Of the arguments and the result. No other is ever compiled.
+        Types of the arguments and the result. No other signature is ever compiled.
     """
 
     def __init__(self, function: Callable[..., Any], signature: Applied) -> None:
@@ -134,7 +134,7 @@ class Kernel:
         KERNELS.append(self)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Run it."""
+        """Call the machine code."""
         return (self._called or self._load())(*arguments, **named)
 
     def __reduce__(self) -> tuple[Callable[[str, str], Kernel], tuple[str, str]]:
@@ -156,7 +156,7 @@ class Kernel:
                 numba = _numba()
                 importlib.import_module(NUMBA_PATCHES).keep_machine_code()
                 # Without the lock of Python, so that threads run kernels side by side.
-                declare = numba.njit(self.signature.made, cache=True, nogil=True)
+                declare = numba.njit(self.signature.resolved, cache=True, nogil=True)
                 self._compiled = declare(self.function)
                 if self._compiled.stats.cache_misses:
                     _say_that_it_takes_time()
@@ -221,7 +221,7 @@ def kernel(signature: Applied) -> Callable[[Callable[..., Any]], Kernel]:
     Parameters
     ----------
     signature : Applied
-        Of the arguments and the result, in the types of :mod:`anonspark.kernels.signatures`.
+        Types of the arguments and the result, of :mod:`anonspark.kernels.signatures`.
     """
     return lambda function: Kernel(function, signature)
 

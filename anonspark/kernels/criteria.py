@@ -19,9 +19,10 @@ LEAST_ADDRESS = 4096
 
 
 class AddressCall:
-    """The call in the body of a kernel: an address, six whole numbers, then a real number.
+    """The call of a C function by its address in the body of a kernel.
 
-    The function there takes the numbers without its address, and returns a whole number.
+    It takes the address, six whole numbers and a real number. The function gets these numbers, and
+    returns a whole number.
     """
 
     @cached_property
@@ -48,35 +49,35 @@ class Requirements(NamedTuple):
     """The requirements of every group, as plain arrays for the kernels.
 
     The values of all sensitive attributes are numbered through: those of the first attribute, then
-    those of the second, and so on. So are the nodes of their hierarchies. Where criteria count
-    people, the different pairs of a value and a person take the place of the values, in this order
-    in each attribute, and people are the last attribute.
+    those of the second, and so on. So are the nodes of their hierarchies. If criteria count people,
+    the different pairs of a value and a person take the place of the values, in this order in each
+    attribute, and people are the last attribute.
 
     Attributes
     ----------
     k : int
         Smallest group size.
     kinds : int64 ndarray of shape (r,)
-        One of this module's constants for each requirement beyond k, with
-        :data:`~anonspark.kernels.people.BY_PEOPLE` where it counts people. Of a criterion of
-        another package the address of its function, see :func:`_judge_elsewhere`.
+        One of this module's constants for each requirement beyond k, plus
+        :data:`~anonspark.kernels.people.BY_PEOPLE` if it counts people. For a criterion of another
+        package the address of its function, see :func:`_judge_elsewhere`.
     attributes : int64 ndarray of shape (r,)
         The sensitive attribute that it is about.
     bounds : float64 ndarray of shape (r, 2)
         l (and c), the largest share, t, or beta.
     certain : int64 ndarray of shape (r,)
-        Larger groups satisfy the requirement for certain, and are not looked at.
+        Larger groups satisfy the requirement for certain, and are not judged.
     first_value : int64 ndarray of shape (s + 1,)
         Where the values of each sensitive attribute begin.
     shares : float64 ndarray of shape (values,)
-        Share of each value in the whole input. Of pairs, zeros.
+        Share of each value in the whole input, or zeros for pairs.
     paired_values, paired_people : int64 ndarray of shape (pairs,)
-        Value and person of each pair. Empty where records are counted.
+        Value and person of each pair. Empty if records are counted.
     first_node : int64 ndarray of shape (s + 1,)
-        Where the nodes of each attribute's hierarchy begin. No nodes where there is none.
+        Where the nodes of each attribute's hierarchy begin. An attribute may have no nodes.
     parents : int64 ndarray of shape (nodes,)
         Parent of each node, counted from the attribute's first one. Leaves are the values in
-        order, parents come behind their children, -1 for the root.
+        order, parents come after their children, -1 for the root.
     heights : float64 ndarray of shape (nodes,)
         Levels from each node down to the leaves.
     """
@@ -127,7 +128,7 @@ def count_values(values, order, start, stop, counts, present, distinct):
         Records. ``order[start:stop]`` are counted.
     start, stop : int
     counts : int64 ndarray of shape (values,)
-        Added to in place.
+        Updated in place.
     present : int64 ndarray of shape (values,)
         Its first ``distinct`` entries name the values with a count. Extended in place.
     distinct : int
@@ -136,6 +137,14 @@ def count_values(values, order, start, stop, counts, present, distinct):
     -------
     int
         ``distinct`` with the new values.
+
+    Examples
+    --------
+    >>> counts, present = np.zeros(3, np.int64), np.zeros(3, np.int64)
+    >>> count_values(np.array([[2], [0], [2]]), np.arange(3), 0, 3, counts, present, 0)
+    2
+    >>> counts.tolist(), present[:2].tolist()
+    ([1, 0, 2], [2, 0])
     """
     for i in range(start, stop):
         for s in range(values.shape[1]):
@@ -180,7 +189,7 @@ def _hierarchical_distance(requirements, attribute, counts, size):
 
 @kernel(boolean(REQUIREMENTS, int64))
 def all_certain(requirements, size):
-    """Return whether a group of a size satisfies all requirements beyond k, whatever is in it."""
+    """Return whether a group of a size satisfies all requirements beyond k, whatever it holds."""
     certain = True
     for r in range(requirements.kinds.shape[0]):
         certain = certain and size > requirements.certain[r]
@@ -235,7 +244,7 @@ def _judge_elsewhere(requirements, index, counts, values, size):
 
 @kernel(types.Tuple((int64, int64))(REQUIREMENTS, int64[::1], int64[::1], int64, int64))
 def judge(requirements, counts, present, distinct, size):
-    """Return the first requirement beyond k that a group violates, and what it takes to mend that.
+    """Return the first requirement beyond k that a group violates, and how many records would help.
 
     Parameters
     ----------
@@ -249,17 +258,16 @@ def judge(requirements, counts, present, distinct, size):
     Returns
     -------
     requirement : int
-        -1 where all are satisfied.
+        -1 if all are satisfied.
     missing : int
-        Records, at least 1, that have to be added before that requirement can be satisfied. 0
-        where all are.
+        Records, at least 1, that must be added before that requirement can be satisfied. 0 if all
+        are satisfied.
 
     Notes
     -----
     One more record changes a share, and so each of the distances, by at most 1 / (size + 1).
     O(values present), for all distances but the equal one O(all values). Sums run over the values
-    in order, so they do not depend on the order of the records. Definitions:
-    docs/algorithms.md.
+    in order, so they do not depend on the order of the records. Definitions: docs/algorithms.md.
     """
     if requirements.kinds.shape[0] == 0:
         return -1, 0
@@ -299,7 +307,7 @@ def judge(requirements, counts, present, distinct, size):
             tail = 0
             for i in range(int64(bound) - 1, high - low):
                 tail -= descending[i]
-            # As a quotient: the product may round up to the count.
+            # A quotient, because the product may round up to the count.
             holds = tail > 0 and -descending[0] / tail < requirements.bounds[r, 1]
         elif kind == LARGEST_SHARE:
             largest = 0
@@ -338,14 +346,14 @@ def judge(requirements, counts, present, distinct, size):
             holds = distance <= bound + TOLERANCE
             missing = int64((distance - bound) * size)
         if not holds:
-            # One less, for what rounding may have made of the figure.
+            # One less, because the figure may be rounded up.
             return r, max(missing - 1, 1)
     return -1, 0
 
 
 @kernel(int64(REQUIREMENTS, int64[::1], int64[::1], int64, int64))
 def first_unsatisfied(requirements, counts, present, distinct, size):
-    """Return the first requirement beyond k that a group violates, -1 where it satisfies all.
+    """Return the first requirement beyond k that a group violates, or -1 if it satisfies all.
 
     Parameters and cost: :func:`judge`.
     """
@@ -386,8 +394,8 @@ def both_sides_satisfy(requirements, values, order, start, middle, stop, counts,
     ) and group_satisfies(requirements, values, order, middle, stop, counts, present)
 
 
-class Judging(NamedTuple):
-    """What groups have to satisfy, and the working memory of a judgement.
+class Checker(NamedTuple):
+    """The requirements of groups, and the working memory of a judgement.
 
     Attributes
     ----------
@@ -401,24 +409,24 @@ class Judging(NamedTuple):
     present: npt.NDArray[np.int64]
 
 
-JUDGING = types.NamedTuple((REQUIREMENTS, int64[::1], int64[::1]), Judging)
-"""Numba's type of :class:`Judging`."""
+CHECKER = types.NamedTuple((REQUIREMENTS, int64[::1], int64[::1]), Checker)
+"""Numba's type of :class:`Checker`."""
 
 
-@kernel(JUDGING(REQUIREMENTS))
-def judging_of(requirements):
-    """Return the requirements with working memory of their own."""
+@kernel(CHECKER(REQUIREMENTS))
+def checker_of(requirements):
+    """Return the requirements with new working memory."""
     values = requirements.shares.shape[0]
-    return Judging(requirements, np.zeros(values, np.int64), np.empty(values, np.int64))
+    return Checker(requirements, np.zeros(values, np.int64), np.empty(values, np.int64))
 
 
-@kernel(boolean(JUDGING, int64[:, ::1], int64[::1], int64, int64, int64))
-def satisfies_after(judging, values, members, size, leaving, entering):
+@kernel(boolean(CHECKER, int64[:, ::1], int64[::1], int64, int64, int64))
+def satisfies_after(checker, values, members, size, leaving, entering):
     """Return whether a group satisfies the criteria beyond k after an exchange of records.
 
     Parameters
     ----------
-    judging : Judging
+    checker : Checker
     values : int64 ndarray of shape (n, s)
         Number of each record's sensitive values.
     members : int64 ndarray of shape (at least size,)
@@ -432,9 +440,9 @@ def satisfies_after(judging, values, members, size, leaving, entering):
 
     Notes
     -----
-    O(size) and what :func:`judge` costs.
+    O(size) and the cost of :func:`judge`.
     """
-    requirements, counts, present = judging
+    requirements, counts, present = checker
     after = size - int64(leaving >= 0) + int64(entering >= 0)
     if all_certain(requirements, after):
         return True

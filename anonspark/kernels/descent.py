@@ -1,4 +1,4 @@
-"""Finding each record's leaf, and counting records into histograms."""
+"""Find each record's leaf, and count records into histograms."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def find_leaves(keys, normalized, attributes, thresholds, points, equal_goes_lef
     keys : int64 ndarray of shape (n, width)
         See :func:`anonspark.staged.keys.key_matrix`.
     normalized : float64 ndarray of shape (n, d)
-        Normalized positions. Without rows where no key is a distance.
+        Normalized positions, without rows if no key is a distance.
     attributes, thresholds : int64 ndarray of shape (nodes, keys)
-        The boundary of each node: columns of ``keys`` to look at in turn, :data:`DISTANCE` among
-        them, -1 ends them, and its value of each.
+        The boundary of each node: columns of ``keys`` to compare in turn, :data:`DISTANCE` among
+        them, until -1, and its values.
     points : float64 ndarray of shape (nodes, d)
         The vantage point of each node.
     equal_goes_left : bool ndarray of shape (nodes,)
         Where records on the boundary go.
     children : int64 ndarray of shape (nodes, 2)
-        Left and right child. -1 in a leaf.
+        Left and right child, -1 in a leaf.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def accumulate_histograms(
     first_request : int64 ndarray of shape (nodes + 1,)
         Where the requests of each node begin.
     requests : int64 ndarray of shape (requests, 9)
-        Column of ``keys`` or :data:`DISTANCE`, lowest and highest value looked at, bits to shift
+        Column of ``keys`` or :data:`DISTANCE`, lowest and highest value counted, bits to shift
         (bin = (value - lowest) >> bits, or -1: list the values themselves), first of its
         ``bins``, which side of the boundary is counted, and another column of ``keys``, or -1,
         with the lowest and the highest value of it that is counted.
@@ -125,8 +125,8 @@ def accumulate_histograms(
     points : float64 ndarray of shape (requests, d)
         The vantage point of each request.
     bins : int64 ndarray of shape (bins, 3)
-        Records, smallest and largest value of each bin. Added to in place. Side by side, for they
-        are looked at together, all over the place.
+        Records, smallest and largest value of each bin. Updated in place. They lie side by side,
+        because they are read together, in random order.
 
     Returns
     -------
@@ -177,7 +177,7 @@ def accumulate_histograms(
                 listed_values[listed] = value
                 listed += 1
                 continue
-            # Unsigned, for the width of an interval of 64-bit integers need not fit a signed one.
+            # Unsigned: the width of an interval of 64-bit integers may not fit a signed one.
             offset = (uint64(value) - uint64(requests[request, 1])) >> uint64(requests[request, 3])
             cell = requests[request, 4] + int64(offset)
             bins[cell, 0] += 1
@@ -212,7 +212,8 @@ def draw_records(hashes, leaves, first_draw, salts, limits):
     most = 0
     for leaf in leaves:
         most += first_draw[leaf + 1] - first_draw[leaf]
-    # As long as may be, for arrays that are replaced in a loop are counted in each turn of it.
+    # Allocate the longest result once: Numba counts references in every turn of a loop that
+    # rebinds an array.
     draws = np.empty(most, np.int64)
     records = np.empty(most, np.int64)
     priorities = np.empty(most, np.uint64)

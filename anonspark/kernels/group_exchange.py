@@ -1,11 +1,11 @@
-"""Groups that grow around a record, and single records that they swap or give away."""
+"""Grow groups around a record, and swap or move single records between them."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from anonspark.kernels.compiling import kernel
-from anonspark.kernels.criteria import JUDGING, satisfies_after
+from anonspark.kernels.criteria import CHECKER, satisfies_after
 from anonspark.kernels.selection import select_float
 from anonspark.kernels.signatures import boolean, float64, int64, types, void
 
@@ -55,9 +55,9 @@ _SMALLEST_STEP = 8
 
 @kernel(void(float64[:, ::1], float64[::1], float64[::1], float64[::1]))
 def _measure_growths(axes, low, high, costs):
-    """Write by how much the edges of a box grow when it gets each of the first records.
+    """Write by how much the edges of a box grow if it gets each of the first records.
 
-    Axes are added one after the other, but two at a time while the sums are at hand.
+    Axes are added one after the other, but two at a time while the sums are in registers.
     """
     d = axes.shape[0]
     first, bottom, top = axes[0], low[0], high[0]
@@ -81,7 +81,7 @@ def _measure_growths(axes, low, high, costs):
 
 @kernel(float64(float64[:, ::1], int64, float64[::1], int64[::1]))
 def grow_groups(original, k, scores, group_of):
-    """Grow groups of k records one after the other. What remains joins where it costs least.
+    """Grow groups of k records one after the other. The rest joins at the lowest cost.
 
     Parameters
     ----------
@@ -90,14 +90,14 @@ def grow_groups(original, k, scores, group_of):
     k : int
         Records in a group, at most n.
     scores : float64 ndarray of shape (n,)
-        A group starts at the record, of those that are left, whose score is the highest.
+        A group starts at the remaining record with the highest score.
     group_of : int64 ndarray of shape (n,)
         Filled with each record's group. There are ``n // k``.
 
     Returns
     -------
     float
-        What they cost, see :func:`anonspark.kernels.group_exchange.group_cost`.
+        Cost of the groups, see :func:`anonspark.kernels.group_exchange.group_cost`.
 
     Notes
     -----
@@ -257,27 +257,27 @@ def _measure_group(points, members, size, box, shrinkage):
     return edges, most
 
 
-@kernel(boolean(JUDGING, int64[:, ::1], int64[:, ::1], int64[::1], int64, int64, int64, int64))
-def _may_exchange(judging, values, members, sizes, first, index, second, other_place):
+@kernel(boolean(CHECKER, int64[:, ::1], int64[:, ::1], int64[::1], int64, int64, int64, int64))
+def _may_exchange(checker, values, members, sizes, first, index, second, other_index):
     """Return whether two groups satisfy the criteria beyond k after an exchange.
 
-    ``first`` gives the record at ``index``. ``second`` gives that at ``other_place``, or none if it
+    ``first`` gives the record at ``index``. ``second`` gives that at ``other_index``, or none if it
     is -1.
     """
-    if judging.requirements.kinds.shape[0] == 0:
+    if checker.requirements.kinds.shape[0] == 0:
         return True
     record, other = members[first, index], -1
-    if other_place >= 0:
-        other = members[second, other_place]
+    if other_index >= 0:
+        other = members[second, other_index]
         if (values[record] == values[other]).all():
             return True
     return satisfies_after(
-        judging, values, members[first], sizes[first], index, other
-    ) and satisfies_after(judging, values, members[second], sizes[second], other_place, record)
+        checker, values, members[first], sizes[first], index, other
+    ) and satisfies_after(checker, values, members[second], sizes[second], other_index, record)
 
 
-@kernel(float64(float64[:, ::1], int64[:, ::1], int64[::1], int64, JUDGING))
-def exchange_records(axes, values, group_of, groups, judging):
+@kernel(float64(float64[:, ::1], int64[:, ::1], int64[::1], int64, CHECKER))
+def exchange_records(axes, values, group_of, groups, checker):
     """Swap and move single records between groups as long as this lowers the cost, in place.
 
     Parameters
@@ -290,7 +290,7 @@ def exchange_records(axes, values, group_of, groups, judging):
         Each record's group.
     groups : int
         How many groups there are.
-    judging : Judging
+    checker : Checker
         What each of the groups satisfies before and after. One of k records gives none away without
         getting another one.
 
@@ -309,7 +309,7 @@ def exchange_records(axes, values, group_of, groups, judging):
     is compared again only with groups that have changed since, or with all where its own has.
     """
     d, n = axes.shape
-    k = judging.requirements.k
+    k = checker.requirements.k
     points = np.empty((n, d), np.float64)
     sizes = np.zeros(groups, np.int64)
     for i in range(n):
@@ -324,7 +324,7 @@ def exchange_records(axes, values, group_of, groups, judging):
         sizes[group] += 1
     boxes = np.empty((groups, d, 4), np.float64)
     edges = np.empty(groups, np.float64)
-    # By how much a group's edges shrink when a record leaves, and the most of it.
+    # How much a group's edges shrink if a record leaves, and the largest of these.
     shrinkage = np.empty(members.shape, np.float64)
     most = np.empty(groups, np.float64)
     for group in range(groups):
@@ -355,8 +355,8 @@ def exchange_records(axes, values, group_of, groups, judging):
                     bottoms[j] = boxes[a, j, _SECOND_LOW] if x == low else low
                     tops[j] = boxes[a, j, _SECOND_HIGH] if x == high else high
                 with_all = changes[a] > since
-                own_size, own_edges = float64(sizes[a]), edges[a]
-                own_gain = own_size * gain
+                size_a, edges_a = float64(sizes[a]), edges[a]
+                gain_a = size_a * gain
                 partner, partner_place, best = -1, -1, 0.0
                 for b in range(groups):
                     if a == b or not (with_all or changes[b] > since):
@@ -366,35 +366,35 @@ def exchange_records(axes, values, group_of, groups, judging):
                     for j in range(d):
                         value = points[record, j]
                         growth += max(value, boxes[b, j, _HIGH]) - min(value, boxes[b, j, _LOW])
-                    noise = _NOISE * (own_size * own_edges + size * edges[b])
+                    noise = _NOISE * (size_a * edges_a + size * edges[b])
                     if sizes[a] > k and sizes[b] < 2 * k - 1:
                         change = (size + 1.0) * growth + edges[b]
-                        change -= (own_size - 1.0) * gain + own_edges
+                        change -= (size_a - 1.0) * gain + edges_a
                         if change < best - noise and _may_exchange(
-                            judging, values, members, sizes, a, position, b, -1
+                            checker, values, members, sizes, a, position, b, -1
                         ):
                             partner, partner_place, best = b, -1, change
                     # What any of its records is certain to lose.
                     least = size * (growth - most[b])
-                    if gain <= 0.0 or least >= own_gain or least - own_gain >= best - noise:
+                    if gain <= 0.0 or least >= gain_a or least - gain_a >= best - noise:
                         continue
-                    change = -own_edges
+                    change = -edges_a
                     for j in range(d):
                         low, high = boxes[b, j, _LOW], boxes[b, j, _HIGH]
                         change += max(tops[j], low) - min(bottoms[j], high)
-                    if change * own_size + least >= best - noise:
+                    if change * size_a + least >= best - noise:
                         continue
                     for i in range(sizes[b]):
                         # What is certain to be lost; most records need no more than that.
                         loss = size * (growth - shrinkage[b, i])
-                        if loss - own_gain >= best - noise:
+                        if loss - gain_a >= best - noise:
                             continue
                         other = members[b, i]
-                        change = -own_edges
+                        change = -edges_a
                         for j in range(d):
                             new = points[other, j]
                             change += max(tops[j], new) - min(bottoms[j], new)
-                        change *= own_size
+                        change *= size_a
                         if change + loss >= best - noise:
                             continue
                         edge = -edges[b]
@@ -406,7 +406,7 @@ def exchange_records(axes, values, group_of, groups, judging):
                             edge += max(top, x) - min(bottom, x)
                         change += size * edge
                         if change < best - noise and _may_exchange(
-                            judging, values, members, sizes, a, position, b, i
+                            checker, values, members, sizes, a, position, b, i
                         ):
                             partner, partner_place, best = b, i, change
                 if partner < 0:

@@ -1,4 +1,4 @@
-"""Labels of plain values and intervals, read from the bytes of a column of texts."""
+"""Read labels of plain values and intervals from the bytes of a column of texts."""
 
 from __future__ import annotations
 
@@ -99,13 +99,21 @@ def read_plain_labels(text, offsets, days, low, high):
     days : bool
         Whether they are days, not numbers.
     low, high : float64 ndarray of shape (n,)
-        Get the ends, and NaN where a label is another one: numbers of more than 15 digits and
-        crossed intervals, too.
+        Filled with the ends, and NaN for other labels: numbers of more than 15 digits and crossed
+        intervals, too.
 
     Notes
     -----
     O(bytes) time. Numbers are those that are nearest to the texts: both parts of the fraction that
     is divided are exact.
+
+    Examples
+    --------
+    >>> text = np.frombuffer(b"17[17-20.5]", np.uint8)
+    >>> low, high = np.zeros(2), np.zeros(2)
+    >>> read_plain_labels(text, np.array([0, 2, 11], np.int32), False, low, high)
+    >>> low.tolist(), high.tolist()
+    ([17.0, 17.0], [17.0, 20.5])
     """
     divider = _SLASH if days else _MINUS
     for i in range(len(offsets) - 1):

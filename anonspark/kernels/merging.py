@@ -1,4 +1,4 @@
-"""Merging groups that violate a criterion with groups beside them."""
+"""Merge groups that violate a criterion with their neighbours."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def merge_unsatisfied(normalized, values, order, starts, requirements):
     values : int64 ndarray of shape (n, s)
         Number of each record's sensitive values.
     order : int64 ndarray of shape (n,)
-        Records, group by group. Groups that follow each other lie near each other. All together
+        Records, group by group. Groups that follow each other are neighbours. All together
         they satisfy the requirements.
     starts : int64 ndarray of shape (groups + 1,)
         Where each group begins in ``order``.
@@ -44,8 +44,8 @@ def merge_unsatisfied(normalized, values, order, starts, requirements):
     -----
     From the first group to the last. A group that violates a requirement takes in, one by one, the
     finished group before it or the next one, whichever makes records times box edges grow less.
-    A finished group that takes in another one is judged anew. O(n d)
-    time, and one look at the values present for each merge.
+    A finished group that takes in another one is judged again. O(n d)
+    time, and one pass over the values present for each merge.
     """
     d = normalized.shape[1]
     groups = starts.shape[0] - 1

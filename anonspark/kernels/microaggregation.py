@@ -182,11 +182,11 @@ def microaggregate(codes, normalized, hashes, values, requirements, passes):
     if n > 0:
         sort_groups(codes, hashes, canonical, np.array([0, n]))
     points = normalized[canonical]
-    own_values = values[canonical]
+    in_order = values[canonical]
     order, starts = form_groups(points, requirements.k)
     if requirements.kinds.shape[0] > 0:
-        starts = merge_unsatisfied(points, own_values, order, starts, requirements)
-    order, starts = refine_groups(points, own_values, order, starts, requirements, passes, _GROWTHS)
+        starts = merge_unsatisfied(points, in_order, order, starts, requirements)
+    order, starts = refine_groups(points, in_order, order, starts, requirements, passes, _GROWTHS)
 
     groups = starts.shape[0] - 1
     middles = np.empty((groups, d), np.float64)

@@ -45,7 +45,7 @@ _ASKED = (
 
 @kernel(types.UniTuple(_BOUNDARY, 2)(int64, int64, int64, int64, boolean))
 def choose_boundaries(below, equal, size, k, balanced):
-    """Choose where a strict cut at the lower median may go.
+    """Choose the allowed boundaries of a strict cut at the lower median.
 
     Parameters
     ----------
@@ -61,21 +61,26 @@ def choose_boundaries(below, equal, size, k, balanced):
     Returns
     -------
     ((int, bool), (int, bool))
-        The better boundary and the other one: size of the left side, 0 where there is none, and
+        The better boundary and the other one: size of the left side, 0 without a boundary, and
         whether the run of the median goes left.
 
     Notes
     -----
-    Of two allowed boundaries it is the one nearer to equal halves, on a tie the lower one.
+    The better of two allowed boundaries is nearer to equal halves, on a tie the lower one.
+
+    Examples
+    --------
+    >>> choose_boundaries(40, 30, 100, 10, True)
+    ((40, False), (70, True))
     """
     upper = below + equal
-    none = (0, True)
-    from_above = (upper, True) if upper >= k and size - upper >= k else none
-    from_below = (below, False) if balanced and below >= k and size - below >= k else none
+    no_cut = (0, True)
+    from_above = (upper, True) if upper >= k and size - upper >= k else no_cut
+    from_below = (below, False) if balanced and below >= k and size - below >= k else no_cut
     if from_below[0] == 0:
-        return from_above, none
+        return from_above, no_cut
     if from_above[0] == 0:
-        return from_below, none
+        return from_below, no_cut
     if abs(2 * below - size) <= abs(2 * upper - size):
         return from_below, from_above
     return from_above, from_below
@@ -83,7 +88,7 @@ def choose_boundaries(below, equal, size, k, balanced):
 
 @kernel(int64[::1](int64))
 def further_ranks(size):
-    """Return the ranks whose runs have the boundaries that are looked at after the median's.
+    """Return the ranks whose runs have the boundaries that are tried after the median's.
 
     Parameters
     ----------
@@ -93,9 +98,14 @@ def further_ranks(size):
     Returns
     -------
     int64 ndarray
-        From 1, ascending: where the node is divided into 128 parts, or all but the last rank where
-        it has no more records than that. Every boundary of a node of up to 128 records is beside
-        one of these runs. Of a larger one as many as can be counted on the cluster in one pass.
+        From 1, ascending: the ends of 128 equal parts of the node, or all but the last rank if it
+        has no more records than that. Every boundary of a node of up to 128 records is next to one
+        of these runs. A larger one gets as many as can be counted on the cluster in one pass.
+
+    Examples
+    --------
+    >>> further_ranks(4).tolist(), len(further_ranks(100_000))
+    ([1, 2, 3], 127)
     """
     ranks = np.empty(_PARTS - 1, np.int64)
     count = 0
@@ -307,7 +317,7 @@ def _extremes_of(codes, positions, order, start, stop, attribute):
 
 @kernel(int64(float64[::1], boolean[::1]))
 def _take_widest(widths, waiting):
-    """Return the widest attribute that waits, on a tie the first, which waits no more, or -1."""
+    """Return the widest attribute that waits, on a tie the first, and mark it, or return -1."""
     widest = -1
     for j in range(widths.shape[0]):
         if waiting[j] and (widest < 0 or widths[j] > widths[widest]):
@@ -369,8 +379,8 @@ def _cut_at_half(codes, hashes, order, start, stop, tie_order, thresholds, scrat
 def _cut_beside_median(codes, order, start, stop, attribute, k, balanced, scratch, moved):
     """Cut at the better boundary of the median's run that leaves k. See :func:`choose_boundaries`.
 
-    Returns where the right side begins, ``start`` where there is no boundary, and the same of the
-    other boundary, at which nothing is cut, with the last code on its left.
+    Returns where the right side begins, ``start`` without a boundary, and the same of the other
+    boundary, at which nothing is cut, with the last code on its left.
     """
     size = stop - start
     for i in range(start, stop):
@@ -409,10 +419,10 @@ def _cut_further_out(
 ):
     """Cut at the allowed boundary of :func:`further_ranks` that is nearest to equal halves.
 
-    On a tie it is the lower one. Returns where the right side begins, ``start`` where no boundary
-    is allowed. Records are sorted by the attribute, and each side is counted in one sweep over all
-    boundaries: O(n log n) time, and 254 times what
-    :func:`anonspark.kernels.criteria.judge` says for either side.
+    Return the first position of the right side, or ``start`` if no cut is allowed. Ties go to the
+    lower boundary. Records are sorted by the attribute, and each side is counted in one sweep over
+    all boundaries: O(n log n) time, and 254 times the cost of
+    :func:`anonspark.kernels.criteria.judge` for either side.
     """
     k = requirements.k
     size = stop - start

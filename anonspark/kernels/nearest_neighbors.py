@@ -53,7 +53,7 @@ def build_tree(points):
     scratch = np.empty(n, np.float64)
     moved = np.empty(n, np.int64)
     count = 0
-    # Entries: first place, last place + 1, parent whose right child this is (-1: none).
+    # Entries: first position, last position + 1, parent whose right child this is (-1: none).
     stack = np.empty((130, 3), np.int64)
     stack[0, 0], stack[0, 1], stack[0, 2] = 0, n, -1
     depth = 1

@@ -2,7 +2,7 @@
 
 Numba promises none of these names, so any minor version may lack one or use it otherwise.
 ``pyproject.toml`` allows no later minor version than the tested one. To allow the next one: run
-``tests/unit/kernels/test_numba_patches.py``, which names what a version lacks, build the machine
+``tests/unit/kernels/test_compiling.py``, which names what a version lacks, build the machine
 code, and run ``tests/systems/test_kernels_compiled_here.py``.
 
 ======================================================  ===========================================
@@ -85,7 +85,7 @@ def folder_to_compile_into() -> Path:
         return parent / _name()
     package = Path(__file__).parent
     folder = package / "__pycache__"
-    # Who can write there can change the package as well, but not who has written once.
+    # A user who can write there now can change the package as well.
     if os.access(folder if folder.exists() else package, os.W_OK) and _is_private(folder / _name()):
         return folder / _name()
     # Either may be missing or unwritable: containers on a cluster often have no real home, and
@@ -257,7 +257,7 @@ def build_extension(file: Path, processor: str, kernels: Sequence[Kernel]) -> No
     compiler: Any = importlib.import_module("numba.pycc.compiler")
 
     class Extension(pycc.CC):  # type: ignore[misc,name-defined]
-        # In the order of their declaration: what a kernel calls was declared before.
+        # In the order of declaration, because what a kernel calls was declared before.
         @property
         def _export_entries(self) -> list[Any]:
             return list(self._exported_functions.values())
@@ -271,7 +271,7 @@ def build_extension(file: Path, processor: str, kernels: Sequence[Kernel]) -> No
     version = tuple(map(int, re.findall(r"\d+", numba.__version__)[:3]))
     extension.export(VERSION_OF_NUMBA, "UniTuple(int64, 3)()")(lambda: version)
     for kernel in kernels:
-        signature = kernel.signature.made
+        signature = kernel.signature.resolved
         extension.export(kernel.symbol, signature)(kernel.function)
         overload = _CORE.typing.signature(signature.return_type, *signature.args)
         templates = _CORE.typing.templates

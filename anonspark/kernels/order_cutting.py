@@ -1,4 +1,4 @@
-"""An order of records, cut into groups at the lowest cost."""
+"""Cut an order of records into groups at the lowest cost."""
 
 from __future__ import annotations
 
@@ -20,45 +20,45 @@ _TRIED_AXES = 8
         float64[:, ::1], int64[::1], int64, int64[::1], float64[:, ::1], float64[:, ::1]
     )
 )
-def _find_cut(points, order, k, places, lows, highs):
-    """Find the place to cut an order of records in two at the lowest cost.
+def _find_cut(points, order, k, positions, lows, highs):
+    """Find the position to cut an order of records in two at the lowest cost.
 
     Parameters
     ----------
     points : float64 ndarray of shape (records, d)
-        Values of the records. d is even, for two axes are looked at together. Axes on which all
+        Values of the records. d is even, because two axes are compared together. Axes on which all
         are equal change nothing.
     order : int64 ndarray of shape (n,)
         Some of the records, at least 2 k.
     k : int
         Neither part is smaller, and together they hold as many groups of k as before.
-    places : int64 ndarray, lows, highs : float64 ndarray of d columns
+    positions : int64 ndarray, lows, highs : float64 ndarray of d columns
         Overwritten. n + 2 entries are enough.
 
     Returns
     -------
     cost : float
-        Of both parts: records times the edges of their box.
-    place : int
+        Cost of both parts: records times the edges of their box.
+    position : int
         Records of the first part.
 
     Notes
     -----
-    The records between two places that are allowed are looked at once. Both boxes of a place are
-    put together from what was found there.
+    The records between two allowed positions are read once. Both boxes of a position are put
+    together from these.
     """
     d, n = points.shape[1], order.shape[0]
     units, over = n // k, n % k
     fewest = k * max(1, int64(units * _SMALLEST_SHARE))
-    places[0] = 0
+    positions[0] = 0
     stretches = 1
     for unit in range(fewest // k, n // k + 1):
         for position in range(unit * k, min(unit * k + over, n - fewest) + 1):
-            places[stretches] = position
+            positions[stretches] = position
             stretches += 1
-    places[stretches] = n
+    positions[stretches] = n
     for stretch in range(stretches):
-        start, stop = places[stretch], places[stretch + 1]
+        start, stop = positions[stretch], positions[stretch + 1]
         for j in range(0, points.shape[1], 2):
             low = high = points[order[start], j]
             next_low = next_high = points[order[start], j + 1]
@@ -70,27 +70,27 @@ def _find_cut(points, order, k, places, lows, highs):
                 next_high = max(next_high, next_value)
             lows[stretch, j], highs[stretch, j] = low, high
             lows[stretch, j + 1], highs[stretch, j + 1] = next_low, next_high
-    own_low, own_high = np.empty(d, np.float64), np.empty(d, np.float64)
-    own_low[:] = lows[stretches - 1]
-    own_high[:] = highs[stretches - 1]
+    box_low, box_high = np.empty(d, np.float64), np.empty(d, np.float64)
+    box_low[:] = lows[stretches - 1]
+    box_high[:] = highs[stretches - 1]
     edges = np.empty(stretches, np.float64)
     for stretch in range(stretches - 1, 0, -1):
         total = 0.0
         for j in range(d):
-            own_low[j] = min(own_low[j], lows[stretch, j])
-            own_high[j] = max(own_high[j], highs[stretch, j])
-            total += own_high[j] - own_low[j]
+            box_low[j] = min(box_low[j], lows[stretch, j])
+            box_high[j] = max(box_high[j], highs[stretch, j])
+            total += box_high[j] - box_low[j]
         edges[stretch] = total
     best, best_place = np.inf, 0
-    own_low[:] = lows[0]
-    own_high[:] = highs[0]
+    box_low[:] = lows[0]
+    box_high[:] = highs[0]
     for stretch in range(1, stretches):
         total = 0.0
         for j in range(d):
-            own_low[j] = min(own_low[j], lows[stretch - 1, j])
-            own_high[j] = max(own_high[j], highs[stretch - 1, j])
-            total += own_high[j] - own_low[j]
-        position = places[stretch]
+            box_low[j] = min(box_low[j], lows[stretch - 1, j])
+            box_high[j] = max(box_high[j], highs[stretch - 1, j])
+            total += box_high[j] - box_low[j]
+        position = positions[stretch]
         cost = position * total + (n - position) * edges[stretch]
         if cost <= best:
             best, best_place = cost, position
@@ -117,9 +117,9 @@ def cut_where_best(axes, k):
 
     Notes
     -----
-    Unlike Mondrian (LeFevre et al. 2006), a cut is at the place, of all places on all axes, where
-    records times edges of the two parts sum to the least, though not so near to an end that the
-    tree gets deep. The records are sorted once along every axis, and the orders are kept when a
+    Unlike Mondrian (LeFevre et al. 2006), a cut is at the place, of all positions on all axes,
+    where records times edges of the two parts sum to the least, though not so near to an end that
+    the tree gets deep. The records are sorted once along every axis, and the orders are kept when a
     node is cut (as decision trees do). O(n d min(d, 8) log n) time, O(n d) memory.
     """
     d, n = axes.shape
@@ -129,7 +129,7 @@ def cut_where_best(axes, k):
         sort_stably(axes[j], orders[j])
     is_start = np.zeros(n + 1, np.bool_)
     is_start[n] = True
-    places = np.empty(n + 2, np.int64)
+    positions = np.empty(n + 2, np.int64)
     points = np.zeros((n, (d + 1) // 2 * 2), np.float64)
     for i in range(n):
         for j in range(d):
@@ -155,7 +155,7 @@ def cut_where_best(axes, k):
         best, best_axis, size = np.inf, -1, 0
         for j in range(d):
             if widths[j] > 0.0 and widths[j] >= narrowest:
-                cost, position = _find_cut(points, orders[j, start:stop], k, places, lows, highs)
+                cost, position = _find_cut(points, orders[j, start:stop], k, positions, lows, highs)
                 if cost < best:
                     best, best_axis, size = cost, j, position
         if best_axis < 0:
@@ -171,7 +171,7 @@ def cut_where_best(axes, k):
                 continue
             position, others = start, 0
             for i in range(start, stop):
-                # Without a branch, which would be guessed wrong half of the time.
+                # No branch, because the processor would guess it wrong half of the time.
                 record = orders[j, i]
                 first = int64(is_first[record])
                 orders[j, position] = later[others] = record
@@ -199,6 +199,11 @@ def hilbert_keys(cells, bits):
     -------
     int64 ndarray of shape (n,)
         A number from 0 to ``2**(d * bits) - 1``. Cells whose numbers differ by 1 touch.
+
+    Examples
+    --------
+    >>> hilbert_keys(np.array([[0, 0, 1, 1], [0, 1, 0, 1]]), 1).tolist()
+    [0, 1, 3, 2]
     """
     d, n = cells.shape
     keys = np.empty(n, np.int64)
@@ -232,11 +237,11 @@ def hilbert_keys(cells, bits):
     return keys
 
 
-# Bits of a place on the curve, of which each axis has at most so many.
+# Bits of a position on the curve, and the largest number of them for each axis.
 _CURVE_BITS = 62
 _CURVE_AXIS_BITS = 10
 
-# From twice as many records a group on, an order is cut at multiples of k / 32 only.
+# Groups of at least twice as many records are cut at multiples of k / 32 only.
 _UNITS_A_GROUP = 32
 
 

@@ -1,4 +1,4 @@
-"""The outlier step that gives records up only where the release loses less without them."""
+"""Give records up only if the release loses less without them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Spans(NamedTuple):
     Attributes
     ----------
     weights : float64 ndarray of shape (d,)
-        Of the quasi-identifiers.
+        Weights of the quasi-identifiers.
     missing : int64 ndarray of shape (d,)
         Code of missing values.
     is_whole : bool ndarray of shape (d,)
         Whether a class with present and missing values counts a whole range.
     first_node : int64 ndarray of shape (d + 1,)
-        Where the nodes of each attribute begin. None where it has no hierarchy.
+        Where the nodes of each attribute begin. One without a hierarchy has no nodes.
     leaves : int64 ndarray of shape (d,)
         Leaves of each hierarchy.
     nodes : int64 ndarray of shape (nodes,)

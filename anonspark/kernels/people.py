@@ -1,4 +1,4 @@
-"""Distinct values of people, of whom one may have several in a group."""
+"""Match distinct values to people, of whom each may have several in a group."""
 
 from __future__ import annotations
 
@@ -25,12 +25,17 @@ def match_values(values, people, most):
     Returns
     -------
     int64 ndarray of shape (values matched,)
-        Places of the chosen pairs. At most ``most``.
+        Positions of the chosen pairs. At most ``most``.
 
     Notes
     -----
-    Augmenting paths. Of each value ``most`` people are looked at, which is enough
+    Augmenting paths. For each value ``most`` people are tried, which is enough
     (docs/algorithms.md). O(n log n + different values * most^2) time at most.
+
+    Examples
+    --------
+    >>> match_values(np.array([0, 0, 1]), np.array([7, 8, 7]), 2).tolist()
+    [1, 2]
     """
     n = values.shape[0]
     first = np.empty(n + 1, np.int64)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from anonspark.kernels.compiling import kernel
-from anonspark.kernels.criteria import JUDGING, REQUIREMENTS, group_satisfies, judging_of
+from anonspark.kernels.criteria import CHECKER, REQUIREMENTS, checker_of, group_satisfies
 from anonspark.kernels.group_exchange import exchange_records, group_cost, grow_groups, varying_axes
 from anonspark.kernels.merging import merge_unsatisfied, total_penalty
 from anonspark.kernels.order_cutting import cut_where_best
@@ -59,7 +59,7 @@ def cut_cells(points, largest, unit, varied, state):
     is_start = np.zeros(n + 1, np.bool_)
     is_start[n] = True
     members = np.empty(n, np.int64)
-    places = np.empty(n, np.int64)
+    positions = np.empty(n, np.int64)
     values = np.empty(n, np.float64)
     stack = np.empty((256, 2), np.int64)
     stack[0, 0], stack[0, 1] = 0, n
@@ -84,18 +84,18 @@ def cut_cells(points, largest, unit, varied, state):
             if width > widest:
                 axis, widest = j, width
         if widest <= 0.0:
-            place = start + largest
-            while place + unit <= stop:
-                is_start[place] = True
-                place += largest
+            position = start + largest
+            while position + unit <= stop:
+                is_start[position] = True
+                position += largest
             continue
         size = stop - start
         members[:size] = order[start:stop]
         for i in range(size):
             values[i] = points[members[i], axis]
-        sort_stably(values[:size], places[:size])
+        sort_stably(values[:size], positions[:size])
         for i in range(size):
-            order[start + i] = members[places[i]]
+            order[start + i] = members[positions[i]]
         fraction = 0.5
         if varied:
             state = child_path(state, uint64(0))
@@ -154,25 +154,25 @@ NOISE = 1e-9
 @kernel(int64(int64[::1], int64[::1], int64, int64[::1], int64[::1], int64))
 def write_groups(members, group_of, groups, order, starts, written):
     """Append groups to ``order`` and ``starts``. Return how many are there by now."""
-    place = starts[written]
+    start = starts[written]
     ends = np.zeros(groups, np.int64)
     for i in range(members.shape[0]):
         ends[group_of[i]] += 1
     for group in range(groups):
-        starts[written + group] = place
-        place += ends[group]
+        starts[written + group] = start
+        start += ends[group]
         ends[group] = starts[written + group]
     for i in range(members.shape[0]):
         order[ends[group_of[i]]] = members[i]
         ends[group_of[i]] += 1
-    starts[written + groups] = place
+    starts[written + groups] = start
     return written + groups
 
 
-@kernel(boolean(int64[:, ::1], int64[::1], int64, JUDGING))
-def _all_satisfy(values, group_of, groups, judging):
+@kernel(boolean(int64[:, ::1], int64[::1], int64, CHECKER))
+def _all_satisfy(values, group_of, groups, checker):
     """Return whether each of some groups, all of at least k records, satisfies the criteria."""
-    requirements, counts, present = judging
+    requirements, counts, present = checker
     if requirements.kinds.shape[0] == 0:
         return True
     order = np.argsort(group_of, kind="mergesort")
@@ -186,8 +186,8 @@ def _all_satisfy(values, group_of, groups, judging):
     return True
 
 
-@kernel(int64(float64[:, ::1], int64[:, ::1], int64[::1], int64, int64, float64, uint64, JUDGING))
-def _repair(axes, values, group_of, groups, growths, tolerance, state, judging):
+@kernel(int64(float64[:, ::1], int64[:, ::1], int64[::1], int64, int64, float64, uint64, CHECKER))
+def _repair(axes, values, group_of, groups, growths, tolerance, state, checker):
     """Exchange records between a few neighbours, and put new groups in their place if it pays.
 
     Parameters
@@ -197,7 +197,7 @@ def _repair(axes, values, group_of, groups, growths, tolerance, state, judging):
     values : int64 ndarray of shape (n, s)
         Number of each record's sensitive values.
     group_of : int64 ndarray of shape (n,)
-        Each record's group. Changed in place.
+        Each record's group. Updated in place.
     groups : int
         How many there are.
     growths : int
@@ -206,7 +206,7 @@ def _repair(axes, values, group_of, groups, growths, tolerance, state, judging):
         Share by which new groups may cost more.
     state : uint64
         What the directions depend on in which groups are grown.
-    judging : Judging
+    checker : Checker
 
     Returns
     -------
@@ -215,12 +215,12 @@ def _repair(axes, values, group_of, groups, growths, tolerance, state, judging):
     """
     d, n = axes.shape
     if growths > 0:
-        own = exchange_records(axes, values, group_of, groups, judging)
+        cost_before = exchange_records(axes, values, group_of, groups, checker)
     else:
-        own = group_cost(axes, group_of, groups)
+        cost_before = group_cost(axes, group_of, groups)
     # Groups that are larger for their criteria would only become too small for them.
-    size = judging.requirements.k
-    if judging.requirements.kinds.shape[0] > 0:
+    size = checker.requirements.k
+    if checker.requirements.kinds.shape[0] > 0:
         size = max(size, n // groups)
     trial = np.empty(n, np.int64)
     best = np.empty(n, np.int64)
@@ -243,7 +243,7 @@ def _repair(axes, values, group_of, groups, growths, tolerance, state, judging):
                 for i in range(n):
                     scores[i] += weight * axes[j, i]
             cost = grow_groups(axes, size, scores, trial)
-            if cost < least and _all_satisfy(values, trial, count, judging):
+            if cost < least and _all_satisfy(values, trial, count, checker):
                 least = cost
                 best[:] = trial
     order, starts = cut_where_best(axes, size)
@@ -251,12 +251,12 @@ def _repair(axes, values, group_of, groups, growths, tolerance, state, judging):
         for i in range(starts[group], starts[group + 1]):
             trial[order[i]] = group
     cost = group_cost(axes, trial, count)
-    if cost < least and _all_satisfy(values, trial, count, judging):
+    if cost < least and _all_satisfy(values, trial, count, checker):
         least = cost
         best[:] = trial
-    if least < _PROMISING * own:
-        least = exchange_records(axes, values, best, count, judging)
-        if least < own * (1.0 + tolerance - NOISE):
+    if least < _PROMISING * cost_before:
+        least = exchange_records(axes, values, best, count, checker)
+        if least < cost_before * (1.0 + tolerance - NOISE):
             group_of[:] = best
             groups = count
     return groups
@@ -285,9 +285,9 @@ def _find_neighbors(low, high, groups, group, neighbors):
             edge = max(high[group, j], high[other, j]) - min(low[group, j], low[other, j])
             costs[other] += 2.0 * edge - (high[other, j] - low[other, j])
     costs[group] = -1.0
-    for place in range(neighbors.shape[0]):
-        neighbors[place] = np.argmin(costs)
-        costs[neighbors[place]] = np.inf
+    for rank in range(neighbors.shape[0]):
+        neighbors[rank] = np.argmin(costs)
+        costs[neighbors[rank]] = np.inf
 
 
 @kernel(
@@ -300,10 +300,10 @@ def _find_neighbors(low, high, groups, group, neighbors):
         int64,
         float64,
         uint64,
-        JUDGING,
+        CHECKER,
     )
 )
-def _repair_cell(points, values, members, sizes, groups, growths, tolerance, state, judging):
+def _repair_cell(points, values, members, sizes, groups, growths, tolerance, state, checker):
     """Repair the neighbourhoods of some groups of a cell, of bad ones rather than of good ones.
 
     Parameters
@@ -313,12 +313,12 @@ def _repair_cell(points, values, members, sizes, groups, growths, tolerance, sta
     values : int64 ndarray of shape (n, s)
         Number of each record's sensitive values.
     members : int64 ndarray of shape (at least groups, capacity)
-        Records of each group. Changed in place.
+        Records of each group. Updated in place.
     sizes : int64 ndarray of shape (at least groups,)
-        Their numbers. Changed in place.
+        Their numbers. Updated in place.
     groups : int
         Groups of the cell.
-    growths, tolerance, state, judging
+    growths, tolerance, state, checker
         As for :func:`_repair`.
 
     Returns
@@ -328,7 +328,7 @@ def _repair_cell(points, values, members, sizes, groups, growths, tolerance, sta
     """
     if groups < 2:
         return groups
-    d, k = points.shape[1], judging.requirements.k
+    d, k = points.shape[1], checker.requirements.k
     low = np.empty((members.shape[0], d), np.float64)
     high = np.empty((members.shape[0], d), np.float64)
     for group in range(groups):
@@ -351,17 +351,17 @@ def _repair_cell(points, values, members, sizes, groups, growths, tolerance, sta
         taken = np.empty(n, np.int64)
         group_of = np.empty(n, np.int64)
         n = 0
-        for place in range(width):
-            for i in range(sizes[neighbors[place]]):
-                taken[n] = members[neighbors[place], i]
-                group_of[n] = place
+        for index in range(width):
+            for i in range(sizes[neighbors[index]]):
+                taken[n] = members[neighbors[index], i]
+                group_of[n] = index
                 n += 1
         axes = varying_axes(points, taken)
         if axes.shape[0] == 0:
             continue
-        count = _repair(axes, values[taken], group_of, width, growths, tolerance, state, judging)
-        for place in range(count):
-            group = neighbors[place] if place < width else groups + place - width
+        count = _repair(axes, values[taken], group_of, width, growths, tolerance, state, checker)
+        for index in range(count):
+            group = neighbors[index] if index < width else groups + index - width
             sizes[group] = 0
         for i in range(n):
             group = group_of[i]
@@ -369,8 +369,8 @@ def _repair_cell(points, values, members, sizes, groups, growths, tolerance, sta
             members[group, sizes[group]] = taken[i]
             sizes[group] += 1
         groups += count - width
-        for place in range(count):
-            group = neighbors[place] if place < width else groups + place - count
+        for index in range(count):
+            group = neighbors[index] if index < width else groups + index - count
             _measure_box(points, members[group], sizes[group], low[group], high[group])
     return groups
 
@@ -385,16 +385,16 @@ def _repair_cell(points, values, members, sizes, groups, growths, tolerance, sta
         int64,
         float64,
         uint64,
-        JUDGING,
+        CHECKER,
     )
 )
-def _pass_over(points, values, order, starts, largest, growths, tolerance, state, judging):
+def _pass_over(points, values, order, starts, largest, growths, tolerance, state, checker):
     """Cut the groups into cells of neighbours, by their middles, and repair each cell.
 
     ``largest`` groups are a cell. With ``growths`` below 0 records are exchanged and nothing else
     is done. Returns ``order`` and ``starts`` as they are then.
     """
-    k = judging.requirements.k
+    k = checker.requirements.k
     n, d = order.shape[0], points.shape[1]
     groups = starts.shape[0] - 1
     middles = np.empty((groups, d), np.float64)
@@ -413,21 +413,21 @@ def _pass_over(points, values, order, starts, largest, growths, tolerance, state
     new_starts = np.zeros(max(groups, n // k) + 1, np.int64)
     written = 0
     for cell in range(cells.shape[0] - 1):
-        own = sequence[cells[cell] : cells[cell + 1]]
-        count = own.shape[0]
+        in_cell = sequence[cells[cell] : cells[cell + 1]]
+        count = in_cell.shape[0]
         size = 0
-        for group in own:
+        for group in in_cell:
             size += starts[group + 1] - starts[group]
         if growths >= 0:
             members = np.empty((max(count, size // k), capacity), np.int64)
             sizes = np.zeros(members.shape[0], np.int64)
-            for place in range(count):
-                for i in range(starts[own[place]], starts[own[place] + 1]):
-                    members[place, sizes[place]] = order[i]
-                    sizes[place] += 1
+            for index in range(count):
+                for i in range(starts[in_cell[index]], starts[in_cell[index] + 1]):
+                    members[index, sizes[index]] = order[i]
+                    sizes[index] += 1
             state = child_path(state, uint64(1))
             count = _repair_cell(
-                points, values, members, sizes, count, growths, tolerance, state, judging
+                points, values, members, sizes, count, growths, tolerance, state, checker
             )
             for group in range(count):
                 stop = new_starts[written] + sizes[group]
@@ -438,13 +438,13 @@ def _pass_over(points, values, order, starts, largest, growths, tolerance, state
             records = np.empty(size, np.int64)
             group_of = np.empty(size, np.int64)
             size = 0
-            for place in range(count):
-                for i in range(starts[own[place]], starts[own[place] + 1]):
+            for index in range(count):
+                for i in range(starts[in_cell[index]], starts[in_cell[index] + 1]):
                     records[size] = order[i]
-                    group_of[size] = place
+                    group_of[size] = index
                     size += 1
             axes = varying_axes(points, records)
-            exchange_records(axes, values[records], group_of, count, judging)
+            exchange_records(axes, values[records], group_of, count, checker)
             written = write_groups(records, group_of, count, new_order, new_starts, written)
     return new_order, new_starts[: written + 1].copy()
 
@@ -511,37 +511,37 @@ def refine_groups(points, values, order, starts, requirements, passes, growths):
     """
     is_small = np.diff(starts) <= max(4 * requirements.k, _LARGEST_REPAIRED)
     original, original_starts = _take_groups(order, starts, is_small)
-    judging = judging_of(requirements)
-    own, own_starts = original, original_starts
+    checker = checker_of(requirements)
+    new, new_starts = original, original_starts
     state = uint64(0)
     for step in range(passes):
         state = child_path(state, uint64(1))
         tolerance = _TOLERANCE * (1.0 - (step + 1.0) / passes)
-        own, own_starts = _pass_over(
+        new, new_starts = _pass_over(
             points,
             values,
-            own,
-            own_starts,
+            new,
+            new_starts,
             _CUT_SEARCHED_GROUPS if growths == 0 else _SEARCHED_GROUPS,
             growths,
             tolerance,
             state,
-            judging,
+            checker,
         )
-    if total_penalty(points, own, own_starts) >= total_penalty(points, original, original_starts):
-        own, own_starts = original, original_starts
+    if total_penalty(points, new, new_starts) >= total_penalty(points, original, original_starts):
+        new, new_starts = original, original_starts
     last, largest = min(passes, _LAST_PASSES), _LAST_GROUPS
     if growths == 0:
         last, largest = _CUT_LAST_PASSES, _CUT_LAST_GROUPS
     for _ in range(last):
         state = child_path(state, uint64(1))
-        own, own_starts = _pass_over(
-            points, values, own, own_starts, largest, -1, 0.0, state, judging
+        new, new_starts = _pass_over(
+            points, values, new, new_starts, largest, -1, 0.0, state, checker
         )
     large, large_starts = _take_groups(order, starts, ~is_small)
     return (
-        np.concatenate((own, large)),
-        np.concatenate((own_starts, own.shape[0] + large_starts[1:])),
+        np.concatenate((new, large)),
+        np.concatenate((new_starts, new.shape[0] + large_starts[1:])),
     )
 
 
@@ -589,30 +589,30 @@ def refine_in_cells(points, values, canonical, order, starts, cells, requirement
         first, last = cells[cell], cells[cell + 1]
         start, stop = starts[first], starts[last]
         records = canonical[start:stop]
-        own_points, own_values = points[records], values[records]
+        part_points, part_values = points[records], values[records]
         for i in range(records.shape[0]):
             index[records[i]] = i
-        own = index[order[start:stop]]
-        own_starts = starts[first : last + 1] - start
+        part = index[order[start:stop]]
+        part_starts = starts[first : last + 1] - start
         for group in range(last - first):
-            own[own_starts[group] : own_starts[group + 1]].sort()
+            part[part_starts[group] : part_starts[group + 1]].sort()
         if last - first > 1 or stop - start <= _LARGEST_REPAIRED:
-            axes = varying_axes(own_points, np.arange(records.shape[0]))
+            axes = varying_axes(part_points, np.arange(records.shape[0]))
             if axes.shape[0] > 0 and records.shape[0] >= 2 * requirements.k:
                 cut, cut_starts = cut_where_best(axes, requirements.k)
                 if requirements.kinds.shape[0] > 0:
                     cut_starts = merge_unsatisfied(
-                        own_points, own_values, cut, cut_starts, requirements
+                        part_points, part_values, cut, cut_starts, requirements
                     )
-                cost = total_penalty(own_points, own, own_starts)
-                if total_penalty(own_points, cut, cut_starts) < cost * (1.0 - NOISE):
-                    own, own_starts = cut, cut_starts
-            own, own_starts = refine_groups(
-                own_points, own_values, own, own_starts, requirements, passes, 0
+                cost = total_penalty(part_points, part, part_starts)
+                if total_penalty(part_points, cut, cut_starts) < cost * (1.0 - NOISE):
+                    part, part_starts = cut, cut_starts
+            part, part_starts = refine_groups(
+                part_points, part_values, part, part_starts, requirements, passes, 0
             )
-        refined[start:stop] = records[own]
-        for group in range(own_starts.shape[0] - 1):
-            refined_starts[groups] = start + own_starts[group]
+        refined[start:stop] = records[part]
+        for group in range(part_starts.shape[0] - 1):
+            refined_starts[groups] = start + part_starts[group]
             groups += 1
         refined_cells[cell + 1] = groups
     refined_starts[groups] = n

@@ -1,4 +1,4 @@
-"""The region of each record: the one that holds it, or the one that has to grow least for it."""
+"""Find the region that holds each record, or the one that must grow least for it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _CERTAINLY = 1 + 1e-9
 
 @kernel(float64(float64[:, ::1], int64, _BOXES, int64, float64))
 def _growth(points, point, boxes, box, most):
-    """Return how much longer the edges of a box have to be to hold a point, without noise.
+    """Return how much longer the edges of a box must be to hold a point, without noise.
 
-    Infinity where that is certainly more than ``most``.
+    Returns infinity if that is certainly more than ``most``.
     """
     total = 0.0
     limit = most * _CERTAINLY
@@ -47,7 +47,7 @@ def assign_points(points, order, boxes, edges, members, nodes, node_boxes):
     points : float64 ndarray of shape (n, d)
         NaN in dimensions that do not count for a point.
     order : int64 ndarray of shape (n,)
-        In which points are looked at: neighbours one after the other take least time.
+        Order of processing: neighbours one after the other take least time.
     boxes : float64 ndarray of shape (regions, 2, d)
         In the order of ``members``, as are ``edges``.
     edges : float64 ndarray of shape (regions,)

@@ -116,7 +116,7 @@ def match_payloads(
     members, nodes, node_low, node_high
         The tree over the regions of the one release.
     first, last : int
-        Regions of the other release that are looked at: from the first up to below the last.
+        Regions of the other release: from the first up to below the last.
     starts : int64 ndarray of shape (n + 1,)
         Where the cells of each region begin. A cell is a class and a payload of its records.
     payloads : int64 ndarray of shape (cells,)
@@ -203,13 +203,13 @@ def sum_candidates(
     figures : int64 ndarray of shape (pairs,)
         What is added.
     values : int64 ndarray of shape (pairs, attributes)
-        The only value of each attribute in a pair, -1 where there are several.
+        The only value of each attribute in a pair, or -1 if there are several.
 
     Returns
     -------
     sums : int64 ndarray of shape (points,)
     only : int64 ndarray of shape (points, attributes)
-        The only value in all pairs of a point, -1 where there are several, -2 without a pair.
+        The only value in all pairs of a point, -1 if there are several, -2 without a pair.
     """
     sums = np.zeros(len(points), np.int64)
     only = np.full((len(points), values.shape[1]), -2)

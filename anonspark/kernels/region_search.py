@@ -1,7 +1,7 @@
 """Find the regions that hold a point, by a tree of boxes over the published classes.
 
 A region is a product of sets of codes, one a dimension. Each set lies in a box. Where it has gaps,
-its runs of codes are listed beside and looked at once the box holds the point.
+its runs of codes are listed as well, and compared once the box holds the point.
 
 Points and regions that belong together can be matched one to one: a region has room for as many
 points as its class has records.
@@ -120,7 +120,7 @@ def count_points(
     low, high : int32 ndarray of shape (n, d)
         The box of each region, both ends included.
     gaps : int32 ndarray of shape (n, d)
-        The list of runs with the codes of a region's set. -1 where it is its whole box.
+        The list of runs with the codes of a region's set, -1 if that is its whole box.
     offsets : int64 ndarray of shape (lists + 1,)
         Where each list begins in ``runs``. None is empty.
     runs : int32 ndarray of shape (runs, 2)
@@ -128,7 +128,7 @@ def count_points(
     members, nodes, node_low, node_high
         The tree, see :func:`build_region_tree`.
     counts : int64 ndarray of shape (n,)
-        What is counted is added here.
+        The counts are added here.
 
     Notes
     -----
@@ -158,8 +158,8 @@ def sum_shares(points, low, high, gaps, offsets, runs, members, nodes, node_low,
     Returns
     -------
     float64 ndarray of shape (points,)
-        Added from the smallest figure to the largest, so that the order of the regions is of no
-        account. 0 where no region holds the point.
+        Added from the smallest figure to the largest, so that the order of the regions does not
+        matter. 0 if no region holds the point.
     """
     regions = np.empty(len(members), np.int64)
     sums = np.zeros(len(points), np.float64)
@@ -184,7 +184,7 @@ def _largest_matching(starts, pairs, room, held):
     ``starts`` and ``pairs`` give the places of each point, ``held`` the points of each place.
     """
     n, m = len(starts) - 1, len(room)
-    # Where the points that were given a place are listed, place by place.
+    # Where the points with a place are listed, place by place.
     first = np.zeros(m + 1, np.int64)
     for position in range(m):
         first[position + 1] = first[position] + min(room[position], held[position])
@@ -340,7 +340,7 @@ def match_groups(
         count = 0
         choice, all_kept = False, True
         for point in range(begin, end):
-            # The whole group's places as candidates, or those that the tree finds.
+            # Candidates are the whole group's places, or those that the tree finds.
             few = last - first <= _FEW_PLACES
             if few:
                 candidates = last - first

@@ -1,4 +1,4 @@
-"""Order statistics in linear time."""
+"""Find order statistics in linear time."""
 
 from __future__ import annotations
 

@@ -34,10 +34,10 @@ _DENSITY_OFFSET = 1e-10
 
 @kernel(int64(float64[:, ::1], int64, float64[:, ::1], boolean))
 def _measure_from(axes, a, distances, again):
-    """Fill in the distances of all points from one, given axis by axis, and return in which row.
+    """Fill in the distances of all points from one point, axis by axis, and return in which row.
 
-    Where there is a row for each point, nothing is measured ``again``. Written without branches and
-    views of arrays, so that the compiler makes vector instructions of it.
+    If there is a row for each point, nothing is measured ``again``. Written without branches and
+    views of arrays, so that the compiler emits vector instructions.
     """
     n = distances.shape[1]
     row = a if distances.shape[0] == n else 0
@@ -164,9 +164,15 @@ def local_outlier_factors(points, weights, neighbors):
     Notes
     -----
     As published: the neighbourhood holds every record at most as far as the ``neighbors``-th
-    nearest, so ties need no rule. Points are summed up in an order that depends on their order in
-    ``points`` alone. O(n d) memory. O(n^2) time up to 1,024 distinct points or 16 a
-    neighbour, O(n log n) expected above. n counts distinct points, duplicates cost nothing.
+    nearest, so ties need no rule. Points are summed in an order that depends on their order in
+    ``points`` alone. O(n d) memory. O(n^2) time up to 1,024 distinct points or 16 a neighbour, O(n
+    log n) expected above. n counts distinct points, duplicates cost nothing.
+
+    Examples
+    --------
+    >>> points = np.array([[0.0], [1.0], [2.0], [9.0]])
+    >>> np.argmax(local_outlier_factors(points, np.ones(4, np.int64), 2)).item()
+    3
     """
     if points.shape[0] <= max(_FEW_POINTS, _FEW_POINTS_A_NEIGHBOR * neighbors):
         return _with_all_pairs(points, weights, neighbors)
@@ -177,8 +183,13 @@ def local_outlier_factors(points, weights, neighbors):
 def without_noise(value):
     """Round to 33 significant bits, a relative precision of 1e-10 (Veltkamp 1968).
 
-    What is equal but for the rounding of sums becomes a tie, which content decides: the order in
-    which a kernel sums up must not choose the records of a class.
+    What is equal except for the rounding of sums becomes a tie, which content decides: the order in
+    which a kernel sums must not choose the records of a class.
+
+    Examples
+    --------
+    >>> 0.1 + 0.2 == 0.3, without_noise(0.1 + 0.2) == without_noise(0.3)
+    (False, True)
     """
     shifted = value * 1048577.0  # 2^20 + 1
     return shifted - (shifted - value)
@@ -239,7 +250,12 @@ def distinct_points(codes, order, start, stop):
     Returns
     -------
     int64 ndarray of shape (points + 1,)
-        Places in ``order``. The last entry is ``stop``.
+        Positions in ``order``. The last entry is ``stop``.
+
+    Examples
+    --------
+    >>> distinct_points(np.array([[17], [17], [42]]), np.arange(3), 0, 3).tolist()
+    [0, 2, 3]
     """
     # Equal records are adjacent in canonical order.
     first = np.empty(stop - start + 1, np.int64)
@@ -271,7 +287,7 @@ def nearest_to_reference(normalized, order, first, neighbors, by_density):
     first : int64 ndarray of shape (points + 1,)
         Of :func:`distinct_points`.
     neighbors : int
-        Neighbours that a record is judged by. At most group size - 1 are used.
+        Neighbours that a record is compared with. At most group size - 1 are used.
     by_density : bool
         Whether the reference is the point with the smallest sum of distances to its neighbours,
         not the one with the smallest local outlier factor.
@@ -343,7 +359,7 @@ def separate_outliers(
     requirements : Requirements
         What the records that stay together satisfy. Every group does as a whole.
     neighbors : int
-        Neighbours that a record is judged by. At most group size - 1 are used.
+        Neighbours that a record is compared with. At most group size - 1 are used.
     by_density : bool
         Whether the reference is the point with the smallest sum of distances to its neighbours,
         not the one with the smallest local outlier factor.

@@ -14,21 +14,21 @@ from typing import Any
 
 
 class Deferred:
-    """A type of Numba, written as there, which is made when it is asked for.
+    """A type of Numba, written as there, which is resolved when it is needed.
 
     In the body of a kernel it converts a number, as Numba's type does.
 
     Parameters
     ----------
     name : str
-        Of Numba's type.
+        Name of Numba's type.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     @cached_property
-    def made(self) -> Any:
+    def resolved(self) -> Any:
         """Numba's own type."""
         return self._make()
 
@@ -45,7 +45,7 @@ class Deferred:
     @property
     def _numba_type_(self) -> Any:
         # What Numba asks where the body of a kernel names a type.
-        return importlib.import_module("numba").typeof(self.made)
+        return importlib.import_module("numba").typeof(self.resolved)
 
 
 class Layout(Deferred):
@@ -65,7 +65,7 @@ class Layout(Deferred):
         self.axes: tuple[slice, ...] = axes if isinstance(axes, tuple) else (axes,)
 
     def _make(self) -> Any:
-        return self.element.made[self.axes if len(self.axes) > 1 else self.axes[0]]
+        return self.element.resolved[self.axes if len(self.axes) > 1 else self.axes[0]]
 
 
 class Applied(Deferred):
@@ -76,8 +76,9 @@ class Applied(Deferred):
     what : Deferred
         Type of the result, or kind of the compound.
     arguments : tuple
+        Positional arguments of Numba's type.
     named : Mapping of str to object
-        What Numba's type gets.
+        Named arguments of Numba's type.
     """
 
     def __init__(
@@ -89,11 +90,11 @@ class Applied(Deferred):
         self.named = named
 
     def _make(self) -> Any:
-        return self.what.made(*made(self.arguments), **self.named)
+        return self.what.resolved(*resolve(self.arguments), **self.named)
 
 
-def made(declared: Any) -> Any:
-    """Return what was declared with Numba's types in the place of those that were deferred.
+def resolve(declared: Any) -> Any:
+    """Return a declaration with Numba's types in the place of deferred ones.
 
     Parameters
     ----------
@@ -101,8 +102,8 @@ def made(declared: Any) -> Any:
         A deferred type, a tuple with some of them, or anything else, which stays as it is.
     """
     if isinstance(declared, Deferred):
-        return declared.made
-    return tuple(map(made, declared)) if type(declared) is tuple else declared
+        return declared.resolved
+    return tuple(map(resolve, declared)) if type(declared) is tuple else declared
 
 
 class types:  # noqa: N801 - kernels write it as Numba does

@@ -1,4 +1,4 @@
-"""The order that a stable sort puts numbers in."""
+"""Sort numbers stably."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _sort_few(values, order):
     if not 0.0 < width < np.inf:
         width = np.inf
     # Shares of the width are in the order of the values, so only those of one bucket may have to
-    # change places.
+    # change positions.
     buckets = np.empty(n, np.int64)
     ends = np.zeros(n + 1, np.int64)
     for i in range(n):
@@ -51,19 +51,26 @@ def _sort_few(values, order):
 
 @kernel(void(float64[::1], int64[::1]))
 def sort_stably(values, order):
-    """Write the places of numbers in ascending order, equal ones in the order given.
+    """Write the positions of numbers in ascending order, equal ones in the order of the array.
 
     Parameters
     ----------
     values : float64 ndarray of shape (n,)
         No NaN among them.
     order : int64 ndarray of shape (n,)
-        Filled with what ``np.argsort(values, kind="stable")`` returns.
+        Filled with the result of ``np.argsort(values, kind="stable")``.
 
     Notes
     -----
-    Numba's own stable sort takes several times as long. Merge sort: O(n log n) time, O(n) memory.
-    Of few values, evenly spread, linear time.
+    Numba's stable sort takes several times as long. Merge sort: O(n log n) time, O(n) memory. Few
+    values that are evenly spread take linear time.
+
+    Examples
+    --------
+    >>> order = np.zeros(3, np.int64)
+    >>> sort_stably(np.array([2.0, 1.0, 2.0]), order)
+    >>> order.tolist()
+    [1, 0, 2]
     """
     n = values.shape[0]
     if n == 0:

@@ -88,7 +88,14 @@ def raise_column(codes, counts, column, coarser):
 
     Notes
     -----
-    O(n c log m) time where up to m groups become one, O(n c) for the last column.
+    O(n c log m) time if up to m groups become one, O(n c) for the last column.
+
+    Examples
+    --------
+    >>> codes, coarser = np.array([[0], [1], [2]], np.int32), np.array([0, 0, 1], np.int32)
+    >>> tuples, records = raise_column(codes, np.array([5, 2, 9]), 0, coarser)
+    >>> tuples.tolist(), records.tolist()
+    ([[0], [1]], [7, 9])
     """
     n, c = codes.shape
     raised = np.empty((n, c), np.int32)
@@ -162,7 +169,7 @@ def _satisfies(codes, counts, d, start, stop, size, requirements, tallies, prese
     types.UniTuple(int64, 7)(int32[:, ::1], int64[::1], int64, REQUIREMENTS, int64[::1], int64[::1])
 )
 def score_classes(codes, counts, d, requirements, first, groups):
-    """Judge the classes that tuples form, and sum up what they are like.
+    """Judge the classes that tuples form, and sum their sizes.
 
     Parameters
     ----------
@@ -175,7 +182,7 @@ def score_classes(codes, counts, d, requirements, first, groups):
     requirements : Requirements
         Of the s sensitive attributes, whose values are numbered through.
     first : int64 ndarray of shape (d,) or (0,)
-        Where the groups of each quasi-identifier begin in ``groups``. Empty where they are not
+        Where the groups of each quasi-identifier begin in ``groups``. Empty if they are not
         counted.
     groups : int64 ndarray
         Records of the classes that satisfy the requirements in every group of every
@@ -190,7 +197,7 @@ def score_classes(codes, counts, d, requirements, first, groups):
 
     Notes
     -----
-    O(n (d + s)) time, and one look at the values present in each class of at least k records.
+    O(n (d + s)) time, and one pass over the values present in each class of at least k records.
     """
     n = codes.shape[0]
     tallies = np.zeros(requirements.shares.shape[0], np.int64)

@@ -1,4 +1,4 @@
-"""Vantage points: distances as keys that cuts compare, and which point sees its node best."""
+"""Vantage points: distances as keys that cuts compare, and which point spreads its node most."""
 
 from __future__ import annotations
 
@@ -32,12 +32,17 @@ def distance_key(normalized, record, points, point):
     points : float64 ndarray of shape (m, d)
         Normalized positions of vantage points.
     point : int
-        Which of them. (Loops that cut its row out would take several times as long.)
+        Index of one of them. (Loops that cut its row out would take several times as long.)
 
     Returns
     -------
     int
         At least 0. Distances up to 500,000 fit.
+
+    Examples
+    --------
+    >>> distance_key(np.array([[3.0, 4.0]]), 0, np.zeros((1, 2)), 0) / 2**44
+    5.0
     """
     total = 0.0
     for j in range(points.shape[1]):
@@ -148,8 +153,8 @@ def widest_spread(candidates, samples):
     Notes
     -----
     No point has a smaller sum of absolute deviations than the median, so the sum of those from the
-    mean is a bound. Where it is less than the largest spread so far, by more than rounding makes of
-    sums of so few numbers, a candidate is passed over: most are, and no median is looked for.
+    mean is a bound. If it is less than the largest spread so far, by more than rounding makes of
+    sums of so few numbers, a candidate is passed over: most are, and no median is computed.
     """
     distances, bounds = _distances_between(candidates, samples)
     scratch = np.empty(samples.shape[0], np.float64)

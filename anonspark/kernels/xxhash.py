@@ -128,7 +128,7 @@ def hash_half_words(values, valid, hashes):
     ----------
     values : int32 ndarray of shape (n,)
     valid : bool ndarray of shape (n,) or (0,)
-        Whether each value is there. Empty if all are.
+        Whether each value is present. Empty if all are.
     hashes : uint64 ndarray of shape (n,)
     """
     for row in range(values.shape[0]):
@@ -145,7 +145,7 @@ def hash_words(values, valid, hashes):
     ----------
     values : int64 ndarray of shape (n,)
     valid : bool ndarray of shape (n,) or (0,)
-        Whether each value is there. Empty if all are.
+        Whether each value is present. Empty if all are.
     hashes : uint64 ndarray of shape (n,)
     """
     for row in range(values.shape[0]):
@@ -205,7 +205,7 @@ def hash_large_decimals(values, valid, hashes):
         The numbers without their points, little-endian. Hashed are as many of the bytes as each
         needs, big-endian, as Java's ``BigInteger`` has them.
     valid : bool ndarray of shape (n,) or (0,)
-        Whether each is there. Empty if all are.
+        Whether each is present. Empty if all are.
     hashes : uint64 ndarray of shape (n,)
     """
     content = np.empty(16, np.uint8)

@@ -173,7 +173,7 @@ class Axis:
                 np.where(is_wide, np.ceil(low), low),
                 np.where(is_wide, np.floor(high), high),
             )
-        # Of those between two whole numbers there is more to be said.
+        # A label between two whole numbers holds none: `runs` decides about it.
         is_plain = low <= high
         others = labels.filter(pa.array(~is_plain))
         regions, number_of_other = read_regions([others], published)
@@ -243,7 +243,7 @@ class Axis:
             return float(first), float(stop - 1)
         low, high = float(interval.low), float(interval.high)
         if math.isinf(low) or math.isinf(high):
-            # As everything ends: at the declared ends, or at the outermost ones that are known.
+            # An open end is the declared one, or the outermost of the original.
             finite = [end for end in (low, high) if math.isfinite(end)]
             ends = self._declared or self.domain.values[[0, -1] if len(self.domain.values) else []]
             bounds = [*(float(end) for end in ends), *finite] or [0.0]
@@ -296,7 +296,7 @@ def plain_intervals(labels: pa.Array, published: PublishedAttribute) -> tuple[Fi
     [[17.0, 18.0, nan], [17.0, 25.0, nan]]
     """
     low, high = np.full(len(labels), np.nan), np.full(len(labels), np.nan)
-    # Numbers of 32 bits are rounded to these.
+    # Labels of 32-bit floats must be rounded first.
     if published.kind not in _PLAIN_KINDS or published.type == "float" or not len(labels):
         return low, high
     texts = labels.cast(pa.string())

@@ -42,7 +42,7 @@ Content = Literal["label", "set", "bounds", "mean"]
 
 _OR_MISSING = f" or {MISSING}"
 
-# Of differences that divided by a range may be nothing, and of whole numbers that are exact.
+# Smaller differences may become 0 when divided by a range. Up to 2**53 whole numbers are exact.
 _SMALLEST_GAP, _EXACT = 1e-10, 2.0**53
 
 _NUMBERS: tuple[Kind, ...] = ("integer", "float", "decimal")
@@ -232,9 +232,9 @@ class BoundsReader:
             case "mean":
                 means = columns[0].cast(pa.string())
                 bounds = self._read_ends(means, means, columns[1:])
-                # Of one value there is a mean, too.
-                nothing = comparable_bounds(pa.nulls(len(means), self.type), self.kind)
-                return bounds._replace(lowest=nothing, highest=nothing)
+                # A mean does not show whether its class has one value or several.
+                nulls = comparable_bounds(pa.nulls(len(means), self.type), self.kind)
+                return bounds._replace(lowest=nulls, highest=nulls)
 
     def bounds_of(self, lowest: pa.Array, highest: pa.Array) -> tuple[pa.Array, pa.Array]:
         """Return the columns of ``metrics/classes`` as :meth:`read` returns them."""
@@ -335,7 +335,7 @@ class BoundsReader:
             texts = pc.replace_substring_regex(texts, f"{_OR_MISSING}$", "")
         marked = []
         if self.attribute.bottom is not None or self.attribute.top is not None:
-            # Behind the first value of a label, or the last one.
+            # A mark stands behind the first or the last value of a label.
             below, above = map(re.escape, open_marks(self.kind))
             patterns = (rf"{below}([-/]|$)", rf"{above}\]?$")
             marked = [flags(pc.match_substring_regex(texts, pattern)) for pattern in patterns]

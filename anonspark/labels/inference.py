@@ -77,7 +77,7 @@ def _attribute(
     style = "interval" if name in published else "bounds"
     if masked:
         return PublishedAttribute(name, "category", style, columns, rule="prefix")
-    # Labels of 32 bits have their own few digits, which as 64 bits are another number.
+    # The few digits of a float of 32 bits are another number in 64 bits.
     type_text = str(raw) if pa.types.is_float32(raw) else None
     return PublishedAttribute(name, _kind(raw, published.get(name)), style, columns, type_text)
 

@@ -15,7 +15,7 @@ from anonspark.errors import DataError
 from anonspark.labels.class_bounds import type_of_name
 from anonspark.labels.regions import Leaves, PublishedAttribute
 
-Places = int | Literal["integer", "float", "code", "beginning"]
+ComparedAs = int | Literal["integer", "float", "code", "beginning"]
 """The values as which an ordered attribute is compared, see :class:`PreparedTable`."""
 
 DECIMAL_DIGITS = 38
@@ -28,12 +28,12 @@ class PreparedTable:
     """The quasi-identifiers of raw records, in columns ``value_<i>`` and ``missing_value_<i>``.
 
     An unreadable value is null and not missing. Behind them stand the columns that are carried
-    along. ``places`` says what ``value_<i>`` is: a decimal of so many places (128 bits), an integer
-    or a time (64 bits), a float, a code that may be masked, or any other text (None).
+    along. ``compared_as`` says what ``value_<i>`` is: a decimal of so many places (128 bits), an
+    integer or a time (64 bits), a float, a code that may be masked, or any other text (None).
     """
 
     records: Table
-    places: tuple[Places | None, ...]
+    compared_as: tuple[ComparedAs | None, ...]
 
 
 def prepare_table(
@@ -61,7 +61,7 @@ def prepare_table(
             "quasi-identifier of the release, under its name"
         )
     markers = tuple(missing_markers)
-    readings, places, problems = [], [], []
+    readings, kinds, problems = [], [], []
     for index, attribute in enumerate(attributes):
         raw_type = types[attribute.name]
         by_hierarchy = attribute.rule is not None or attribute.name in hierarchies
@@ -82,29 +82,29 @@ def prepare_table(
                 by_text=by_text,
             )
         )
-        places.append(compared_as)
+        kinds.append(compared_as)
     if problems:
         raise DataError(*problems)
     records = table.read(readings, carried)
     if drops_missing:
         records = records.without([reading.missing for reading in readings])
-    return PreparedTable(records, tuple(places))
+    return PreparedTable(records, tuple(kinds))
 
 
-def places_of_code(attribute: PublishedAttribute) -> Places | None:
+def order_of_code(attribute: PublishedAttribute) -> ComparedAs | None:
     """Return the order in which a rule's masks cover neighbours, or None without such a rule.
 
-    >>> places_of_code(PublishedAttribute("zip", "category", "interval", ("zip",), rule="prefix"))
+    >>> order_of_code(PublishedAttribute("zip", "category", "interval", ("zip",), rule="prefix"))
     'code'
     """
-    orders: dict[str | None, Places] = {"prefix": "code", "keep": "beginning"}
+    orders: dict[str | None, ComparedAs] = {"prefix": "code", "keep": "beginning"}
     return orders.get(attribute.rule)
 
 
 def _comparable_type(
     attribute: PublishedAttribute, raw_type: pa.DataType
-) -> tuple[pa.DataType, Places | None, bool]:
-    """Return the type in which values compare, its places, and whether it is read from texts.
+) -> tuple[pa.DataType, ComparedAs | None, bool]:
+    """Return the type in which values compare, how, and whether it is read from texts.
 
     >>> age = PublishedAttribute("age", "integer", "interval", ("age",))
     >>> _comparable_type(age, pa.int32())
@@ -112,7 +112,7 @@ def _comparable_type(
     """
     match attribute.kind:
         case "category":
-            return pa.string(), places_of_code(attribute), False
+            return pa.string(), order_of_code(attribute), False
         case "boolean":
             return pa.bool_(), None, False
         case "date":
@@ -120,19 +120,19 @@ def _comparable_type(
         case "timestamp":
             return pa.timestamp("us"), "integer", False
         case "float":
-            # As the released values were rounded when they were read.
+            # Rounded to 32 bits, as the released values were.
             single = attribute.type == "float"
             return pa.float32() if single else pa.float64(), "float", False
     if pa.types.is_integer(raw_type):
         return pa.int64(), "integer", False
     if pa.types.is_decimal(raw_type):
-        # Spark can be told to allow negative scales: hundreds are whole numbers, too.
+        # Spark may allow negative scales: hundreds are whole numbers, too.
         scale = max(raw_type.scale, 0)
         return pa.decimal128(DECIMAL_DIGITS, scale), scale, False
     if is_number(raw_type) and (attribute.rule is not None or attribute.kind == "integer"):
         # The labels of a rule were made from the text.
         return pa.float64(), "float", attribute.rule is not None
-    # Floats by way of the text: 0.1 is one tenth.
+    # Floats are read from their texts: 0.1 is one tenth.
     scale = _text_places(attribute.type)
     return pa.decimal128(DECIMAL_DIGITS, scale), scale, True
 

@@ -97,6 +97,6 @@ def reading_of(
         read_as,
         tuple(missing_markers),
         blanks=" ",
-        # By way of the text, which is rounded as the labels are.
+        # Decimals are read from their texts, which are rounded as the labels are.
         by_text=pa.types.is_decimal(data_type),
     )

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from anonspark.core.arrays import Integers
 from anonspark.core.hierarchies.files import BLANKS
 from anonspark.core.uniform_mass import joined_runs
-from anonspark.labels.raw_records import DECIMAL_DIGITS, Places
+from anonspark.labels.raw_records import DECIMAL_DIGITS, ComparedAs
 from anonspark.labels.regions import CategoryRegion, Interval, Leaves, Number, OrderedRegion
 
 _INT64 = np.iinfo(np.int64)
@@ -28,7 +28,7 @@ class OrderedAxis:
     """Codes of an ordered attribute: positions of values among the ends of all regions.
 
     ``ends`` are the ends in order, each once: int64, float64, text, or 16 bytes for decimals.
-    ``places`` is that of :class:`PreparedTable`.
+    ``compared_as`` is that of :class:`PreparedTable`.
 
     >>> axis = OrderedAxis(np.array([17, 25]), "integer")
     >>> axis.encode(pa.array([16, 17, 20, 25, 26])).tolist(), axis.missing
@@ -36,7 +36,7 @@ class OrderedAxis:
     """
 
     ends: npt.NDArray[Any]
-    places: Places
+    compared_as: ComparedAs
 
     @property
     def missing(self) -> int:
@@ -45,15 +45,15 @@ class OrderedAxis:
 
     def encode(self, column: pa.Array) -> Integers:
         """Return the code of each value, int64 of shape (n,). Codes of nulls mean nothing."""
-        if self.places == "float":
+        if self.compared_as == "float":
             values = column.fill_null(0.0).to_numpy(zero_copy_only=False)
-        elif self.places in ("code", "beginning"):
+        elif self.compared_as in ("code", "beginning"):
             lengths: Any = "000000"
-            if self.places == "code":
+            if self.compared_as == "code":
                 lengths = pc.utf8_lpad(pc.cast(pc.utf8_length(column), pa.string()), 6, "0")
             keys = pc.binary_join_element_wise(lengths, column, "").fill_null("")
             values = keys.to_numpy(zero_copy_only=False).astype(np.str_)
-        elif isinstance(self.places, int):
+        elif isinstance(self.compared_as, int):
             values = _sortable_decimals(column)
         else:
             if pa.types.is_date(column.type):
@@ -88,8 +88,8 @@ class CategoryAxis:
 
     def encode(self, column: pa.Array) -> Integers:
         """Return the code of each value, int64 of shape (n,). Codes of nulls mean nothing."""
-        places = pc.index_in(column.cast(pa.string()), value_set=self._value_set)
-        return pc.add(places, 1).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
+        codes = pc.index_in(column.cast(pa.string()), value_set=self._value_set)
+        return pc.add(codes, 1).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
 
 
 Runs = tuple[tuple[int, int], ...]
@@ -97,7 +97,7 @@ Runs = tuple[tuple[int, int], ...]
 
 def sets_of_codes(
     regions: Sequence[OrderedRegion] | Sequence[CategoryRegion],
-    places: Places | None,
+    compared_as: ComparedAs | None,
     leaves: Leaves | None,
 ) -> tuple[OrderedAxis | CategoryAxis, list[Runs]]:
     """Return the axis of an attribute, and each region as runs of its codes.
@@ -106,11 +106,11 @@ def sets_of_codes(
     >>> sets_of_codes([region], "integer", None)[1]
     [((1, 3), (5, 5))]
     """
-    if places is None:
+    if compared_as is None:
         named = [region for region in regions if isinstance(region, CategoryRegion)]
         return _category_sets(named, leaves)
     ordered = [region for region in regions if isinstance(region, OrderedRegion)]
-    return _ordered_sets(ordered, places)
+    return _ordered_sets(ordered, compared_as)
 
 
 def _category_sets(
@@ -138,20 +138,20 @@ def _category_sets(
 
 
 def _ordered_sets(
-    regions: Sequence[OrderedRegion], places: Places
+    regions: Sequence[OrderedRegion], compared_as: ComparedAs
 ) -> tuple[OrderedAxis, list[Runs]]:
     """Return the axis of the ends of all regions, and each region as runs."""
-    # Of each region, first and last value that a column of this type can hold in each interval.
+    # The first and last value of this type in each interval of a region.
     closed: list[list[tuple[Any, Any]] | None] = []
     for region in regions:
         if region.intervals is None:
             closed.append(None)
             continue
-        ends_of_intervals = (_closed(interval, places) for interval in region.intervals)
+        ends_of_intervals = (_closed(interval, compared_as) for interval in region.intervals)
         closed.append([(low, high) for low, high in ends_of_intervals if low <= high])
     ends = sorted({end for intervals in closed for interval in intervals or () for end in interval})
     codes = {end: 2 * index + 1 for index, end in enumerate(ends)}
-    axis = OrderedAxis(_sortable(ends, places), places)
+    axis = OrderedAxis(_sortable(ends, compared_as), compared_as)
     pairs = zip(regions, closed, strict=True)
     return axis, [_codes_of(region, between, codes, axis.missing) for region, between in pairs]
 
@@ -167,7 +167,7 @@ def _codes_of(
     return joined_runs([*runs, *[(missing, missing)] * region.missing], whole=True)
 
 
-def _closed(interval: Interval, places: Places) -> tuple[Any, Any]:
+def _closed(interval: Interval, compared_as: ComparedAs) -> tuple[Any, Any]:
     """Return the first and last value of an interval among the values of a type.
 
     >>> _closed(Interval(17, 25, high_included=False), "integer")
@@ -175,24 +175,24 @@ def _closed(interval: Interval, places: Places) -> tuple[Any, Any]:
     """
     if isinstance(interval.low, str) or isinstance(interval.high, str):
         return interval.low, interval.high
-    if places == "float":
+    if compared_as == "float":
         return (
             _next_float(interval.low, interval.low_included, math.inf),
             _next_float(interval.high, interval.high_included, -math.inf),
         )
-    exponent = places if isinstance(places, int) else 0
+    exponent = compared_as if isinstance(compared_as, int) else 0
     low, high = _scaled(interval.low, exponent), _scaled(interval.high, exponent)
     first, last = math.ceil(low), math.floor(high)
     first += int(not interval.low_included and first == low)
     last -= int(not interval.high_included and last == high)
-    # Ends beyond what the column's type holds bound nothing.
+    # An end beyond the column's type bounds nothing.
     least, greatest = (-(2**127), 2**127 - 1)
-    if places == "integer":
+    if compared_as == "integer":
         least, greatest = _INT64.min, _INT64.max
     return max(first, least), min(last, greatest)
 
 
-def _scaled(value: Number, places: int) -> Any:
+def _scaled(value: Number, exponent: int) -> Any:
     """Return a number times a power of ten, exactly. Infinity becomes a number beyond all types.
 
     >>> _scaled(1.5, 2)
@@ -201,8 +201,8 @@ def _scaled(value: Number, places: int) -> Any:
     if isinstance(value, float) and math.isinf(value):
         return 2**127 if value > 0 else -(2**127)
     if isinstance(value, int):
-        return value * 10**places
-    return Fraction(value) * 10**places
+        return value * 10**exponent
+    return Fraction(value) * 10**exponent
 
 
 def _next_float(value: Number, included: bool, direction: float) -> float:
@@ -218,13 +218,13 @@ def _next_float(value: Number, included: bool, direction: float) -> float:
     return nearest + 0.0
 
 
-def _sortable(ends: Sequence[Any], places: Places) -> npt.NDArray[Any]:
+def _sortable(ends: Sequence[Any], compared_as: ComparedAs) -> npt.NDArray[Any]:
     """Return ends as an array that can be searched."""
-    if places == "float":
+    if compared_as == "float":
         return np.array(ends, np.float64)
-    if places in ("code", "beginning"):
+    if compared_as in ("code", "beginning"):
         return np.array(ends, np.str_)
-    if places == "integer":
+    if compared_as == "integer":
         return np.array(ends, np.int64)
     words = [(end + 2**127).to_bytes(16, "big") for end in ends]
     return np.frombuffer(b"".join(words), "S16")

@@ -134,25 +134,25 @@ def build_search(
 ) -> RegionSearch:
     """Read the regions of all classes and build their tree.
 
-    ``prepared`` decides how values are compared. ``changed`` takes the index of an attribute, its
-    different regions, and which of them each class has, and returns the regions to be searched.
+    ``prepared`` decides how values are compared. ``changed`` may replace the regions of an
+    attribute: it takes its index, the different regions, and the number of each class's region.
     Raises DataError if labels cannot be read, and ConfigurationError if the release publishes
     means.
     """
     coded = []
     axes = []
     for index, attribute in enumerate(attributes):
-        # A rule tells of all values, its leaves of those that were released.
+        # A rule describes all values, leaves only those that were released.
         leaves = None if attribute.rule else hierarchies.get(attribute.name)
-        places = prepared.places[index]
-        is_rounded = places == "float" and attribute.rule is not None
+        compared_as = prepared.compared_as[index]
+        is_rounded = compared_as == "float" and attribute.rule is not None
         # Ends are rounded as the values are.
         read_as = replace(attribute, kind="float") if is_rounded else attribute
         read = read_regions(class_columns(classes, attributes, index), read_as, leaves)
-        regions, numbers = changed(index, *read)
-        axis, sets = sets_of_codes(regions, places, leaves)
+        regions, region_of_class = changed(index, *read)
+        axis, sets = sets_of_codes(regions, compared_as, leaves)
         axes.append(axis)
-        coded.append((sets, numbers))
+        coded.append((sets, region_of_class))
     regions_of_classes = code_regions(coded, classes.num_rows)
     low, high = regions_of_classes[:2]
     return RegionSearch(tuple(axes), (*regions_of_classes, *build_region_tree(low, high)))
@@ -162,8 +162,8 @@ def class_columns(
     classes: pa.Table, attributes: Sequence[PublishedAttribute], index: int
 ) -> list[pa.ChunkedArray]:
     """Return the columns of an attribute in what :func:`collect_classes` returns."""
-    places = range(len(attributes[index].columns))
-    return [classes.column(f"published_{index}_{position}") for position in places]
+    positions = range(len(attributes[index].columns))
+    return [classes.column(f"published_{index}_{position}") for position in positions]
 
 
 def code_regions(

@@ -73,7 +73,7 @@ _NUMBERS = (re.compile(_NUMBER), _interval_pattern(_NUMBER, r"-|/|,|;|\.\."))
 _DATES = (re.compile(_DATE), _interval_pattern(_DATE, r"/|,|;|\.\."))
 _TIMESTAMPS = (re.compile(_TIMESTAMP), _interval_pattern(_TIMESTAMP, r"/|,|;|\.\."))
 
-# Which bracket leaves its end out.
+# Whether an end belongs to the interval: `]20-30[` and `(20-30)` hold neither.
 _LEFT_INCLUDED = {"[": True, "": True, "(": False, "]": False}
 _RIGHT_INCLUDED = {"]": True, "": True, ")": False, "[": False}
 
@@ -215,7 +215,7 @@ class PublishedAttribute:
             if self.kind == "float"
             else int(end)
             if end.denominator == 1
-            # Of 18 digits, as many as codes have.
+            # With 18 decimals, as many as codes have.
             else Decimal(end.numerator) / Decimal(end.denominator)
             for end in ends
         )
@@ -588,8 +588,8 @@ def _cell_reader(
             return lambda cell: _set_region(cell[0], leaves)
         return lambda cell: _ordered_set_region(cell[0], attribute, leaves)
     if pa.types.is_string(arrays[0].type) or pa.types.is_large_string(arrays[0].type):
-        nothing = CategoryRegion((), True) if attribute.is_category else OrderedRegion((), True)
-        return lambda cell: nothing if cell[0] is None else read_label(cell[0], attribute, leaves)
+        missing = CategoryRegion((), True) if attribute.is_category else OrderedRegion((), True)
+        return lambda cell: missing if cell[0] is None else read_label(cell[0], attribute, leaves)
     if attribute.is_category:
         return lambda cell: (
             CategoryRegion((), True) if cell[0] is None else CategoryRegion((cell[0],), False)
@@ -786,7 +786,7 @@ def _read_value(text: str, attribute: PublishedAttribute) -> Number:
         case "timestamp":
             return read_moment(text)
         case "float":
-            # A number of 32 bits is written with its own few digits.
+            # Floats of 32 bits are written with fewer digits than the same value in 64 bits.
             return float(np.float32(text)) if attribute.type == "float" else float(text)
         case _:
             return int(text) if _INTEGER.fullmatch(text) else Decimal(text)
@@ -871,7 +871,7 @@ def _category_values(label: str, leaves: Leaves | None) -> tuple[tuple[str, ...]
     if label == _EVERYTHING:
         return None, False
     quoted = quoted_value(label)
-    # Quoted ones first: a label that looks like a quoted one is itself published in quotes.
+    # Unquote first: a label that looks like a quoted one is itself published in quotes.
     for group in (quoted, label):
         if leaves is not None and group is not None and group in leaves:
             return tuple(sorted(set(leaves[group]))), False

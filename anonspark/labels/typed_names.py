@@ -15,7 +15,7 @@ Typed = Literal["min", "max", "max_included", "mid", "missing", "set"]
 
 
 def typed_names(
-    attribute: PublishedAttribute, taken: Collection[str], *, is_opaque: bool, may_miss: bool
+    attribute: PublishedAttribute, columns: Collection[str], *, is_opaque: bool, may_miss: bool
 ) -> dict[Typed, str]:
     """Return the names of the typed columns that a quasi-identifier lacks, by their content.
 
@@ -27,11 +27,11 @@ def typed_names(
     >>> typed_names(age, ["age", "AGE_MID"], is_opaque=False, may_miss=False)
     {'min': 'age_min', 'max': 'age_max', 'mid': 'age_mid_'}
     """
-    names_in_use = {name.lower() for name in taken}
+    names_in_use = {name.lower() for name in columns}
 
     def named(content: Typed) -> str:
         name = f"{attribute.name}_{content}"
-        # Databases do not tell upper case from lower case.
+        # Databases ignore case in names.
         while name.lower() in names_in_use:
             name += "_"
         return name

@@ -60,7 +60,7 @@ from anonspark.models.model import (
 from anonspark.staged.keys import coded_schema, key_matrix, normalized_positions, positions_of
 from anonspark.staged.records import BATCH_BYTES, RECORDS, Packer, Records
 
-# Fields of :class:`Groups` as they travel. No task holds more records than such numbers tell apart.
+# Fields of :class:`Groups` as they travel. No task holds 2^32 records.
 _PARTS = {"order": np.uint32, "starts": np.int64, "paths": np.uint64}
 
 _FORMED = pa.schema(
@@ -394,7 +394,7 @@ class FormGroups:
         formed = []
         for number in np.unique(blocks):
             rows = np.flatnonzero(blocks == number)
-            # Of a task's only block nothing is copied.
+            # The only block of a task is not copied.
             chosen = contents if len(rows) == len(blocks) else contents.take(rows)
             groups = self._groups_of(self.leaves[int(number)], chosen)
             formed.append(groups.among(rows))

@@ -294,7 +294,7 @@ class FullDomain(Model):
     def _problem(
         self, bottom: TupleTable, lattice: Lattice, criteria: Criteria, table: Round
     ) -> Problem:
-        # Every class, for the records in each group.
+        # All classes count, to get the records in each group.
         groups = bottom.score(Criteria(1), by_group=True).groups
         bounds = np.cumsum(self._domain.groups(lattice.lowest))[:-1]
         records = np.split(groups, bounds)
@@ -345,7 +345,7 @@ class FullDomain(Model):
         names = word_names(packing.words)
         path = np.uint64(root_path(self.task.seed % 2**64, table.number))
         classes, few = self._classes(table, chosen, criteria)
-        # Who knows the path knows the seed.
+        # The path is as secret as the seed, from which it derives, and keys the names.
         classes = classes.with_hashes({CLASS_ID: _name_columns(levels)}, int(path.view(np.int64)))
         classes = classes.select([*names, "size", CLASS_ID])
         joined = self._with_words(table.records, levels).join(classes, names, small=few)

@@ -36,7 +36,7 @@ from anonspark.staged.keys import normalized_positions, positions_of
 Codes = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.float64]
 
-# Of a grid by which points are sorted, and its dimensions at most.
+# Cells of a grid by which points are sorted, and its largest number of dimensions.
 _CELLS = 16
 _MOST_SORTED = 15
 
@@ -233,7 +233,7 @@ class MappedRegions:
             )
         )
         numbers = np.unique(read.numbers, axis=0)
-        # What no value of the new table can be in is no region of it.
+        # Regions that no value of the new table can be in are left out.
         filled = np.ones(len(numbers), bool)
         for j, sets in enumerate(members):
             filled &= sets.sizes[numbers[:, j]] > 0
@@ -276,7 +276,7 @@ class MappedRegions:
                 present = sets.codes != column.missing_code
             lowest, highest, has_none = sets.ends(present)
             numbers = self.numbers[:, j]
-            # Where no value is present, the other dimension says all there is.
+            # If no value is present, the other dimension holds all that is known.
             for end, ends, default in ((0, lowest, column.lowest), (1, highest, column.highest)):
                 positions = column.positions(np.where(has_none, default, ends))
                 boxes[:, end, j] = column.normalized(positions)[numbers]

@@ -51,7 +51,7 @@ class _MappedForming(FormGroups):
         if contents.atoms is None:
             raise ValueError("records without regions")
         owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        # Each class and its regions, as one number.
+        # A class and one of its regions are one number.
         pairs = np.unique(owners * self.regions.number + contents.atoms[order])
         classes, regions = np.divmod(pairs, self.regions.number)
         codes, owners_of_codes = self.regions.covered(regions)
@@ -78,7 +78,7 @@ class _RegionGroups(AtomGroups):
             boxes,
             low=np.minimum(boxes.low, low),
             high=np.maximum(boxes.high, high),
-            # As the tree was grown on the cluster, where nobody knows the records of a region.
+            # The tree was grown by these on the cluster, where the records of a region are unknown.
             middles=low + (high - low) / 2,
         )
 

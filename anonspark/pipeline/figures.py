@@ -153,7 +153,7 @@ def _measured_figures(
     }
     if snapshot.units is not None and measured.units is not None:
         figures |= {"smallest_units": measured.units.fewest, "alone": measured.units.alone}
-        # Of records left out nothing may be told, nor whether somebody has no others.
+        # Nothing may be published of records left out, nor whether a person has no others.
         figures["units"] = None if basis.left_out else snapshot.units.number
     if measured.information is not None:
         figures["entropy"] = sum(measured.information.entropy)

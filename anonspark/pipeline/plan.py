@@ -106,7 +106,7 @@ def warn_of_input(
             *sensitive_value_warnings(table, configuration, sensitive, sizes),
             *privacy_warnings_of_input(table, configuration, sizes),
         ]
-    # Where k counts people, no identifier makes it count fewer.
+    # If k counts people, no identifier makes it count fewer.
     counted = {} if configuration.privacy.unit else {name: sizes[name] for name in identifiers}
     warnings = [
         *seed_warnings(configuration),
@@ -235,7 +235,7 @@ def _as_before(manifest: Manifest, rows: int) -> Estimate | None:
     before = (manifest.document.get("published") or {}).get("rows")
     if not seconds or not before:
         return None
-    size = sum(int(file["bytes"]) for file in manifest.files if file["path"].startswith("data/"))
+    size = sum(file.bytes for file in manifest.files if file.path.startswith("data/"))
     return Estimate(
         sum(seconds.values()) * rows / before,
         int(size * rows / before),

@@ -87,9 +87,9 @@ def prepare_run(
             versioned = configuration.with_input(version)
             open_table = None if table is None else partial(context.engine.open_input, source=table)
             snapshot = prepare(context.engine, versioned, staging.records, open_table)
-            # Whatever version it has, it is the input that the configuration names.
+            # The input is the one that the configuration names, in any version.
             snapshot = replace(snapshot, origin=configuration.input_fingerprint())
-        # Before anything that another input would fail in.
+        # Compared before anything in which another input would fail.
         staging.state.require_identity({"input": snapshot.content_fingerprint()})
         with context.engine.reading(configuration.input.paths):
             snapshot = require_criteria(snapshot, configuration)

@@ -118,7 +118,7 @@ def basis_of_figures(snapshot: Snapshot, rounds: StagedRounds, generalizer: Gene
         )
     quasi_identifiers, missing, rounds = _without_values(snapshot, rounds, residual, generalizer)
     totals = sum_up(rounds.classes, quasi_identifiers)
-    # Their number may be told where they are many.
+    # Their number may be published if they are many.
     k = snapshot.criteria.k
     hidden = left_out if is_few(left_out, k) else 0
     criteria = _without_sensitive_values(snapshot.criteria, residual)
@@ -190,7 +190,7 @@ def _without_sensitive_values(criteria: Criteria, residual: Residual) -> Criteri
     sensitive = []
     for attribute, count in zip(criteria.sensitive, residual.counts, strict=True):
         counts = attribute.counts - count
-        # Those that a declared order or a hierarchy lists are known without the data.
+        # Values that a declared order or a hierarchy lists are known without the data.
         known = (counts > 0) | (attribute.as_text & np.asarray(attribute.values.is_valid()))
         if len(attribute.parents):
             known[:] = True

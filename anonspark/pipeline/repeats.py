@@ -228,7 +228,7 @@ def repeats_of_others(
     counted = {
         name: CountedColumn(reading.name, reading.missing) for name, reading in readings.items()
     }
-    # Of staged records only some columns are known, and of a sample all equal ones.
+    # Staged records have only some columns, and their sample counts equal ones.
     whole = () if staged else tuple(columns.values())
     hashed = _KeyValues(tuple(readings.values()), whole)
     narrow = table.select(list(whole or possible.values()))
@@ -277,7 +277,7 @@ def _possible_keys(sample: RecordSample, columns: dict[str, str]) -> dict[str, s
         if name not in sample.columns
         or (
             2 * pc.count_distinct(sample.hashes(name)).as_py() >= expected
-            # Of a key at least half of all records have a whole number.
+            # At least half of all records of a key have a whole number.
             and 4 * sample.whole_numbers(name) >= len(sample.drawn)
         )
     }
@@ -342,6 +342,6 @@ def _are_no_keys(values: pa.Array) -> np.ndarray:
         return flags(pc.fill_null(pc.match_substring_regex(values, _NO_KEY), False))
     if pa.types.is_integer(values.type):
         return np.zeros(len(values), bool)
-    # As floats, because decimals with all digits behind the point have no floor.
+    # Converted to floats, because decimals without digits before the point have no floor.
     floats = as_floats(values)
     return ~flags(pc.fill_null(pc.equal(floats, pc.floor(floats)), False))

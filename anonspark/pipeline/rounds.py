@@ -43,9 +43,9 @@ from anonspark.progress import Progress
 from anonspark.staged.records import BYTES, PACKED, ROWS, Packer, Records, together
 
 # Whole classes are left out, so that the others are as they were and satisfy every criterion.
-# Where records are counted, those that are left out satisfy every criterion but distances as one
-# class: what figures reveal of them is what their labels would have shown. Where people are
-# counted, who may be in several classes, the caller has to look.
+# If records are counted, those left out satisfy every criterion but distances as one class: what
+# figures reveal of them is what their labels would have shown. If people are counted, who may be
+# in several classes, the caller must check.
 
 _RANKED = pa.schema([("rank", pa.int64()), (SIZE, pa.int64())])
 
@@ -182,7 +182,7 @@ def suppress_classes(
     rows = results[0].rows
     weighed = _Classes(tuple(identifier.weight for identifier in quasi_identifiers))
     loss, most = _rank_that_exceeds(classes, _Rank(weighed), int(Decimal(str(limit)) * rows))
-    # Of classes that lose nothing none is left out.
+    # Classes that lose nothing are never left out.
     name, _ = _rank_that_exceeds(classes, _Rank(weighed, loss), most) if loss else (_HIGHEST, 0)
     weighed = replace(weighed, loss=loss, name=name)
     packed = classes.map_batches(_KeptClasses(weighed), PACKED)
@@ -198,7 +198,7 @@ def suppress_classes(
     for result in results:
         if result.number in rows_by_round:
             left_over = rows - rows_by_round[result.number]
-            # All of them are counted with the first round.
+            # The bytes of all rounds are counted with the first one.
             round_bytes = 0 if remaining else int(taken or 0)
             remaining.append(
                 replace(result, rows=rows, left_over=left_over, staged_bytes=round_bytes)
@@ -397,7 +397,7 @@ class _Rounds:
             return None
         penalty = sum(earlier.penalty for earlier in self.results)
         if self.model.undoes_rounds and penalty >= self._best.penalty_if_last:
-            # Whatever the others will lose, all rounds from here on will be undone.
+            # All rounds from here on will be undone, whatever the next ones lose.
             return None
         return replace(
             table,
@@ -414,7 +414,7 @@ class _Rounds:
 
         A round that will be undone is the last one as it is.
         """
-        # Each attempt has its own place: one that was thought dead may still be writing.
+        # Each attempt has a directory, because one that was thought dead may still be writing.
         path = self._path(table, self._attempt)
         result = self._stage(path, table)
         if result is None:
@@ -511,12 +511,12 @@ class _Rounds:
         of_classes = class_schema(schema, len(self.snapshot.quasi_identifiers), columns)
         classes = Records(engine.staged(paths, PACKED), of_classes)
         records = [f"{path}/{PART}={Part.FINISHED}" for path in self.paths]
-        # Behind the rounds, so that it reads like one of them.
+        # The path follows those of the rounds, and is read like them.
         number = self.results[-1].number + 1
         behind = f"{self.staging.rounds}/round={number}/{self._attempt}"
         path = f"{behind}/{PART}={Part.SUPPRESSED}"
         if limit := self.model.suppression_limit:
-            # A round that was undone may have had that place.
+            # A round that was undone may have used that path.
             suppressed = self._suppress_classes(records, classes, limit, f"{behind}-suppressed")
             if suppressed.left_out is not None:
                 residual = _stage_residual(self.model, *suppressed.left_out, self.criteria, path)

@@ -112,7 +112,7 @@ def warn_of_staged(
             *dropped_record_warnings(snapshot.rows_dropped, published.rows, k),
         ]
         if context.request is not None and context.request.has_ledger:
-            # For who carries the plan out. In releases it would be a count night by night.
+            # Only in the log. In releases it would be a count night by night.
             log_warnings(raised)
             raised = []
         for text in [] if units is None else units.warnings():
@@ -166,7 +166,7 @@ def _input_of(files: Files, path: str) -> list[str] | None:
     if not files.exists(f"{path}/{MANIFEST}"):
         return None
     try:
-        # Its form does not count here, and costs more to check than a small table to publish.
+        # The form is not checked, because that costs more than to publish a small table.
         paths = json.loads(files.read_text(f"{path}/{MANIFEST}"))["input"]["path"]
     except (AnonsparkError, OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
@@ -383,7 +383,7 @@ def staged_release(
     if context.purpose == "release":
         warnings += seed_warnings(context.configuration)
     if context.request is None:
-        # A plan has told them once for all of its releases, and knows of those before.
+        # A plan has logged them once for all of its releases, and knows the earlier ones.
         if context.purpose == "release":
             warnings += earlier_release_warnings(context.files, context.configuration)
         log_warnings(warnings)
@@ -439,14 +439,14 @@ def _staged(context: RunContext, *, resume: bool) -> Iterator[Staging]:
             {"version": __version__, "configuration": _identity(configuration)}
         )
         if resume:
-            # Now that half a release of the run before is gone.
+            # Checked now, because half a release of the run before is gone.
             require_usable_output(context.files, configuration)
         yield staging
 
 
 def _identity(configuration: Configuration) -> str:
     """Return a fingerprint that is equal for configurations with the same release."""
-    # Whoever ran out of memory may try again with smaller tasks.
+    # A user who ran out of memory may try again with smaller tasks.
     smaller = {"task_rows": ExecutionOptions().task_rows}
     alike = {
         "execution": configuration.execution.model_copy(update=smaller),
@@ -460,7 +460,7 @@ def _read_mapping(
     context: RunContext, options: MappingOptions, snapshot: Snapshot
 ) -> tuple[Snapshot, ModelMaker]:
     """Return the input as an earlier release reads it, and the model of that release."""
-    # Late, as the other models: a run imports what it uses.
+    # Imported late, as other models are: a run imports only what it uses.
     from anonspark.pipeline.mapping import apply_mapping
 
     with context.progress.stage("read the mapping"):
@@ -581,7 +581,7 @@ def _anonymize(
         form, basis, chosen.choice, figures, gates, drifts, warnings, prepared.version
     )
     figures = stage_findings(context, staging, findings, [*staged.files, *verified.files])
-    # After all that is published is written: nothing of it is in the release.
+    # Compared after the release is written, because nothing of it is published.
     better = compare_models(context, snapshot)
     columns = {name: figures.summary[name] for name in ("columns_published", "columns_in")}
     verification = replace(verified.proof, **columns)

@@ -140,7 +140,7 @@ def write_left_out(basis: Basis, criteria: Criteria, staging: Staging) -> list[P
     counts = pa.concat_tables(
         left_out_texts(name, values.collect()) for name, values in counted.items()
     )
-    # In one order, missing values first, so that it tells nothing of the records' own.
+    # In a fixed order, missing values first, so that it reveals nothing of the records' order.
     flagged = counts.append_column("is_value", pc.is_valid(counts["value"]))
     keys = [(name, "ascending") for name in ("attribute", "is_value", "value")]
     table = flagged.sort_by(keys).select(counts.column_names)
@@ -190,7 +190,7 @@ def verify_staged(
         _warn_of_violations(shown, published)
         files = write_left_out(basis, snapshot.criteria, staging)
         if (units := proof.units) is not None:
-            # The run itself has counted whom the files do not show.
+            # The run has counted people whom the files do not show.
             units = replace(units, not_published=())
         proof = replace(
             proof,
@@ -276,7 +276,7 @@ def _require_promises(context: RunContext, proof: Verification, model: Model) ->
     """Refuse a staged release that breaks a promise of its model, or shows people who are alone."""
     configuration = context.configuration
     allowed = [case for case in proof.criteria if not model.keeps(case.criterion)]
-    # Of these the model's options say that classes may violate them.
+    # The model's options allow classes to violate these criteria.
     violated = broken_promises(
         replace(proof.published, smallest=proof.k), k=proof.k, measured=allowed
     )

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from anonspark.verification.proof.information import Information
 
 
-# Nothing of it may depend on the values of records left out that are withheld: then the records are
-# those that are published.
+# No measure may depend on withheld values of records left out: then only the published records
+# are measured.
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -224,7 +224,7 @@ def _pseudonym_key(
         *chain.from_iterable(names.items()),
         snapshot.content_fingerprint(),
         configuration.settings_fingerprint(),
-        # Of a record this hash covers whom it is about.
+        # This hash of a record covers its person.
         rounds.finished.fingerprint(CLASS_ID, PAYLOAD_HASH),
         rounds.classes.fingerprint(CLASS_ID, *labels),
     )

@@ -222,13 +222,14 @@ def _scoped() -> Markup:
         "".join(f"--{name}:{colour};" for name, colour in colours.items())
         for colours in (_LIGHT, _DARK)
     )
-    said_light, said_dark = (
-        ",".join(f"{selector} .anonspark" for selector in said) for said in (_SAY_LIGHT, _SAY_DARK)
+    in_light, in_dark = (
+        ",".join(f"{selector} .anonspark" for selector in selectors)
+        for selectors in (_SAY_LIGHT, _SAY_DARK)
     )
     return Markup(  # noqa: S704 - our own colours
-        f".anonspark,{said_light}{{{light}}}"
-        f"@media (prefers-color-scheme:dark){{.anonspark{{{dark}}}{said_light}{{{light}}}}}"
-        f"{said_dark}{{{dark}}}"
+        f".anonspark,{in_light}{{{light}}}"
+        f"@media (prefers-color-scheme:dark){{.anonspark{{{dark}}}{in_light}{{{light}}}}}"
+        f"{in_dark}{{{dark}}}"
     )
 
 

@@ -169,13 +169,13 @@ def _measured(columns: tuple[str, ...], sizes: Integers, minimal: int, k: int) -
     records = int(sizes.sum())
     distinct = int((sizes > 0).sum())
     # Python's integers: the square of a large number of records exceeds 64 bits.
-    alike = sum(int(size) * (int(size) - 1) * int(number) for size, number in _histogram(sizes))
+    equal = sum(int(size) * (int(size) - 1) * int(number) for size, number in _histogram(sizes))
     pairs = records * (records - 1)
     return ColumnSet(
         columns=columns,
         distinct=distinct,
         distinction=distinct / records if records else 0.0,
-        separation=1 - alike / pairs if pairs else 0.0,
+        separation=1 - equal / pairs if pairs else 0.0,
         unique=int((sizes == 1).sum()),
         few=int(sizes[sizes < k].sum()),
         minimal_unique=minimal,
@@ -325,7 +325,7 @@ class _Count:
         for rows in together(batches, PART_BYTES):
             blank = blank_rows(rows, names, markers)
             records = rows.filter(pa.array(~blank)) if blank.any() else rows
-            yield _counts([_ROWS], [0], [len(records)])
+            yield _rows(_COUNTS, [_ROWS], [0], [len(records)])
             for index, reading in enumerate(self.readings):
                 yield from _count_column(index, reading, records.column(reading.column))
 
@@ -344,7 +344,7 @@ def _count_column(
     present = ~absent & (of_values > 0)
     facts = [int(of_values[absent].sum()) + of_nulls]
     facts += [int(of_values[flags & ~absent].sum()) for flags in _facts_of(values)]
-    yield _counts([index + _FACT] * len(facts), range(len(facts)), facts)
+    yield _rows(_COUNTS, [index + _FACT] * len(facts), range(len(facts)), facts)
     if is_text(coded.dictionary.type) and absent.any():
         markers = pa.array(reading.markers, pa.string())
         numbers = pc.index_in(pc.ascii_trim(coded.dictionary, " "), markers)
@@ -355,18 +355,15 @@ def _count_column(
         )[: len(markers)]
         indices = np.flatnonzero(counts)
         marked = counts[indices].astype(np.int64)
-        yield _counts(np.full(len(indices), index + _FACT), indices + len(_FACTS), marked)
+        yield _rows(_COUNTS, np.full(len(indices), index + _FACT), indices + len(_FACTS), marked)
     hashes = xxhash64([values.filter(pa.array(present))])
-    yield _counts(np.full(len(hashes), index), hashes, of_values[present])
+    yield _rows(_COUNTS, np.full(len(hashes), index), hashes, of_values[present])
 
 
-def _counts(indices: object, values: object, records: object) -> pa.RecordBatch:
-    """Build rows of :data:`_COUNTS` from arrays."""
-    columns = [
-        pa.array(array, field.type)
-        for array, field in zip((indices, values, records), _COUNTS, strict=True)
-    ]
-    return pa.record_batch(columns, schema=_COUNTS)
+def _rows(schema: pa.Schema, *columns: object) -> pa.RecordBatch:
+    """Build a batch of a schema from arrays of any kind."""
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.record_batch(arrays, schema=schema)
 
 
 def _facts_of(values: pa.Array) -> list[Flags]:
@@ -411,21 +408,16 @@ class _Totals:
             indices = batch.column("place").to_numpy()
             records = batch.column("records").cast(pa.int64()).to_numpy()
             is_value = (indices >= 0) & (indices < _FACT)
-            others = (indices == _ROWS) | (indices >= _FACT)
-            yield _totals(
-                indices[others],
-                batch.column("value").to_numpy()[others],
-                records[others],
-                records[others],
+            is_fact = (indices == _ROWS) | (indices >= _FACT)
+            yield _rows(
+                _TOTALS,
+                indices[is_fact],
+                batch.column("value").to_numpy()[is_fact],
+                records[is_fact],
+                records[is_fact],
             )
             for index in np.unique(indices[is_value]):
                 rows = records[indices == index]
                 numbers = [len(rows), int((rows == 1).sum()), int(rows[rows < self.k].sum())]
                 size = len(numbers)
-                yield _totals([index] * size, range(size), numbers, [int(rows.max())] * size)
-
-
-def _totals(*columns: object) -> pa.RecordBatch:
-    """Build rows of :data:`_TOTALS` from arrays."""
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, _TOTALS, strict=True)]
-    return pa.record_batch(arrays, schema=_TOTALS)
+                yield _rows(_TOTALS, [index] * size, range(size), numbers, [int(rows.max())] * size)

@@ -195,10 +195,10 @@ def _counting(unit: str | None) -> str:
     >>> _counting("patient_id")
     'it repeats: k counts people, not their records'
     """
-    named = None if unit is None else unit_of_name(unit)
-    if named == "household":
+    kind = None if unit is None else unit_of_name(unit)
+    if kind == "household":
         return "k counts households: so k people share what is published, and not one family"
-    if named == "person":
+    if kind == "person":
         return "it repeats: k counts people, not their records"
     return "it repeats: k counts its values, not records. Take it out if they are no people"
 
@@ -307,18 +307,18 @@ def _criterion(column: ColumnProfile, rows: int) -> Criterion | None:
     """Require as many different values in each class as the frequencies allow, or None."""
     values = column.counts.distinct
     largest = max(column.counts.largest, column.counts.missing) / max(rows, 1)
-    least = proposed_l(values, largest)
-    if least is None:
+    number = proposed_l(values, largest)
+    if number is None:
         return None
-    return Criterion(column.name, least, f"{values:,} values, the largest {largest:.0%}")
+    return Criterion(column.name, number, f"{values:,} values, the largest {largest:.0%}")
 
 
 def _target(sensitive: list[ColumnProfile], quasi: list[ColumnProfile]) -> str | None:
     """Return a sensitive attribute to learn orders of categories from, or None without need."""
     if not any(item.kind == "text" and item.counts.distinct > 2 for item in quasi):
         return None
-    few = (item.name for item in sensitive if 2 <= item.counts.distinct <= _MOST_CLASSES)
-    return next(few, None)
+    names = (item.name for item in sensitive if 2 <= item.counts.distinct <= _MOST_CLASSES)
+    return next(names, None)
 
 
 _TRIES_MODELS = 100_000

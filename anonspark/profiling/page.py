@@ -108,11 +108,11 @@ def _publishing(role: str | None, name: str) -> str:
 
 def roles_texts(profile: Profile) -> list[str]:
     """Say which roles are proposed."""
-    named = {
+    names_by_role = {
         words: ", ".join(column.name for column in profile.columns if column.role == role)
         for role, words in ROLES.items()
     }
-    return [f"Proposed, {words}: {names}" for words, names in named.items() if names]
+    return [f"Proposed, {words}: {names}" for words, names in names_by_role.items() if names]
 
 
 def weights_text(profile: Profile) -> str | None:
@@ -298,5 +298,5 @@ def _roles(profile: Profile) -> Table:
 
 def _meaning(profile: Profile) -> list[Block]:
     """Return the figures that the page opens with, the strongest first."""
-    *fewer, most = unique_text(profile) or [no_sets_text(profile)]
-    return [Text(most, "strong"), *_texts(*fewer, measured_text(profile))]
+    *fewer, last = unique_text(profile) or [no_sets_text(profile)]
+    return [Text(last, "strong"), *_texts(*fewer, measured_text(profile))]

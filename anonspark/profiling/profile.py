@@ -268,39 +268,17 @@ def profile_table(
     seed: int = 0,
     show_values: bool = False,
 ) -> Profile:
-    """Profile a table.
+    """Profile a table. Equal on both engines, in whatever order and files the rows are.
 
-    Parameters
-    ----------
-    source : Source
-        Of :func:`anonspark.profiling.source.find_source`.
-    k : int
-        Fewer records are few. At least 2.
-    sample : int
-        Records at most by which sets of columns are measured. A smaller table is not sampled.
-    seed : int
-        Key of the hashes by which they are drawn.
-    show_values : bool
-        Whether the profile holds examples of values.
+    ``source`` is of :func:`anonspark.profiling.source.find_source`. Fewer than ``k``
+    records are few (``k`` is at least 2). At most ``sample`` records, drawn by hashes with the key
+    ``seed``, measure sets of columns: a smaller table is not sampled. With ``show_values`` the
+    profile has examples of values. Raises DataError if no table is there, it cannot be read, or it
+    is empty, and ConfigurationError if the format is not known or refuses its options.
 
-    Returns
-    -------
-    Profile
-        Equal on both engines, in whatever order and files the rows are.
-
-    Raises
-    ------
-    DataError
-        If no table is there, it cannot be read, or it is empty.
-    ConfigurationError
-        If the format is not known or refuses its options.
-
-    Notes
-    -----
-    A pass over the table that counts, with a shuffle of the different values of each column, and
-    those of :func:`anonspark.staged.sampling.sample_records`. The sample is collected. Sets of
-    columns are then measured in this process: see
-    :func:`anonspark.profiling.counting.measure_sets`.
+    A pass over the table counts, with a shuffle of the different values of each column. Then come
+    those of :func:`anonspark.staged.sampling.sample_records`. The sample is collected, and sets of
+    columns are measured in this process: see :func:`anonspark.profiling.counting.measure_sets`.
     """
     with engine.reading((source.path,), "DATA: "):
         with progress.stage("open"):
@@ -321,7 +299,7 @@ def profile_table(
         columns = _describe_columns(facts, source.remedy_for_days)
         codes = {name: sample.codes for name, sample in sampled.items()}
         roles, dependencies = _propose(columns, facts, codes)
-        measured = _most_telling(columns, roles)
+        measured = _columns_of_sets(columns, roles)
         return Profile(
             source=source,
             rows=rows,
@@ -356,9 +334,9 @@ class _Sampled:
     def length(self) -> int | None:
         """Return how many letters nearly all different values have, or None if they differ."""
         lengths = np.bincount([len(text) for text in self.texts(_LOOKED_AT)] or [0])
-        most = int(lengths.argmax())
-        is_nearly_all = lengths[most] >= _NEARLY_ALL * lengths.sum()
-        return most if is_nearly_all and not lengths[:2].any() else None
+        length = int(lengths.argmax())
+        is_nearly_all = lengths[length] >= _NEARLY_ALL * lengths.sum()
+        return length if is_nearly_all and not lengths[:2].any() else None
 
     def weighs(self) -> Weighs:
         """Return what the numbers may be the weight of, see :class:`Described`."""
@@ -445,13 +423,13 @@ def _describe_columns(facts: _Facts, remedy_for_days: str) -> list[Described]:
     """Describe each column, and each field of a struct, for the proposal of a role."""
     structs = whole_structs(facts.schema)
     return [
-        _described(column, facts, _meaning(column.name, structs), remedy_for_days)
+        _describe_column(column, facts, _meaning(column.name, structs), remedy_for_days)
         for column in facts.schema
         if column.name not in structs
     ]
 
 
-def _described(
+def _describe_column(
     column: pa.Field, facts: _Facts, meaning: Meaning | None, remedy_for_days: str
 ) -> Described:
     """Describe a column by its type, its name, its counts and its sample."""
@@ -517,7 +495,7 @@ def _kind(data_type: pa.DataType, counts: ColumnCounts, rows: int) -> str:
     return "mixed" if 2 * counts.numbers >= present else "text"
 
 
-def _most_telling(described: Sequence[Described], roles: dict[str, Proposal]) -> list[str]:
+def _columns_of_sets(columns: Sequence[Described], roles: dict[str, Proposal]) -> list[str]:
     """Return the columns of which sets are measured: at most 12, in the table's order.
 
     Leaves out keys, as each set with a key is unique in all records. Takes proposed
@@ -525,7 +503,7 @@ def _most_telling(described: Sequence[Described], roles: dict[str, Proposal]) ->
     """
     candidates = [
         column
-        for column in described
+        for column in columns
         if column.kind not in ("nested", "empty")
         and column.distinct > 1
         and column.unique < _NEARLY_ALL * column.present
@@ -536,7 +514,7 @@ def _most_telling(described: Sequence[Described], roles: dict[str, Proposal]) ->
         key=lambda item: (roles[item.name].role != "quasi_identifier", -item.separation)
     )
     names = {column.name for column in candidates[:_MOST_COLUMNS]}
-    return [column.name for column in described if column.name in names]
+    return [column.name for column in columns if column.name in names]
 
 
 def _column(

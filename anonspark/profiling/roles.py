@@ -146,11 +146,11 @@ def propose_roles(
             roles[name] = _of_people(name, counts)
     roles |= _weights(columns)
     by_name = {column.name: column for column in columns}
-    named = sorted(
+    ranked = sorted(
         (column for column in columns if roles[column.name].role == "quasi_identifier"),
         key=lambda column: column.meaning.rank if column.meaning else 0,
     )
-    chosen = _chosen(named, roles, dependencies)
+    chosen = _chosen(ranked, roles, dependencies)
     possible = [
         column for column in columns if column.name not in keys and not roles[column.name].is_weight
     ]
@@ -344,15 +344,15 @@ def _obstacle(column: Described) -> str | None:
 
 
 def _chosen(
-    named: Sequence[Described], roles: dict[str, Proposal], dependencies: Sequence[Dependency]
+    candidates: Sequence[Described], roles: dict[str, Proposal], dependencies: Sequence[Dependency]
 ) -> list[str]:
     """Choose quasi-identifiers in order, without those that chosen ones give away, up to eight."""
     chosen: list[str] = []
     has_birth = any(
         column.meaning and column.meaning.kind == "date of birth" and _is_when(column)
-        for column in named
+        for column in candidates
     )
-    for column in named:
+    for column in candidates:
         revealing = _given_away(column.name, chosen, dependencies)
         if revealing is not None:
             roles[column.name] = Proposal(None, f"{revealing} gives it away")
@@ -394,7 +394,7 @@ def _fill_up(
     dependencies: Sequence[Dependency],
 ) -> None:
     """Choose columns of unknown meaning, those that separate most records first, up to eight."""
-    others = [
+    candidates = [
         column
         for column in columns
         if roles[column.name].role is None
@@ -406,7 +406,7 @@ def _fill_up(
         and not _is_shared_by_few(column)
         and _obstacle(column) is None
     ]
-    for column in sorted(others, key=lambda column: -column.separation):
+    for column in sorted(candidates, key=lambda column: -column.separation):
         revealing = _given_away(column.name, chosen, dependencies)
         if revealing is not None:
             roles[column.name] = Proposal(None, f"meaning unknown, and {revealing} gives it away")

@@ -181,8 +181,8 @@ class CategorySet:
             (self.values - other.values, not self.others, other.others),
             (other.values - self.values, self.others, not other.others),
         )
-        named = (zone for zone, *has_zone in zones if keep(*has_zone) != others)
-        return CategorySet(frozenset().union(*named), others, keep(self.missing, other.missing))
+        values = (zone for zone, *has_zone in zones if keep(*has_zone) != others)
+        return CategorySet(frozenset().union(*values), others, keep(self.missing, other.missing))
 
     def has(self, value: str) -> bool:
         """Return whether a value is in the set.
@@ -233,10 +233,8 @@ def cuts_of(interval: Interval, *, whole: bool) -> tuple[Cut, Cut]:
     >>> cuts_of(Interval(30, 39), whole=True)
     ((30, 0), (40, 0))
     """
-    low, high = (interval.low, int(not interval.low_included)), (
-        interval.high,
-        int(interval.high_included),
-    )  # fmt: skip
+    low = interval.low, int(not interval.low_included)
+    high = interval.high, int(interval.high_included)
     return (whole_cut(low), whole_cut(high)) if whole else (low, high)
 
 

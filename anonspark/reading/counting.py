@@ -102,19 +102,19 @@ def _joined(
     if final in flat:
         return final
     sets: dict[str, list[ValueSet]] = {}
-    others: dict[Formula, None] = {}
+    nested: dict[Formula, None] = {}
     for part in flat:
         if isinstance(part, Membership):
             sets.setdefault(part.attribute, []).append(part.values)
         else:
-            others[part] = None
+            nested[part] = None
     tests: list[Formula] = []
     for name, values in sets.items():
         joined = combined_all(values, keep)
         tests.append(NEVER if joined.is_empty else Membership(name, joined))
     if final in tests:
         return final
-    tests = [part for part in tests if part != neutral] + list(others)
+    tests = [part for part in tests if part != neutral] + list(nested)
     return tests[0] if len(tests) == 1 else kind(tuple(tests)) if tests else neutral
 
 
@@ -389,13 +389,13 @@ def _values(regions: Regions) -> list[tuple[int, Any]]:
 
 def _members(regions: Regions) -> list[str | None]:
     """List all values that the labels of a category name, in order, None for missing last."""
-    named: set[str] = set()
+    names: set[str] = set()
     missing = False
     for region in regions.regions:
         if isinstance(region, CategoryRegion):
-            named.update(region.values or ())
+            names.update(region.values or ())
             missing |= region.missing
-    return [*sorted(named), *([None] if missing else [])]
+    return [*sorted(names), *([None] if missing else [])]
 
 
 def _require_few(by: ReadAttribute, values: int) -> None:

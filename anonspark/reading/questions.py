@@ -156,17 +156,17 @@ def _unquoted_error(
     meant = [name for name in names or () if name.startswith(read) and name != read]
     hint = _QUOTES
     if meant:
-        nearest = max(meant, key=lambda name: _alike(name, text[start:]))
+        nearest = max(meant, key=lambda name: _common_length(name, text[start:]))
         quoted = nearest.replace('"', '""')
         hint += f'. Did you mean "{quoted}"?'
     error = asking_error(position + 1, actual, f"{expected}. {hint}")
     return UnquotedNameError(*error.problems) if names is None else error
 
 
-def _alike(first: str, second: str) -> int:
+def _common_length(first: str, second: str) -> int:
     """Count the first characters that two texts have in common.
 
-    >>> _alike("marital", "marriage")
+    >>> _common_length("marital", "marriage")
     3
     """
     pairs = zip(first, second, strict=False)
@@ -340,8 +340,8 @@ class _Parser:
             if not self.takes("and"):
                 self.fail("and, with the upper end")
             high = self.literal()
-            both = All((Comparison(column, ">=", low), Comparison(column, "<=", high)))
-            return _negated(both, negated=negated)
+            conditions = All((Comparison(column, ">=", low), Comparison(column, "<=", high)))
+            return _negated(conditions, negated=negated)
         if self.takes("in"):
             self.expect_sign("(")
             values = [self.literal()]

@@ -103,9 +103,9 @@ class Regions:
         """
         if not isinstance(values, CategorySet):
             raise TypeError("a hierarchy of an ordered attribute")
-        named = bool(values.values) and not values.others
+        has_names = bool(values.values) and not values.others
         return [
-            may_have(region, values) or (named and bool(_category(region).values))
+            may_have(region, values) or (has_names and bool(_category(region).values))
             for region in self.regions
         ]
 
@@ -130,8 +130,8 @@ class Regions:
     def _present_shares(self, values: ValueSet) -> Figures:
         """Return for each region what share of it is among the present values of a set."""
         if isinstance(values, CategorySet):
-            named = [index for index, text in enumerate(self._axis.texts) if values.has(text)]
-            return self._spread.share_of(np.array(named, np.float64))
+            indices = [index for index, text in enumerate(self._axis.texts) if values.has(text)]
+            return self._spread.share_of(np.array(indices, np.float64))
         pairs = zip(values.cuts[::2], values.cuts[1::2], strict=True)
         if self.attribute.is_code:
             ends = [self._codes.ends(low, high) for low, high in pairs]
@@ -185,10 +185,10 @@ def _category(region: Region) -> CategoryRegion:
     return region
 
 
-def _labelled(region: Region, asked: CategorySet) -> float:
+def _labelled(region: Region, values: CategorySet) -> float:
     """Return 1.0 if a set has all names of a label, else 0.0."""
-    named = _category(region).values
-    return float(all(map(asked.has, named)) if named else asked.missing)
+    names = _category(region).values
+    return float(all(map(values.has, names)) if names else values.missing)
 
 
 def _closed(low: Cut, high: Cut, *, whole: bool) -> tuple[float, float]:

@@ -81,7 +81,7 @@ class Condition:
         """
         values = self._values()
         largest = max((abs(value) for value in values if isinstance(value, int)), default=0)
-        # No float has all whole numbers beyond.
+        # Beyond 2**53 floats skip whole numbers.
         exact = pa.decimal128(38, 0) if 2**53 < largest < 10**38 else pa.float64()
         types = (pa.bool_(), exact, INSTANT)
         fits = (kind for kind in types if all(_typed(value, kind) is not None for value in values))
@@ -89,9 +89,9 @@ class Condition:
 
     def _values(self) -> list[Value]:
         """List all values of the condition, bounds last."""
-        asked = self.asked
-        bounds = [bound for bound in (asked.min, asked.max) if bound is not None]
-        return [*(asked.among or ()), *(asked.not_in or ()), *bounds]
+        options = self.asked
+        bounds = [bound for bound in (options.min, options.max) if bound is not None]
+        return [*(options.among or ()), *(options.not_in or ()), *bounds]
 
     def problems(self, data_type: pa.DataType) -> list[str]:
         """Return the reasons why a column of a type cannot be compared with the condition.
@@ -129,15 +129,15 @@ class Condition:
             values = values.cast(values.type.value_type)
         if is_text(values.type):
             values = pc.utf8_trim(values, _BLANKS)
-        asked, present = self.asked, ~missing & values.is_valid().to_numpy(zero_copy_only=False)
+        options, present = self.asked, ~missing & values.is_valid().to_numpy(zero_copy_only=False)
         holds = np.ones(len(values), bool)
-        if asked.missing is not None:
-            holds &= missing == asked.missing
-        if asked.among is not None:
-            holds &= present & self._is_in(values, asked.among)
-        if asked.not_in is not None:
-            holds &= ~(present & self._is_in(values, asked.not_in))
-        for bound, compare in ((asked.min, pc.greater_equal), (asked.max, pc.less_equal)):
+        if options.missing is not None:
+            holds &= missing == options.missing
+        if options.among is not None:
+            holds &= present & self._is_in(values, options.among)
+        if options.not_in is not None:
+            holds &= ~(present & self._is_in(values, options.not_in))
+        for bound, compare in ((options.min, pc.greater_equal), (options.max, pc.less_equal)):
             if bound is not None:
                 is_within = compare(values, pa.scalar(_typed(bound, values.type)))
                 holds &= present & flags(pc.fill_null(is_within, False))
@@ -173,7 +173,7 @@ def stated_conditions(conditions: Sequence[Condition]) -> dict[str, dict[str, An
     return {condition.column: dump(condition.asked) for condition in conditions}
 
 
-# In an original without the configuration of its plan, texts are read as what conditions compare.
+# A manifest lacks the types of its plan: texts of an original are read as conditions compare.
 _OF_TEXTS = (pa.float64(), pa.timestamp("us"), pa.bool_())
 
 
@@ -223,7 +223,7 @@ def _typed(value: Value, data_type: pa.DataType) -> Any:
     if is_number(data_type):
         if isinstance(value, bool) or not isinstance(value, int | float):
             return None
-        # As it is written: a decimal of 0.1 is one tenth.
+        # By its digits: 0.1 is one tenth, not the nearest float.
         return Decimal(repr(value)) if pa.types.is_decimal(data_type) else value
     if is_time(data_type) and isinstance(value, str):
         is_day = pa.types.is_date(data_type)

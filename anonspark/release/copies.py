@@ -16,7 +16,7 @@ from anonspark.engine.raw_columns import is_text
 COPIES = "copies"
 """Directory of a release."""
 
-# Spreadsheets take it for a sign of UTF-8.
+# Spreadsheets recognize UTF-8 by this byte order mark.
 _MARK = b"\xef\xbb\xbf"
 
 # A text that begins so may be run as a formula. An apostrophe shows that it is none, so one more

@@ -190,9 +190,9 @@ def privacy_rows(
         }
         for criterion in privacy.criteria
     ]
-    asked = privacy.delta_presence
-    if presence is not None and asked is not None:
-        bounds = zip(("smallest", "largest"), (asked.min, asked.max), presence, strict=True)
+    limits = privacy.delta_presence
+    if presence is not None and limits is not None:
+        bounds = zip(("smallest", "largest"), (limits.min, limits.max), presence, strict=True)
         rows += [
             {"criterion": f"{name} presence", "required": bound, "measured": figure}
             for name, bound, figure in bounds

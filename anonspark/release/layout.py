@@ -33,7 +33,7 @@ _DATA_OF_DELTA = (
     r"|data/_delta_log/(?:_last_checkpoint|\d{20}\.(?:json|crc|checkpoint\.parquet))"
 )
 _LOG_OF_DELTA = "data/_delta_log"
-# Delta makes it whenever it looks at a table, and leaves it empty.
+# Delta makes it whenever it opens a table, and leaves it empty.
 _EMPTY_FOLDER_OF_DELTA = "_staged_commits"
 
 _HEAD_BYTES = 1024
@@ -141,10 +141,10 @@ def is_checksum(files: Files, path: str, of: str) -> bool:
     """
     checksum_path, content_path = files.local_path(path), files.local_path(of)
     if checksum_path is None or content_path is None:
-        # No other file system has them.
+        # Only local file systems have such checksums.
         return False
     try:
-        # The names may be no texts.
+        # A name may be no valid text, which open() takes.
         with open(checksum_path, "rb") as file, open(content_path, "rb") as content:  # noqa: PTH123
             header = file.read(_CHECKSUM_HEADER)
             size = int.from_bytes(header[4:], "big")

@@ -102,14 +102,14 @@ class Manifest(Redacted):
         return self.document.get("signer")
 
     @property
-    def files(self) -> Sequence[Mapping[str, Any]]:
-        """The files of the release: path, bytes, rows, SHA-256."""
-        return self.document.get("files") or ()
+    def files(self) -> tuple[PublishedFile, ...]:
+        """The files of the release."""
+        return tuple(PublishedFile(**file) for file in self.document.get("files") or ())
 
     @property
     def listed_paths(self) -> frozenset[str]:
         """Paths of the files of the release."""
-        return frozenset(file["path"] for file in self.files)
+        return frozenset(file.path for file in self.files)
 
     @property
     def lists_left_out_values(self) -> bool:
@@ -300,7 +300,7 @@ def read_manifest(files: Files, release: str) -> Manifest:
     Raises DataError if there is none, and GuaranteeError if it is damaged or not one of
     anonspark's, so that what it states cannot be relied on.
     """
-    # Late: publishing reads no manifest, and all of its form is as much as the rest of it.
+    # Imported late: publishing reads no manifest, and its form takes as long to load as the rest.
     from anonspark.release.manifest_form import in_order, manifest_problems
 
     path = f"{release.rstrip('/')}/{MANIFEST}"
@@ -314,7 +314,7 @@ def read_manifest(files: Files, release: str) -> Manifest:
         document = json.loads(
             text, object_pairs_hook=_each_key_once, parse_constant=_no_such_number
         )
-    # Hadoop, too, refuses a file that was changed, where it knows a checksum of it.
+    # OSError: Hadoop refuses a changed file of which it has a checksum.
     except (ValueError, RecursionError, OSError, ConfigurationError) as error:
         raise_if_limit_reached(error)
         raise GuaranteeError(

@@ -56,7 +56,7 @@ Seconds = dict[
     Annotated[str, Field(pattern=f"^({_STAGES}|{_OTHER_STAGES})$")], Annotated[float, Field(ge=0)]
 ]
 Metric = float | None
-# Of keys that are there by their nature only; where they are, they are not null.
+# Default of keys that some releases lack. A key that is present is not null.
 _ABSENT: Any = None
 
 
@@ -90,23 +90,23 @@ class _QuasiIdentifier(_Part):
     name: Name
     kind: Kind
     type: Type
-    # Of an attribute that has one.
+    # Only of attributes with a hierarchy or a grid.
     hierarchy: _Hierarchy = _ABSENT
     grid: Annotated[float, Field(gt=0)] | CalendarUnit = _ABSENT
 
 
 class _Published(_Part):
     rows: Count
-    # Null where fewer than k records were left out.
+    # Null if fewer than k records were left out.
     rows_left_out: Count | None
     sensitive_values: dict[Name, Count]
     left_out_values: Literal["told", "withheld"]
     columns: list[Name]
     quasi_identifier_columns: list[Name]
     quasi_identifiers: list[_QuasiIdentifier]
-    # Of releases that count people.
+    # Only of releases that count people.
     units: list[Annotated[list[Count], Field(min_length=2, max_length=2)]] = _ABSENT
-    # Null where it is infinite.
+    # Null if it is infinite.
     criteria_of_people: list[Metric] = _ABSENT
 
 
@@ -119,7 +119,7 @@ class _Fingerprints(_Part):
 class _Versions(_Part):
     anonspark: Version
     python: Version
-    # Of releases that Spark has made.
+    # Only of releases that Spark has made.
     spark: Version = _ABSENT
     pyspark: Version = _ABSENT
     pandas: Version = _ABSENT
@@ -132,7 +132,7 @@ class _Versions(_Part):
     @field_validator("extensions")
     @classmethod
     def _of_packages(cls, packages: dict[str, str]) -> dict[str, str]:
-        if not all(EXTENSION.fullmatch(" ".join(each)) for each in packages.items()):
+        if not all(EXTENSION.fullmatch(" ".join(item)) for item in packages.items()):
             raise ValueError("no name and version of a package")
         return packages
 
@@ -335,7 +335,7 @@ class _Union(_Part):
     files: list[_File]
 
 
-# Those that every run has.
+# Stages that every run has.
 _ALL_RUNS = ("prepare", "evaluate", "publish", "verify")
 
 _EXPECTED = {
@@ -495,7 +495,7 @@ def _summary_form(*, is_ours: bool, is_union: bool) -> type[BaseModel]:
         if figure.name.endswith("_fingerprint") or figure.name in ("run_id", "started"):
             continue
         figure_type = _FIGURES.get(figure.type, int)
-        # No model made a union.
+        # A union has no model, so its text figures are null.
         if figure.name not in _NEVER_NULL and (is_union or figure.type != "string"):
             figure_type |= None
         fields[figure.name] = (figure_type, ... if is_ours and figure.needs is None else None)

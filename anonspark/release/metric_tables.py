@@ -11,7 +11,7 @@ from pyarrow import parquet
 from anonspark.engine.files import Files
 from anonspark.errors import DataError
 
-# These tables have some rows for each round or attribute.
+# A few rows for each round or attribute are far smaller.
 _LARGEST = 64 * 2**20
 
 

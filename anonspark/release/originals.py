@@ -28,7 +28,7 @@ def open_original(engine: Engine, path: str, manifest: Manifest, key: str = "--o
     suffix_format = format_of_name(path)
     version = dict(manifest.input_version)
     data_format = version.pop("format", described.get("format"))
-    # A union says nothing of tables that it was not made of.
+    # The manifest of a union describes no original.
     if data_format is None or (suffix_format is not None and suffix_format != data_format):
         return open_by_suffix(engine, path, key)
     attributes = manifest.attributes.items()

@@ -93,7 +93,7 @@ def individual_risk(sizes: Sizes, population: Floats) -> Floats:
     share = sizes / np.maximum(population, sizes)
     rest = 1.0 - share
     approximate = share / (sizes - rest)
-    # Next to 1 the difference below has no digits left.
+    # With a share near 1, `1.0 - risk_alone` below has no digits left.
     exact = (sizes <= 2) & (rest > 1e-4)
     odds = share[exact] / rest[exact]
     risk_alone = odds * -np.log(share[exact])

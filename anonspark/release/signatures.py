@@ -48,7 +48,7 @@ def sign(content: bytes, key: str) -> bytes:
     done = _call("sign", "-f", key, "-n", _NAMESPACE, content=content)
     if done.returncode or signing_key(done.stdout) is None:
         lines = done.stderr.decode(errors="replace").splitlines()
-        # Its last line of a file that others can read does not say so.
+        # If others can read the key, only an earlier line says so.
         lines = [line for line in lines if line.startswith("Permissions")] or lines[-1:]
         reason = lines[0].rpartition(": ")[2] if done.returncode else "it is of another type"
         raise ConfigurationError(

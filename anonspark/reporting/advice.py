@@ -258,8 +258,8 @@ def _stricter(evidence: Evidence) -> Iterator[Item]:
             chosen = _within_reach(tried, evidence)
             if chosen is not None:
                 by_key.setdefault(chosen.criterion.type.key, []).append(chosen)
-    for key, asked in by_key.items():
-        yield _item(key, asked, evidence)
+    for key, chosen_cases in by_key.items():
+        yield _item(key, chosen_cases, evidence)
 
 
 def stricter_than_required(evidence: Evidence) -> list[MeasuredCriterion]:
@@ -271,11 +271,11 @@ def stricter_than_required(evidence: Evidence) -> list[MeasuredCriterion]:
     return [
         case
         for case in proof.tried
-        if not any(_asks_for(other.criterion, case.criterion) for other in proof.criteria)
+        if not any(_includes(required.criterion, case.criterion) for required in proof.criteria)
     ]
 
 
-def _asks_for(required: Criterion, tried: Criterion) -> bool:
+def _includes(required: Criterion, tried: Criterion) -> bool:
     """Return whether a required criterion includes one that was tried."""
     if tried.kind != "distinct" or required.attribute != tried.attribute:
         return required.is_as_strict_as(tried)
@@ -293,26 +293,26 @@ def _within_reach(
     tried: Sequence[MeasuredCriterion], evidence: Evidence
 ) -> MeasuredCriterion | None:
     """Return the strictest bound that few enough records violate, of those that some violate."""
-    some = [case for case in tried if case.violating_classes]
-    few = [case for case in some if case.violating_records <= _BEARABLE * evidence.rows]
-    if few:
-        return min(few, key=lambda case: case.criterion.bound)
-    return max(some, key=lambda case: case.criterion.bound, default=None)
+    violated = [case for case in tried if case.violating_classes]
+    bearable = [case for case in violated if case.violating_records <= _BEARABLE * evidence.rows]
+    if bearable:
+        return min(bearable, key=lambda case: case.criterion.bound)
+    return max(violated, key=lambda case: case.criterion.bound, default=None)
 
 
-def _item(key: str, asked: Sequence[MeasuredCriterion], evidence: Evidence) -> Item:
+def _item(key: str, cases: Sequence[MeasuredCriterion], evidence: Evidence) -> Item:
     """Advise criteria of one key, with the option that sets all of them."""
-    texts = [_text(case, evidence) for case in asked]
-    if len(asked) > 1:
+    texts = [_text(case, evidence) for case in cases]
+    if len(cases) > 1:
         texts = [
-            f"{case.criterion.attribute}: {text}" for case, text in zip(asked, texts, strict=True)
+            f"{case.criterion.attribute}: {text}" for case, text in zip(cases, texts, strict=True)
         ]
-    return Item(_title(asked), " ".join(texts), code=_set_line(key, asked, evidence))
+    return Item(_title(cases), " ".join(texts), code=_set_line(key, cases, evidence))
 
 
-def _title(asked: Sequence[MeasuredCriterion]) -> str:
-    first, several = asked[0].criterion, len(asked) > 1
-    listed = _listed([case.criterion.attribute for case in asked])
+def _title(cases: Sequence[MeasuredCriterion]) -> str:
+    first, several = cases[0].criterion, len(cases) > 1
+    listed = _listed([case.criterion.attribute for case in cases])
     if first.kind == "distinct":
         return f"Ask for {first.bound:g} different values of {listed} in every class"
     if first.kind == "alpha" and several:
@@ -356,14 +356,14 @@ def _failing(classes: int, records: int | None, evidence: Evidence) -> str:
 _KEYS = {"alpha": "alpha", "distinct": "l"}
 
 
-def _set_line(section: str, asked: Sequence[MeasuredCriterion], evidence: Evidence) -> str:
+def _set_line(section: str, cases: Sequence[MeasuredCriterion], evidence: Evidence) -> str:
     """Write the option that sets criteria of a key, and keeps those that are set already."""
-    added = [_section_of(case.criterion) for case in asked]
-    replaced = [_what_is_asked(entry) for entry in added]
+    added = [_section_of(case.criterion) for case in cases]
+    replaced = [_unbounded(entry) for entry in added]
     remaining = [
-        {key: value for key, value in other.items() if value is not None}
-        for other in evidence.manifest.configuration["privacy"].get(section) or []
-        if _what_is_asked(other) not in replaced
+        {key: value for key, value in entry.items() if value is not None}
+        for entry in evidence.manifest.configuration["privacy"].get(section) or []
+        if _unbounded(entry) not in replaced
     ]
     value: Any = [*remaining, *added]
     if len(value) == 1:
@@ -384,7 +384,7 @@ def _section_of(criterion: Criterion) -> dict[str, object]:
     return {"attribute": criterion.attribute, _KEYS.get(criterion.kind, "t"): bound, **distance}
 
 
-def _what_is_asked(section: Mapping[str, Any]) -> tuple[object, ...]:
+def _unbounded(section: Mapping[str, Any]) -> tuple[object, ...]:
     """Identify a section of a criterion without its bound: a stricter one replaces it."""
     kind, distance = section.get("kind", "distinct"), section.get("distance", "equal")
     return section["attribute"], kind, distance
@@ -451,27 +451,8 @@ def _role_line(name: str, role: str, evidence: Evidence) -> str:
 
 def stricter(evidence: Evidence) -> Section | None:
     """Show what every promise that was tried would cost."""
-    total = evidence.rows
-    rows = [
-        [
-            case.criterion.attribute,
-            case.criterion.type.words.format(
-                bound=case.criterion.bound, c=case.criterion.c, kind=case.criterion.kind
-            ),
-            f"{case.violating_classes:,}",
-            # Of a single class they would tell which one it is.
-            *(
-                ("", "")
-                if case.violating_classes == 1
-                else (
-                    evidence.rules.count(case.violating_records),
-                    evidence.rules.share(case.violating_records / total, total),
-                )
-            ),
-        ]
-        for case in stricter_than_required(evidence)
-        if case.violating_classes
-    ]
+    cases = [case for case in stricter_than_required(evidence) if case.violating_classes]
+    rows = [_cost_row(case, evidence) for case in cases]
     if not rows or evidence.manifest.parts:
         return None
     columns = ("attribute", "promise", "classes", "records", "share")
@@ -479,6 +460,17 @@ def stricter(evidence: Evidence) -> Section | None:
     if evidence.people:
         title = "Stricter promises, if records counted, and the classes that do not keep them now"
     return Section("stricter", "Stricter promises", [Table(title, columns, rows)])
+
+
+def _cost_row(case: MeasuredCriterion, evidence: Evidence) -> list[str]:
+    """Name a promise, and count the classes and records of the release that break it."""
+    criterion, records, rules = case.criterion, case.violating_records, evidence.rules
+    words = criterion.type.words.format(bound=criterion.bound, c=criterion.c, kind=criterion.kind)
+    row = [criterion.attribute, words, f"{case.violating_classes:,}"]
+    # The records of a single class would show which class it is.
+    if case.violating_classes == 1:
+        return [*row, "", ""]
+    return [*row, rules.count(records), rules.share(records / evidence.rows, evidence.rows)]
 
 
 DISTANCES = (0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -18,15 +18,15 @@ from anonspark.layers.publish.paths import require_target
 from anonspark.presentation.blocks import Section
 from anonspark.presentation.document import Glossary, Term, render
 from anonspark.release.layout import REPORT, REPORT_KIND, looks_like_report
-from anonspark.release.manifest import MANIFEST, Manifest, manifest_text, read_manifest
+from anonspark.release.manifest import MANIFEST, Manifest, listing, manifest_text, read_manifest
 from anonspark.release.metric_tables import read_metrics
 from anonspark.release.originals import open_original
 from anonspark.release.risk import attacks, risk_row
 from anonspark.release.signatures import SIGNATURE, key_name, sign
 from anonspark.reporting import proof_sections, risk_sections, value_sections
 from anonspark.reporting.advice import advice, stricter, trials, weaknesses
-from anonspark.reporting.evidence import Evidence, hides_original
-from anonspark.reporting.figures import measure
+from anonspark.reporting.evidence import Evidence, Row, hides_original
+from anonspark.reporting.figures import Figures, measure
 from anonspark.reporting.risk_sections import class_sizes, risk_curve
 from anonspark.reporting.summary_tiles import glance, quality
 from anonspark.reporting.usefulness import usefulness
@@ -129,9 +129,8 @@ def _with_report(files: Files, release: str, manifest: Manifest) -> str:
     """Return the text of a manifest that lists the report in its present form."""
     path = f"{release}/{REPORT}"
     listed = PublishedFile(REPORT, files.size(path), None, files.sha256(path))
-    others = [file for file in manifest.files if file["path"] != REPORT]
-    listing = sorted([*others, asdict(listed)], key=lambda file: str(file["path"]))
-    return manifest_text(manifest.document | {"files": listing})
+    others = [file for file in manifest.files if file.path != REPORT]
+    return manifest_text(manifest.document | {"files": listing([*others, listed])})
 
 
 GLOSSARY = Glossary(
@@ -252,29 +251,34 @@ def make_report(
         # Beside the release, the original would tell of records that it leaves out, or of bounds.
         shown = None if hides_original(manifest) else original
         figures = measure(data, manifest, claim.hierarchies, shown)
-    before = []
-    # Of the original only records are counted, and nothing compares them with people.
-    of_records = verification.units is None
-    if of_records and figures.original is not None and figures.original.sizes:
-        attacked = attacks(figures.original.sizes, claim.risk.threshold)
-        before = [risk_row(attack, claim.risk) for attack in attacked]
+    metrics = {name: read_metrics(engine.files, release, name) for name in _SORTED_BY}
     evidence = Evidence(
         release,
         manifest,
         verification,
         figures,
-        summary=read_metrics(engine.files, release, "summary"),
-        rounds=sorted(read_metrics(engine.files, release, "rounds"), key=itemgetter("round")),
-        attributes=sorted(
-            read_metrics(engine.files, release, "attributes"), key=itemgetter("position")
-        ),
         original=original_path if is_matched else None,
-        risk_before=before,
+        risk_before=_risk_before(verification, figures, claim),
         proven_by_run=verified is not None,
         learning=learning,
         decision=decision,
+        **{name: sorted(rows, key=itemgetter(_SORTED_BY[name])) for name, rows in metrics.items()},
     )
     return Report(_page(evidence), evidence.holds)
+
+
+_SORTED_BY = {"summary": "run_id", "rounds": "round", "attributes": "position"}
+
+
+def _risk_before(verification: Verification, figures: Figures, claim: Claim) -> list[Row]:
+    """Return rows of the table ``risk`` about the original, none if it is not given.
+
+    Of the original only records are counted, and nothing compares them with people.
+    """
+    if verification.units is not None or figures.original is None or not figures.original.sizes:
+        return []
+    attacked = attacks(figures.original.sizes, claim.risk.threshold)
+    return [risk_row(attack, claim.risk) for attack in attacked]
 
 
 _COLUMNS = ("columns_published", "columns_in")
@@ -314,7 +318,7 @@ def _moment(started: object) -> str:
 
 def _page(evidence: Evidence) -> str:
     manifest = evidence.manifest
-    said, about = manifest.document, manifest.about
+    document, about = manifest.document, manifest.about
     title = about.get("title") or f"Release {evidence.release.rpartition('/')[2]}"
     lead = [str(about["purpose"])] if about.get("purpose") else []
     if about.get("contact"):
@@ -328,11 +332,11 @@ def _page(evidence: Evidence) -> str:
         kind=REPORT_KIND,
         subtitle=(
             f"Anonymization report of {evidence.release} · {_made_by(evidence)} · "
-            f"k = {evidence.k:,} · {_moment(said.get('started'))}"
+            f"k = {evidence.k:,} · {_moment(document.get('started'))}"
         ),
         opening=glance(evidence),
         sections=_sections(evidence, _MAIN),
-        footer=f"Made by anonspark {said.get('versions', {}).get('anonspark', '')}. {privacy}",
+        footer=f"Made by anonspark {document.get('versions', {}).get('anonspark', '')}. {privacy}",
         lead=lead,
         appendix=_sections(evidence, _APPENDIX),
         glossary=GLOSSARY,

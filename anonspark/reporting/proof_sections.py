@@ -54,25 +54,8 @@ def guarantee(evidence: Evidence) -> Section:
         ]
     )
     rows += _attack_rows(evidence)
-    if evidence.holds:
-        whom = "records of others" if units else "others"
-        verdict = (
-            f"The guarantee holds: every published record shares its quasi-identifiers with at "
-            f"least {required - 1:,} {whom}, and every other requirement is met."
-        )
-    elif evidence.only_untrue:
-        verdict = (
-            "Every class keeps what was required of it, but that its records are those of the "
-            "original was not shown. The original that was given may be another table than the one "
-            "that the release was made of. If it is that one, the release must not be used."
-        )
-    else:
-        verdict = (
-            "The guarantee does not hold. The release must not be used. Run anonspark verify to "
-            "see what is wrong with it."
-        )
     blocks: list[Block] = [
-        Text(verdict, "good" if evidence.holds else "bad"),
+        Text(_verdict(evidence), "good" if evidence.holds else "bad"),
         Table(
             "Requirements, and measurements in the published files",
             ("requirement", "required", "measured", "verdict"),
@@ -89,6 +72,26 @@ def guarantee(evidence: Evidence) -> Section:
         ),
     ]
     return Section("guarantee", "Guarantee and proof", blocks)
+
+
+def _verdict(evidence: Evidence) -> str:
+    """Say whether the guarantee holds, and if the release may be used."""
+    if evidence.holds:
+        whom = "records of others" if evidence.verification.units else "others"
+        return (
+            f"The guarantee holds: every published record shares its quasi-identifiers with at "
+            f"least {evidence.verification.k - 1:,} {whom}, and every other requirement is met."
+        )
+    if evidence.only_untrue:
+        return (
+            "Every class keeps what was required of it, but that its records are those of the "
+            "original was not shown. The original that was given may be another table than the one "
+            "that the release was made of. If it is that one, the release must not be used."
+        )
+    return (
+        "The guarantee does not hold. The release must not be used. Run anonspark verify to see "
+        "what is wrong with it."
+    )
 
 
 def _measured_how(evidence: Evidence, units: MeasuredUnits | None) -> str:
@@ -120,6 +123,7 @@ def _command(evidence: Evidence) -> str:
 def _units_rows(
     units: MeasuredUnits, required: int, rules: Disclosure
 ) -> Iterator[list[str | Verdict]]:
+    """Compare k with the people of each class, and with those who agree in all their classes."""
     source = ", as the run counted" if units.not_published else ""
     yield [
         f"k-anonymity: people of the class that has the fewest{source}",
@@ -127,7 +131,7 @@ def _units_rows(
         rules.count(units.fewest),
         Verdict(units.fewest >= required),
     ]
-    # An attacker learns this who knows all records of a person that stay together.
+    # An attacker who knows all records of a person that stay together is left with so many people.
     if units.fewest_agreeing is not None:
         yield [
             "people who agree in the classes of all records, the fewest",
@@ -138,13 +142,13 @@ def _units_rows(
 
 
 def _criterion_row(case: MeasuredCriterion) -> list[str | Verdict]:
-    asked = case.criterion
-    what = asked.type.measured.format(bound=figure_text(asked.bound))
-    limit = asked.bound if asked.recursive_c is None else asked.recursive_c
+    criterion = case.criterion
+    what = criterion.type.measured.format(bound=figure_text(criterion.bound))
+    limit = criterion.bound if criterion.recursive_c is None else criterion.recursive_c
     measured = figure_text(case.measured) if isfinite(case.measured) else "unbounded"
     return [
-        f"{asked.attribute}: {what}",
-        f"{asked.type.bound} {figure_text(limit)}",
+        f"{criterion.attribute}: {what}",
+        f"{criterion.type.bound} {figure_text(limit)}",
         measured,
         Verdict(not case.violating_classes),
     ]
@@ -214,14 +218,14 @@ def gates(evidence: Evidence) -> Section | None:
     if not bounds:
         return None
     rows = [_gate_row(evidence, bound) for bound in bounds]
-    held = all(holds for _, holds in rows)
+    all_hold = all(holds for _, holds in rows)
     return Section(
         "gates",
         "Quality gates",
         [
             Text(
-                "All quality gates hold." if held else "A quality gate does not hold.",
-                "good" if held else "bad",
+                "All quality gates hold." if all_hold else "A quality gate does not hold.",
+                "good" if all_hold else "bad",
             ),
             Table(
                 "Bounds that the configuration sets, and the figures of the release",

@@ -13,6 +13,7 @@ from anonspark.presentation.charts import Bars, Line, Lines, Series, bar_chart, 
 from anonspark.presentation.svg import words_of
 from anonspark.reporting.evidence import (
     SHARE,
+    Disclosure,
     Evidence,
     Row,
     percent_or_nothing,
@@ -123,63 +124,62 @@ def share_above(sizes: Mapping[int, int], threshold: float) -> float:
 
 
 def risk_curve(evidence: Evidence) -> Section | None:
-    """Show the share of records, or people, above each threshold, before and after."""
+    """Show the share of records, or people, above each threshold of risk, before and after."""
     if not evidence.hidden_among:
         return None
     tables = {"release": evidence.hidden_among}
     _, what = evidence.at_risk
     original = evidence.figures.original
-    # Its records are not compared with people.
+    # The people of the original are not counted, so its records cannot be compared with people.
     if original is not None and original.sizes and not evidence.people:
         tables = {"original": dict(original.sizes), **tables}
-    rules = evidence.rules
-    title = f"{what.capitalize()} above each threshold of risk"
-    lines, cells = [], []
-    for name, sizes in tables.items():
-        people = sum(size * groups for size, groups in sizes.items())
-        shares = [
-            rules.rounded_share(share_above(sizes, threshold), people) for threshold in THRESHOLDS
-        ]
-        points = [(100 * at, 100 * share) for at, share in zip(THRESHOLDS, shares, strict=True)]
-        lines.append(Line(name, points))
-        cells.append([round_percent(share) for share in shares])
-    rows = [
-        [round_percent(threshold), *row] for threshold, *row in zip(THRESHOLDS, *cells, strict=True)
-    ]
-    chart = Chart(
-        draw_lines(
-            Lines(
-                title,
-                lines,
-                "probability to be found (%)",
-                f"share of the {what} above it (%)",
-                logarithmic=True,
-                words={
-                    100 * at: words_of(
-                        f"probability above {threshold}",
-                        {
-                            name: f"{cell} of the {what}"
-                            for name, cell in zip(tables, row, strict=True)
-                        },
-                    )
-                    for at, (threshold, *row) in zip(THRESHOLDS, rows, strict=True)
-                },
-            ),
-            f"Line chart: share of the {what} whose probability to be found exceeds a threshold, "
-            f"at {len(THRESHOLDS)} thresholds, in the {' and in the '.join(tables)}.",
-        ),
-        Table(title, ("threshold", *tables), rows),
-    )
+    shares = {name: _shares_above(sizes, evidence.rules) for name, sizes in tables.items()}
     alike = "people whose records look alike" if evidence.people else "records that look alike"
     text = (
         f"An attacker who knows all quasi-identifiers of a person finds the {alike}, and takes "
         "one of them: the fewer they are, the higher the risk. The curve has the share of the "
-        f"{what} above each probability. Shares are rounded to multiples of k = {rules.k:,} "
+        f"{what} above each probability. Shares are rounded to multiples of k = {evidence.k:,} "
         f"{what}."
     )
     if evidence.people:
         text += " A person with records in several classes counts in each of them."
-    return Section("risk-curve", "Risk curve", [Text(text), chart])
+    return Section("risk-curve", "Risk curve", [Text(text), _curve(shares, what)])
+
+
+def _shares_above(sizes: Mapping[int, int], rules: Disclosure) -> list[float]:
+    """Return the share above each threshold, rounded to multiples of k.
+
+    >>> _shares_above({10: 4}, Disclosure(10))[4:7]
+    [1.0, 0.0, 0.0]
+    """
+    people = sum(size * groups for size, groups in sizes.items())
+    return [rules.rounded_share(share_above(sizes, bound), people) for bound in THRESHOLDS]
+
+
+def _curve(shares: Mapping[str, Sequence[float]], what: str) -> Chart:
+    """Draw the share above each threshold in each table, as a line a table."""
+    title = f"{what.capitalize()} above each threshold of risk"
+    # In percent, and one column of the rows for each table.
+    across = [100 * threshold for threshold in THRESHOLDS]
+    rows = [list(map(round_percent, row)) for row in zip(THRESHOLDS, *shares.values(), strict=True)]
+    lines = [
+        Line(name, [(x, 100 * share) for x, share in zip(across, of_table, strict=True)])
+        for name, of_table in shares.items()
+    ]
+    words = {
+        x: words_of(
+            f"probability above {threshold}",
+            {name: f"{cell} of the {what}" for name, cell in zip(shares, cells, strict=True)},
+        )
+        for x, (threshold, *cells) in zip(across, rows, strict=True)
+    }
+    up = f"share of the {what} above it (%)"
+    chart = Lines(title, lines, "probability to be found (%)", up, logarithmic=True, words=words)
+    description = (
+        f"Line chart: share of the {what} whose probability to be found exceeds a threshold, at "
+        f"{len(THRESHOLDS)} thresholds, in the {' and in the '.join(shares)}."
+    )
+    return Chart(draw_lines(chart, description), Table(title, ("threshold", *shares), rows))
 
 
 _ATTACKERS = {

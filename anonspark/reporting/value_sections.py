@@ -215,13 +215,13 @@ class _Round(NamedTuple):
 def _rounds_shown(evidence: Evidence, hidden: int) -> list[_Round]:
     """Return the rows of each round, less the hidden records that all of them left over."""
     weights = sum(float(row.get("weight") or 1.0) for row in evidence.attributes) or 1.0
-    each = []
+    rows = []
     for row in evidence.rounds:
         finished = int(row["normal_rows"])
         loss = float(row["gcp_total"]) / (finished * weights) if finished else 0.0
         left_over = int(row["outlier_rows"]) - hidden
-        each.append(_Round(f"round {row['round']}", finished, left_over, int(row["classes"]), loss))
-    return each
+        rows.append(_Round(f"round {row['round']}", finished, left_over, int(row["classes"]), loss))
+    return rows
 
 
 def marginals(evidence: Evidence) -> Section | None:

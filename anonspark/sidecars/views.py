@@ -98,8 +98,8 @@ def _typed(attribute: PublishedAttribute, manifest: Manifest, schema: pa.Schema)
     arrow_type = raw_type_of(attribute, schema)
     label = columns[0]
     stripped = f"{attribute.name}_label"
-    taken = {name.lower() for name in schema.names}
-    while stripped.lower() in taken:
+    in_use = {name.lower() for name in schema.names}
+    while stripped.lower() in in_use:
         stripped += "_"
     text, low, high = (duckdb.quoted(name) for name in (stripped, names["min"], names["max"]))
     if attribute.rule == "calendar":
@@ -125,7 +125,7 @@ def _ends(label: str, attribute: PublishedAttribute, arrow_type: pa.DataType) ->
     """Return both ends of an interval, or the one value twice."""
     pattern = {"date": _DATE, "timestamp": _TIME}.get(attribute.kind, _NUMBER)
     divider = divider_of(attribute.kind)
-    # No end of 90+ is known, and none of 17 or less.
+    # `90+` has no upper end, `17 or less` no lower one.
     below, above = _marks(attribute)
     low = f"^[^0-9.+-]({pattern}){divider}({pattern}){above and f'(?:{above})?'}.$"
     high = f"^[^0-9.+-]({pattern}){below and f'(?:{below})?'}{divider}({pattern}).$"
@@ -199,5 +199,5 @@ def _set(label: str) -> str:
     members = (
         f"CASE WHEN {label} LIKE '{{%' THEN {duckdb.members(inner, _MEMBER)} ELSE [{label}] END"
     )
-    # Neither unquoted texts nor quoted ones are touched by what is around them.
+    # Members are split by a pattern, so that commas in quotes stay.
     return duckdb.each(f"({members})")

@@ -83,8 +83,8 @@ def with_codes(
         pa.array(keys[:, index].astype(identifier.code_type.to_pandas_dtype()))
         for index, identifier in enumerate(quasi_identifiers)
     ]
-    others = [records.column(name) for name in schema.names[d:]]
-    return pa.Table.from_arrays([*codes, *others], schema=schema)
+    columns = [records.column(name) for name in schema.names[d:]]
+    return pa.Table.from_arrays([*codes, *columns], schema=schema)
 
 
 def key_columns(d: int, criteria: Criteria, *, coded: bool) -> list[str]:

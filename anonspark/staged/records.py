@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from anonspark.core.arrays import Integers
 from anonspark.core.fingerprints import table_fingerprint
 from anonspark.engine.protocol import ROW_GROUP_BYTES, Engine, OnBatches, Table
+from anonspark.engine.raw_columns import is_bytes
 from anonspark.engine.tasks import Batches, is_remote, takes_dictionaries, task_number
 from anonspark.staged.dictionaries import with_dictionaries, without_dictionaries
 
@@ -242,14 +243,6 @@ def bytes_of(records: pa.Table) -> int:
     return sum(_bytes_of(chunk) for column in records.columns for chunk in column.chunks)
 
 
-_TEXTS = (
-    pa.types.is_string,
-    pa.types.is_binary,
-    pa.types.is_large_string,
-    pa.types.is_large_binary,
-)
-
-
 def _bytes_of(values: pa.Array) -> int:
     """Add the sizes of values: a number has its width, a text or a list 4 bytes for its length."""
     kind = values.type
@@ -259,7 +252,7 @@ def _bytes_of(values: pa.Array) -> int:
         indices = values.indices.drop_null().to_numpy()
         nulls: int = values.null_count
         return 4 * nulls + int(np.bincount(indices, minlength=len(text_bytes)) @ text_bytes)
-    if any(is_text(kind) for is_text in _TEXTS):
+    if is_bytes(kind):
         return 4 * len(values) + int(pc.sum(pc.binary_length(values)).as_py() or 0)
     if pa.types.is_struct(kind):
         return sum(map(_bytes_of, values.flatten()))

@@ -103,7 +103,7 @@ def measure_association(
     tables = [part.reshape(-1, classes) for part in np.split(flat, starts[1:])]
     results = []
     released = (tables[-1][0] * _UNIT).astype(np.int64)
-    # Those of the target that no record has which is looked at here are none.
+    # Classes of the target that no record here has do not count.
     occurs = np.any([binned.records.sum(axis=0) > 0 for binned in counted], axis=0) | (released > 0)
     for binned, sums in zip(counted, tables, strict=False):
         records = binned.records[:, occurs]

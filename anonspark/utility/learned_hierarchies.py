@@ -378,10 +378,10 @@ def _arranged(name: str, counts: Counts, form: Form, least: int | None) -> Arran
     matrix = np.array(
         [[counts[value].get(label, 0) for label in classes] for value in values], np.int64
     ).reshape(len(values), len(classes))
-    # Classes that no noisy count has left tell nothing.
+    # Classes without any noisy count left show nothing.
     occurs = matrix.sum(axis=0) > 0
     matrix, classes = matrix[:, occurs], list(np.array(classes, object)[occurs])
-    # A noisy count of none has no shares.
+    # A value with a noisy count of 0 has no shares.
     enough = 1 if least is None else least
     rare = int((matrix.sum(axis=1) < enough).sum())
     if not values:
@@ -499,7 +499,7 @@ def _as_csv(arranged: Arranged) -> str:
     try:
         readable = set(parse_hierarchy(written, arranged.name).leaves) == set(arranged.values)
     except ConfigurationError:
-        # Its words are those for a file that a person wrote.
+        # That error is about a file that a person wrote.
         readable = False
     if not readable:
         raise DataError(

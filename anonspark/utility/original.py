@@ -28,7 +28,7 @@ from anonspark.utility.records import (
     value_column,
 )
 
-# Of the quantiles, between the smallest and the largest value.
+# Number of quantile steps between the smallest and the largest value.
 _STEPS = 1000
 
 _DRAWN = 100_000
@@ -37,7 +37,7 @@ _MOST_TEXTS = 1_000_000
 HASH = "record_hash"
 """Column of the hashes by which records are drawn."""
 
-# Of the 64-bit hashes, those below a bound are drawn: as many bits decide.
+# Records whose hash is below a bound are drawn: so many bits of it are compared.
 _BITS = 30
 
 

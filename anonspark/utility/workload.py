@@ -339,8 +339,10 @@ def describe_usefulness(workload: WorkloadError | None, learning: Learning | Non
     sentences = [] if score is None else [_of_models(score)]
     if workload is not None:
         if workload.filters:
-            names = " and ".join(workload.filters)
-            sentences.append(f"counts of published records by {names} alone are exact")
+            names = ", ".join(workload.filters)
+            sentences.append(
+                f"counts of published records by unchanged columns ({names}) are exact"
+            )
         sentences.append(
             f"counts by ranges of quasi-identifiers are off by {workload.mean:.1%} on average, "
             f"half of them by {workload.median:.1%} at most"

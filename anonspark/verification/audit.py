@@ -6,6 +6,7 @@ shared with it are the vocabulary of the configuration and the reading of files.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from anonspark.verification.proof.sensitive_figures import Trials
 from anonspark.verification.result import Verification
 
 if TYPE_CHECKING:
+    from anonspark.verification.attacks.attack import ByOriginal
     from anonspark.verification.claims.roles import Roles
     from anonspark.verification.opening import OpenedRelease
 
@@ -124,27 +126,39 @@ def audit_table(
 
     A run calls it on what it has staged, a stranger on what is published: the records are
     recounted, attacked with other tables, and the statements about them are compared with both.
-    ``name`` and ``where`` are what the result and messages call the release and its records,
-    ``trials`` is that of :func:`~anonspark.verification.proof.sensitive_figures.measure_sensitive`,
-    and ``published`` are the classes if they were counted already: a run counts more in the same
-    pass.
+    ``name`` and ``where`` name the release and its records, ``trials`` is that of
+    :func:`~anonspark.verification.proof.sensitive_figures.measure_sensitive`, ``published`` are
+    the classes if they are counted already: a run counts more in the same pass.
     """
-    for subject, table in (("original", original), ("population", population)):
-        if table is not None:
-            used = {*claim.names, *data.schema.names}
-            require_distinct(table.schema.names, used, subject)
-            require_read(table.schema, used, f"{subject}: ")
+    tables = {"original": original, "population": population}
+    _require_columns({*claim.names, *data.schema.names}, tables)
     proof = replace(recount(data, claim, where, trials, published), release=name)
-    matched = None
-    # Late: a run imports what it uses.
-    if original is not None or population is not None or claim.privacy.delta_presence is not None:
-        from anonspark.verification.attacks.attack import attack
-
-        proof, matched = attack(proof, data, claim, original, population)
+    proof, matched = _attack(proof, data, claim, tables)
     if claim.statements is None:
         return proof
+    # Imported late, because most runs do not need it.
     from anonspark.verification.claims.statements import compare
 
     report_step("comparing with what is said of the release")
     compared = (matched, original.schema) if matched and original is not None else None
     return compare(proof, claim.statements, data, claim, where, compared)
+
+
+def _require_columns(used: set[str], tables: Mapping[str, Table | None]) -> None:
+    """Raise DataError if a table has a used column twice, or one that cannot be read."""
+    for subject, table in tables.items():
+        if table is not None:
+            require_distinct(table.schema.names, used, subject)
+            require_read(table.schema, used, f"{subject}: ")
+
+
+def _attack(
+    proof: Verification, data: Table, claim: Claim, tables: Mapping[str, Table | None]
+) -> tuple[Verification, ByOriginal | None]:
+    """Add what other tables show, if there are any. Also return the match with the original."""
+    has_tables = any(table is not None for table in tables.values())
+    if not has_tables and claim.privacy.delta_presence is None:
+        return proof, None
+    from anonspark.verification.attacks.attack import attack
+
+    return attack(proof, data, claim, **tables)

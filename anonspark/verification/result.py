@@ -14,7 +14,7 @@ from anonspark.verification.proof.criteria import MeasuredCriterion
 from anonspark.verification.proof.unit_criteria import MeasuredUnits
 
 if TYPE_CHECKING:
-    # A run measures none of these.
+    # Only for types: a run measures none of these.
     from anonspark.verification.attacks.ends import Ends
     from anonspark.verification.attacks.linkage import Linkage
     from anonspark.verification.attacks.loss import Loss

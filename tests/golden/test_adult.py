@@ -184,7 +184,7 @@ def cut(records: Records, model: str, k: int, seed: int = 1, **options: Any) -> 
 
 
 @pytest.mark.parametrize("line", IN_MEMORY, ids=title)
-def test_in_memory(adult: Records, line: Line) -> None:
+def test_adult_in_memory_matches_printed_figures(adult: Records, line: Line) -> None:
     found = cut(adult, line.model, line.k)
     as_printed(found.figures, line)
     if line.model == "microaggregation":

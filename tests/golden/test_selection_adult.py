@@ -1,22 +1,33 @@
-"""Attributes of Adult, scored for the income: exact tables, and what is chosen under noise."""
+"""Adult's attributes scored for the income, arranged by it, and noisy tables of papers."""
 
 from __future__ import annotations
 
+from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pytest
+from cases import cases, one_by_day
 from places import require_data
+from printed_figures import Figure, printed_figures
 from quality import selection
+from quality.csv_tables import ADULT_FILES, read_adult
+from quality.private_choice import CAR, EXPERIMENTS, FOLDS, Folds, mean_errors
 from quality.selection import Tables
+from quality.var_inan import EXAMPLE, curves, expected, scale_of_noise, sensitivities
 
-from anonspark.core.association import chi_square, gini_score, information_gain
+from anonspark.config import parse_configuration
+from anonspark.core.association import chi_square, entropy, gini_score, information_gain
 from anonspark.engine.local.engine import LocalEngine
+from anonspark.pipeline.run import run
 from anonspark.sharing.selection.counting import count_tables
 from anonspark.sharing.selection.domains import Domain
 from anonspark.sharing.selection.mechanisms import Score
+from anonspark.utility.learned_hierarchies import arrange
 
 # Rows, chi-square, information gain, sum of squares by records, score of the choice.
 EXACT = {
@@ -189,3 +200,160 @@ def test_a_record_more_changes_one_cell_of_each_table() -> None:
     assert before[0].tolist() == [[1, 0], [0, 1], [2, 0], [0, 0], [0, 2]]
     assert before[1].tolist() == [[0, 1], [1, 0], [1, 0], [1, 2]]
     assert counted(8, drop=True)[0].sum() == 3
+
+
+ATTRIBUTES = (
+    *("age", "workclass", "education", "marital-status", "occupation", "race", "sex"),
+    *("native-country", "relationship"),
+)
+EDUCATION = (
+    *("Preschool", "1st-4th", "5th-6th", "9th", "11th", "7th-8th", "10th", "12th", "HS-grad"),
+    *("Some-college", "Assoc-acdm", "Assoc-voc", "Bachelors", "Masters", "Doctorate"),
+    "Prof-school",
+)
+
+
+def document_of(adult: Path, out: Path) -> dict[str, Any]:
+    attributes: dict[str, Any] = {name: {"role": "quasi_identifier"} for name in ATTRIBUTES}
+    attributes["age"]["type"] = "number"
+    attributes["income"] = {"role": "sensitive"}
+    return {
+        "input": {"path": str(adult), "format": "csv", "options": {"header": "true"}},
+        "attributes": attributes,
+        "privacy": {"k": 10},
+        "model": {"name": "smondrian"},
+        "evaluate": {"association": {"target": "income"}},
+        "output": {"path": str(out)},
+        "execution": {"seed": 2**40 + 1},
+    }
+
+
+def arx(adult: Path, name: str) -> str:
+    """Return the file of a hierarchy that somebody made by hand."""
+    full = "_full" if name == "relationship" else ""
+    return str(adult.parent / "hierarchies" / f"adult{full}_hierarchy_{name}.csv")
+
+
+def frequency_groups(adult: Path, name: str, out: Path) -> str:
+    """Write groups of values whose most frequent class has about the same share (Saleh)."""
+    table = pyarrow.csv.read_csv(adult)
+    pairs = Counter(zip(table[name].to_pylist(), table["income"].to_pylist(), strict=True))
+    groups = {}
+    for value in {value for value, _ in pairs}:
+        own = {income: n for (of, income), n in pairs.items() if of == value}
+        income = min(own, key=lambda one: (-own[one], one))
+        share = Fraction(100 * own[income], sum(own.values()))
+        groups[value] = [
+            f"{income} {min(share // rho, 100 // rho - 1)} of {rho}" for rho in (5, 10, 20, 100)
+        ]
+    # Siblings beside one another.
+    in_order = sorted(groups, key=lambda value: (groups[value][::-1], value))
+    out.write_text("".join(";".join([one, *groups[one], "*\n"]) for one in in_order))
+    return str(out)
+
+
+@cases(__file__, "form", "gcp", "loss")
+def test_what_is_kept(adult_path: Path, tmp_path: Path, form: Any, gcp: float, loss: float) -> None:
+    engine, out = LocalEngine(), tmp_path / "release"
+    document = document_of(adult_path, out)
+    if form in ("ARX", "frequency groups"):
+        for name in ATTRIBUTES[1:]:
+            if form == "ARX" and name == "sex":
+                continue
+            own = document["attributes"][name]
+            own["hierarchy"] = arx(adult_path, name)
+            if form == "frequency groups":
+                own["hierarchy"] = frequency_groups(adult_path, name, tmp_path / f"{name}.csv")
+    elif form is not None:
+        configuration = parse_configuration(document)
+        found = arrange(engine, configuration, "income", str(tmp_path / "to"), form=form)
+        for one in found.attributes:
+            own = document["attributes"][one.name]
+            if form == "order":
+                own["order"] = list(one.values)
+            else:
+                own["hierarchy"] = str(tmp_path / "to" / f"{one.name}.csv")
+        values = {one.name: one.values for one in found.attributes}
+        assert values["education"] == EDUCATION
+        occupation = values["occupation"]
+        rare = occupation.index("Armed-Forces")
+        assert occupation[rare - 1 : rare + 2] == ("Craft-repair", "Armed-Forces", "Sales")
+    summary = run(engine, parse_configuration(document)).summary
+    assert summary["gcp"] == pytest.approx(gcp, abs=1e-3)
+    assert summary["association_loss"] == pytest.approx(loss, abs=5e-3)
+
+
+@pytest.mark.parametrize("k", one_by_day(50, 5))
+def test_a_learned_order_keeps_more_than_that_of_code_points(
+    adult_path: Path, tmp_path: Path, k: int
+) -> None:
+    engine = LocalEngine()
+    document = document_of(adult_path, tmp_path / "chance") | {"privacy": {"k": k}}
+    chance = run(engine, parse_configuration(document)).summary["association_loss"]
+    found = arrange(engine, parse_configuration(document), "income", str(tmp_path / "to"))
+    for one in found.attributes:
+        document["attributes"][one.name]["order"] = list(one.values)
+    document["output"] = {"path": str(tmp_path / "learned")}
+    assert run(engine, parse_configuration(document)).summary["association_loss"] <= chance
+
+
+def test_sensitivities_and_scales() -> None:
+    assert sensitivities() == {"two counting queries": 2, "one table": 2, "14 tables": 28}
+    assert (scale_of_noise(14, "0.5"), scale_of_noise(6, "0.5")) == (56, 24)
+
+
+def test_expected_counts_and_entropy() -> None:
+    assert expected(EXAMPLE).round().tolist() == [[687, 813], [458, 542]]
+    assert entropy(EXAMPLE.sum(axis=0)) == pytest.approx(0.994904, abs=5e-7)
+
+
+def test_listwise_deletion_and_naive_bayes(data_directory: Path) -> None:
+    for name in ADULT_FILES:
+        require_data(data_directory / name)
+    both = read_adult(data_directory)
+    complete = both.complete()
+    # One record more than is printed.
+    assert len(both.rows) == 48_842
+    assert len(both.rows) - len(complete.rows) == 3_620
+    folds = Folds(complete, EXPERIMENTS["Adult"])
+    errors = [folds.error("naive Bayes", fold, 3, frozenset(range(14))) for fold in range(FOLDS)]
+    assert 100 * np.mean(errors) == pytest.approx(17.5, abs=0.7)
+
+
+def test_curves_are_monotone(adult_path: Path) -> None:
+    by_epsilon, by_records, everything = curves(adult_path, runs=25)
+    for overlaps in (list(by_epsilon.values()), list(by_records.values())):
+        assert overlaps == sorted(overlaps)
+        assert overlaps[0] < overlaps[-1] - 0.05
+    assert everything == 1
+
+
+@pytest.mark.parametrize(
+    ("figure", "verdict", "text"),
+    [
+        (Figure("accuracy", "0.857", 0.8601, spread=0.012), "spread", "0.857 ~ 0.860"),
+        (Figure("error %", "17.28", 18.1, spread=0.7), "differs", "17.28 → 18.10 (+0.82)"),
+        (Figure("accuracy", "0.857", 0.8601), "differs", "0.857 → 0.860 (+0.003, +0.4%)"),
+        (Figure("accuracy", "0.857", 0.8572, spread=0.012), "equal", "0.857"),
+    ],
+)
+def test_verdicts_within_the_spread(figure: Figure, verdict: str, text: str) -> None:
+    assert (figure.verdict, figure.text()) == (verdict, text)
+
+
+def test_printed_figures_can_be_read() -> None:
+    assert len(printed_figures("var-inan-2018")) == 6
+    assert sum(map(len, printed_figures("saleh").values())) == 348
+
+
+def test_noise_costs_accuracy(data_directory: Path) -> None:
+    require_data(data_directory / CAR)
+    experiment = EXPERIMENTS["Car"]
+    folds = Folds(experiment.read(data_directory), experiment)
+    every = mean_errors(folds, "chi_square", 6, None)
+    exact = mean_errors(folds, "chi_square", experiment.chosen, None)
+    little, much = (mean_errors(folds, "chi_square", experiment.chosen, e) for e in ("1", "0.1"))
+    for learner in every:
+        assert every[learner] < exact[learner] < little[learner] < much[learner]
+    # All six are chosen, whatever the noise.
+    assert mean_errors(folds, "information_gain", 6, "0.1") == pytest.approx(every)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import cases
-from helpers import command, configuration_file, contents, write_table
+from commands import Cli
+from helpers import configuration_file, contents, write_table
 
 from anonspark.models import blockwise
 
@@ -35,12 +36,7 @@ def reason_to_fail(name: str) -> Callable[[], None]:
 
 @cases(__file__, "reason", "code", "expected")
 def test_message(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    reason: str,
-    code: int,
-    expected: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli, reason: str, code: int, expected: str
 ) -> None:
     fail = reason_to_fail(reason)
 
@@ -64,8 +60,6 @@ def test_message(
         model={"name": "su-mondrian", "rho": 2},
     )
     before = contents(tmp_path)
-    outcome = command(capsys, "run", path, "--no-progress")
-    assert outcome.code == code, outcome.err
-    assert f"error: {expected}" in outcome.err
+    outcome = cli.ends(code, "run", path, "--no-progress", says=f"error: {expected}")
     assert "Kryptonitis" not in outcome.err
     assert contents(tmp_path) == before

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from helpers import command
+from commands import Cli
 
 import anonspark
 from anonspark.foreign_text import code_span, json_text, visible, visible_lines
@@ -67,9 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_no_command_shows_codes(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_command_shows_codes(folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     logging.getLogger("anonspark").handlers = []
     quoted = '"' + DISEASE.replace('"', '""') + '"'
@@ -94,7 +92,7 @@ def test_no_command_shows_codes(
     ]
     for code, arguments in calls:
         for more in ([], ["--log-format", "json"], ["--debug"]) if code else ([],):
-            found = command(capsys, *arguments, *more)
+            found = cli(*arguments, *more)
             assert found.code == code, (arguments, found.err)
             no_codes(found.out)
             no_codes(found.err)
@@ -102,10 +100,10 @@ def test_no_command_shows_codes(
         ["query", "release", f"by {quoted}", "--json"],
         ["check", "c.json", "--json"],
     ):
-        found = command(capsys, *arguments, "--json")
+        found = cli(*arguments, "--json")
         no_codes(found.out)
         assert json.loads(found.out)
-    groups = json.loads(command(capsys, "query", "release", f"by {quoted}", "--json").out)
+    groups = json.loads(cli("query", "release", f"by {quoted}", "--json").out)
     assert f"flu{CODES}{MARKUP}" in {one["value"] for one in groups["groups"]}
 
     drafted = yaml.safe_load((folder / "drafted.yaml").read_text())
@@ -147,13 +145,13 @@ def no_codes_in_page(page: str) -> None:
 
 
 def test_no_command_for_several_parties_shows_codes(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Plans, ledgers, selections, comparisons, questions and pages."""
     monkeypatch.chdir(folder)
 
     def call(code: int, *arguments: object) -> None:
-        done = command(capsys, *arguments)
+        done = cli(*arguments)
         assert done.code == code, (arguments, done.err)
         no_codes(done.out)
         no_codes(done.err)
@@ -224,7 +222,7 @@ def test_no_command_for_several_parties_shows_codes(
     Path("ledger/lock").write_text(json.dumps(lock))
     for words in (["ledger", "unlock", "ledger"], ["init", "t.parquet", "-i", "--out", "i.yaml"]):
         monkeypatch.setattr("sys.stdin", io.StringIO("\n" * 20))
-        done = command(capsys, *words)
+        done = cli(*words)
         no_codes(done.out)
         no_codes(done.err)
         assert "?" in done.out or "[y/N]" in done.out

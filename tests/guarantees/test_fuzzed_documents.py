@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
+from cases import data_beside
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -34,32 +35,7 @@ fuzzed = settings(
     ],
 )
 
-WHOLE: dict[str, Any] = {
-    "input": {"path": ["a.csv", "b.csv"], "format": "csv", "options": {"header": "true"}},
-    "attributes": {
-        "age": {"role": "quasi_identifier", "type": "number", "weight": 2.0},
-        "capital.gain": {"role": "quasi_identifier", "hierarchy": {"intervals": [5, 10]}},
-        "code": {"role": "quasi_identifier", "hierarchy": {"prefix": [1, 2]}},
-        "born": {"role": "quasi_identifier", "hierarchy": {"calendar": ["month", "year"]}},
-        "town": {"role": "quasi_identifier", "hierarchy": "towns.csv"},
-        "school": {"role": "quasi_identifier", "order": ["low", "high"]},
-        "name": "identifier",
-        "sickness": {"role": "sensitive", "order": ["flu", "gout"]},
-        "pay": "insensitive",
-    },
-    "missing": "category",
-    "privacy": {
-        "k": 5,
-        "l_diversity": [{"attribute": "sickness", "kind": "distinct", "l": 2}],
-        "t_closeness": [{"attribute": "sickness", "t": 0.3, "distance": "ordered"}],
-    },
-    "model": {"name": "su-mondrian", "rho": 5},
-    "evaluate": {"information": False, "risk": {"threshold": 0.2}},
-    "gates": {"gcp": {"max": 0.5}},
-    "metrics": {"append_to": "history", "job": "nightly", "drift": {"gcp": 0.2}},
-    "output": {"path": "out", "mode": "error", "style": "interval"},
-    "execution": {"task_rows": 1000, "seed": 17},
-}
+WHOLE: dict[str, Any] = data_beside(__file__)["WHOLE"]
 GRID: dict[str, Any] = {
     "title": "two",
     "base": WHOLE,

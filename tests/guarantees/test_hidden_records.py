@@ -23,8 +23,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from commands import Cli, Outcome
 from everything_written import everything
-from helpers import Outcome, command, configuration_file, write_table
+from helpers import configuration_file, write_table
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -198,7 +199,7 @@ HIDDEN: Mapping[str, Row] = {
 
 
 @pytest.mark.parametrize("data_format", FORMATS)
-def test_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str], data_format: str) -> None:
+def test_a_run(tmp_path: Path, cli: Cli, data_format: str) -> None:
     path, has_no_types = tmp_path / f"input.{data_format}", data_format != "parquet"
     config = configuration_file(
         tmp_path,
@@ -212,8 +213,7 @@ def test_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str], data_format: 
 
     def released(hidden: Row) -> dict[str, Any]:
         write(path, [plain(row, data_format) for row in [*PEOPLE[:40], hidden, *PEOPLE[40:]]])
-        outcome = command(capsys, "run", config, "--no-progress", "--run-id", "same")
-        assert outcome.code == 0, outcome.err
+        outcome = cli.ends(0, "run", config, "--no-progress", "--run-id", "same")
         return everything(tmp_path / "release", outcome)
 
     expected = released(ORDINARY | {"age": None})

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from commands import Cli
 from helpers import (
-    command,
     configuration_file,
     contents,
     disk,
@@ -33,7 +33,6 @@ from pyspark.sql import functions as sf
 
 from anonspark.core.columns import CLASS_ID
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.protocol import Table
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.jobs import stoppable_jobs
@@ -117,12 +116,12 @@ def fill(folder: Path) -> None:
     ],
     indirect=["execution"],
 )
-def test_disk_full(
+def test_full_disk_at_any_stage_leaves_the_earlier_release(
     execution: dict[str, str],
     small_disk: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     stage: str,
 ) -> None:
     """Wherever the disk fills up: exit code 5, the earlier release unchanged, nothing left."""
@@ -146,9 +145,7 @@ def test_disk_full(
         output={"path": str(small_disk / "release"), "mode": "overwrite"},
     )
     before = contents(small_disk)
-    outcome = command(capsys, "run", path)
-    assert outcome.code == 5, outcome.err
-    assert "output.path: no space left on the device" in outcome.err
+    outcome = cli.ends(5, "run", path, says="output.path: no space left on the device")
     assert "Free space" in outcome.err
     assert "Kryptonitis" not in outcome.err
     # Spark's daemon of Python workers says so when a task that it served was ended.
@@ -162,10 +159,7 @@ def test_disk_full(
 
 @on_both
 def test_disk_full_before_the_first_byte(
-    execution: dict[str, str],
-    small_disk: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    execution: dict[str, str], small_disk: Path, tmp_path: Path, cli: Cli
 ) -> None:
     """A staging directory that cannot be made names the place."""
     write_people(tmp_path / "input.parquet", 100)
@@ -177,9 +171,7 @@ def test_disk_full_before_the_first_byte(
     )
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     before = contents(small_disk)
-    outcome = command(capsys, "run", path)
-    assert outcome.code == 5, outcome.err
-    assert "output.path: cannot create the staging directory" in outcome.err
+    outcome = cli.ends(5, "run", path, says="output.path: cannot create the staging directory")
     assert str(small_disk) in outcome.err
     assert contents(small_disk) == before
 
@@ -237,7 +229,7 @@ def test_release_that_fails_its_verification_is_not_published(
     execution: dict[str, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     spoil: Callable[[Table], Table],
     told: str,
 ) -> None:
@@ -250,69 +242,13 @@ def test_release_that_fails_its_verification_is_not_published(
     monkeypatch.setattr(writing, "write_records", write_spoilt)
     path = replacing(tmp_path, execution)
     before = contents(tmp_path)
-    outcome = command(capsys, "run", path)
-    assert outcome.code == 4, outcome.err
-    assert told in outcome.err
+    cli.ends(4, "run", path, says=told)
     assert contents(tmp_path) == before
-
-
-@pytest.mark.parametrize("failing", ["set-aside", "publish"])
-def test_rename_that_fails_brings_the_earlier_release_back(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    failing: str,
-) -> None:
-    renaming = LocalFiles.rename
-    calls: list[str] = []
-
-    def rename(self: LocalFiles, source: str, target: str) -> None:
-        # Not those of the run's state.
-        if target.endswith(("/replaced", "/release")):
-            calls.append(target)
-            if len(calls) == (1 if failing == "set-aside" else 2):
-                raise OSError("the file system refuses")
-        renaming(self, source, target)
-
-    monkeypatch.setattr(LocalFiles, "rename", rename)
-    path = replacing(tmp_path, {"engine": "local"})
-    before = contents(tmp_path)
-    outcome = command(capsys, "run", path)
-    assert outcome.code == 5, outcome.err
-    assert "could not be renamed" in outcome.err
-    assert contents(tmp_path) == before
-
-
-def test_a_run_that_another_one_outruns_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Permissions and free space were blamed."""
-    renaming = LocalFiles.rename
-
-    def rename(self: LocalFiles, source: str, target: str) -> None:
-        if target.endswith(f"{tmp_path}/release"):
-            write_earlier_release(tmp_path / "release")
-        renaming(self, source, target)
-
-    monkeypatch.setattr(LocalFiles, "rename", rename)
-    write_people(tmp_path / "input.parquet", 100)
-    path = configuration_file(
-        tmp_path,
-        attributes=ATTRIBUTES,
-        model={"name": "smondrian"},
-        execution={"engine": "local"},
-    )
-    outcome = command(capsys, "run", path)
-    assert outcome.code == 5, outcome.err
-    assert "appeared while the run was going on" in outcome.err
 
 
 @on_both
 def test_output_that_appears_during_the_run_stays(
-    execution: dict[str, str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    execution: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     works = writing.write_manifest
 
@@ -326,9 +262,7 @@ def test_output_that_appears_during_the_run_stays(
         tmp_path, attributes=ATTRIBUTES, model={"name": "smondrian"}, execution=execution
     )
     before = set(contents(tmp_path))
-    outcome = command(capsys, "run", path)
-    assert outcome.code == 5, outcome.err
-    assert "appeared while the run was going on" in outcome.err
+    cli.ends(5, "run", path, says="appeared while the run was going on")
     write_earlier_release(tmp_path / "expected")
     assert contents(tmp_path / "release") == contents(tmp_path / "expected")
     after = {name for name in contents(tmp_path) if not name.startswith(("release", "expected"))}
@@ -378,7 +312,9 @@ sys.exit(main(arguments))
 
 
 @pytest.mark.system
-def test_signals(quick_start: dict[str, str], tmp_path: Path) -> None:
+def test_signals_end_a_job_of_spark_and_leave_the_earlier_release(
+    quick_start: dict[str, str], tmp_path: Path
+) -> None:
     """A process that is told to end in the middle of a Spark job cleans up and says so."""
     write_people(tmp_path / "input.parquet", 8_000)
     write_earlier_release(tmp_path / "release")

@@ -72,14 +72,18 @@ def go_through(folder: Path, name: str, record: Record, drawn: int | None = None
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_drawn_points(tmp_path: Path, name: str, record_property: Record) -> None:
+def test_commands_end_right_after_faults_at_drawn_requests(
+    tmp_path: Path, name: str, record_property: Record
+) -> None:
     go_through(tmp_path, name, record_property, DRAWN[name])
 
 
 @pytest.mark.night
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("name", DRAWN)
-def test_all_points(tmp_path: Path, name: str, record_property: Record) -> None:
+def test_commands_end_right_after_faults_at_every_request(
+    tmp_path: Path, name: str, record_property: Record
+) -> None:
     go_through(tmp_path, name, record_property)
 
 
@@ -120,7 +124,7 @@ def test_two_nights_that_replace_a_release(replacing: Scene) -> None:
 
 
 @pytest.mark.parametrize("name", TWO)
-def test_two_at_once_at_drawn_points(replacing: Scene, name: str) -> None:
+def test_two_runs_interleaved_at_drawn_points(replacing: Scene, name: str) -> None:
     random = Random(len(name))  # noqa: S311 - no secret
     pairs = random.sample(ends_of(replacing.operations), 2) + random.sample(
         pairs_of_claims(replacing.operations), 2
@@ -132,7 +136,9 @@ def test_two_at_once_at_drawn_points(replacing: Scene, name: str) -> None:
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("name", TWO)
 @pytest.mark.parametrize("scene_name", ["error", "overwrite"])
-def test_two_at_once(tmp_path: Path, scene_name: str, name: str) -> None:
+def test_two_runs_interleaved_at_every_operation(
+    tmp_path: Path, scene_name: str, name: str
+) -> None:
     made = RUNS[scene_name](tmp_path)
     go_two_at_once(made, name, ends_of(made.operations) + pairs_of_claims(made.operations))
 
@@ -152,6 +158,18 @@ def test_two_commands_at_once(tmp_path: Path, name: str) -> None:
 def test_two_commands_at_once_everywhere(tmp_path: Path, name: str) -> None:
     made = COMMANDS[name](tmp_path, SimulatedStore)
     two_commands_at_once(made, ends_of(made.operations) + pairs_of_claims(made.operations))
+
+
+def test_run_killed_beside_its_manifest(tmp_path: Path) -> None:
+    made = RUNS["error"](tmp_path)
+    written = [
+        number
+        for number, one in enumerate(made.operations)
+        if one.changes and one.path.endswith("/manifest.json")
+    ]
+    for at in written[-2:]:
+        for following in FOLLOWING:
+            assert every_operation.disturbed(made, Fault(at, "after"), following)
 
 
 def test_half_a_release_with_an_empty_directory(tmp_path: Path) -> None:

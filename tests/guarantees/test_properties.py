@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import data_beside
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 
@@ -38,16 +39,7 @@ ORDER = ("none", "low", "high")
 
 # What may be asked of the diagnoses of a class.
 DIAGNOSES = "abc"
-BEYOND_K: list[dict[str, Any]] = [
-    {},
-    {"l_diversity": {"attribute": "diagnosis", "l": 2}},
-    {"l_diversity": {"attribute": "diagnosis", "kind": "entropy", "l": 1.5}},
-    {"l_diversity": {"attribute": "diagnosis", "kind": "recursive", "l": 2, "c": 2}},
-    {"t_closeness": {"attribute": "diagnosis", "t": 0.25}},
-    {"t_closeness": {"attribute": "diagnosis", "t": 0.25, "distance": "ordered"}},
-    {"alpha_k_anonymity": {"attribute": "diagnosis", "alpha": 0.5}},
-    {"beta_likeness": {"attribute": "diagnosis", "beta": 0.5}},
-]
+BEYOND_K: list[dict[str, Any]] = data_beside(__file__)["BEYOND_K"]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from commands import interrupted
 from helpers import configuration_file, published, write_table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -23,8 +24,7 @@ from hypothesis import strategies as st
 from anonspark.config import load_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.spark.engine import SparkEngine
-from anonspark.errors import ConfigurationError, PublishingError
-from anonspark.pipeline import run as running
+from anonspark.errors import ConfigurationError
 from anonspark.pipeline.run import run
 
 Row = dict[str, Any]
@@ -285,18 +285,11 @@ def test_labels_of_a_mapped_release(tmp_path: Path) -> None:
     assert not first & second
 
 
-def test_a_run_that_is_continued(
-    world_and_pseudonyms: tuple[World, set[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_is_continued(world_and_pseudonyms: tuple[World, set[str]]) -> None:
     world, first = world_and_pseudonyms
 
-    def fail(*_: object, **__: object) -> None:
-        raise PublishingError("the disk is full")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(running, "stage_findings", fail)
-        with pytest.raises(PublishingError):
-            World(world.folder).pseudonyms(run_id="one", resume=True)
+    with interrupted("stage_findings"):
+        World(world.folder).pseudonyms(run_id="one", resume=True)
     # Between the attempts an identifier was corrected: rounds that are finished have the old one.
     corrected = World(world.folder)
     corrected.rows[0]["patient"] = "P99"

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from commands import Cli
 from helpers import (
-    command,
     configuration_file,
     contents,
     metrics,
     of_any_run,
     summary,
-    write_earlier_release,
     write_table,
 )
 
@@ -109,7 +108,7 @@ def test_finished_rounds_are_not_computed_again(
     expected: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     rounds_computed: list[int],
     staged_elsewhere: bool,
 ) -> None:
@@ -120,8 +119,7 @@ def test_finished_rounds_are_not_computed_again(
         where.mkdir()
         options += ["--set", f"execution.staging_path={where}"]
     end = failing(monkeypatch, writing, "write_records")
-    outcome = command(capsys, "run", configuration, "--resume", "--run-id", "night", *options)
-    assert outcome.code == 1, outcome.err
+    outcome = cli.ends(1, "run", configuration, "--resume", "--run-id", "night", *options)
     assert rounds_computed == [1, 2, 3]
     assert "3 finished rounds" in outcome.err
     (kept,) = staging_directories(where)
@@ -137,8 +135,7 @@ def test_finished_rounds_are_not_computed_again(
         file.unlink()
     rounds_computed.clear()
     # The id of the only run that can be continued is found.
-    outcome = command(capsys, "run", configuration, "--resume", *options)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", configuration, "--resume", *options)
     assert rounds_computed == [3]
     assert summary(tmp_path / "release")["run_id"] == "night"
     assert of_any_run(tmp_path / "release") == of_any_run(expected)
@@ -169,7 +166,7 @@ def write_far_people(path: Path) -> Path:
 def test_rounds_are_undone_once_more(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     rounds_computed: list[int],
     write: Callable[[Path], Path],
     refine: int,
@@ -183,8 +180,7 @@ def test_rounds_are_undone_once_more(
         tmp_path, attributes=ATTRIBUTES, model=model, privacy={"k": 2 if refine else 5}
     )
     path = tmp_path / "undisturbed"
-    outcome = command(capsys, "run", configuration, "--set", f"output.path={path}", "--no-progress")
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", configuration, "--set", f"output.path={path}", "--no-progress")
     assert rounds_computed == computed
     assert len(metrics(path, "rounds")) == 2 + refine
     works = RunState.finish_round
@@ -197,33 +193,28 @@ def test_rounds_are_undone_once_more(
         works(self, finished)
 
     monkeypatch.setattr(RunState, "finish_round", fail)
-    outcome = command(
-        capsys, "run", configuration, "--resume", "--run-id", "night", "--no-progress"
-    )
-    assert outcome.code == 1, outcome.err
+    cli.ends(1, "run", configuration, "--resume", "--run-id", "night", "--no-progress")
     monkeypatch.setattr(RunState, "finish_round", works)
     rounds_computed.clear()
-    outcome = command(capsys, "run", configuration, "--resume", "--no-progress")
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", configuration, "--resume", "--no-progress")
     assert rounds_computed == ([] if killed_at == "after the state" else continued)
     assert of_any_run(tmp_path / "release") == of_any_run(path)
 
 
 def test_a_last_round_that_is_undone_is_not_run_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], rounds_computed: list[int]
+    tmp_path: Path, cli: Cli, rounds_computed: list[int]
 ) -> None:
     write_people(tmp_path / "input.parquet")
     configuration = configuration_file(
         tmp_path, attributes=ATTRIBUTES, model={"name": "su-mondrian", "rho": 3, "refine": 0}
     )
-    assert command(capsys, "run", configuration, "--no-progress").code == 0
+    cli.ends(0, "run", configuration, "--no-progress")
     rounds_computed.clear()
     # The third round gains too little for a fourth, and loses more than the second.
     path = tmp_path / "ended"
     more_rounds = ["model.rho=5", "model.minimum_gain=0.000001", f"output.path={path}"]
     options = [word for one in more_rounds for word in ("--set", one)]
-    outcome = command(capsys, "run", configuration, *options, "--no-progress")
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", configuration, *options, "--no-progress")
     assert rounds_computed == [1, 2, 3, 2]
     fingerprints = [
         metrics(release, "summary")[0]["output_fingerprint"]
@@ -233,155 +224,73 @@ def test_a_last_round_that_is_undone_is_not_run_again(
 
 
 def test_nothing_is_kept_without_resume(
-    configuration: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    configuration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     before = set(contents(tmp_path))
     failing(monkeypatch, writing, "write_records")
-    assert command(capsys, "run", configuration, "--no-progress").code == 1
+    cli.ends(1, "run", configuration, "--no-progress")
     assert set(contents(tmp_path)) == before
 
 
 def test_a_changed_run_is_refused(
-    configuration: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    configuration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     end = failing(monkeypatch, writing, "write_records")
-    command(capsys, "run", configuration, "--resume", "--run-id", "night", "--no-progress")
+    cli("run", configuration, "--resume", "--run-id", "night", "--no-progress")
     end()
     (kept,) = staging_directories(tmp_path)
     rounds = {name for name in contents(kept) if name.startswith("rounds")}
-    outcome = command(
-        capsys, "run", configuration, "--resume", "--no-progress", "--set", "privacy.k=6"
-    )
-    assert outcome.code == 2
+    outcome = cli.ends(2, "run", configuration, "--resume", "--no-progress", "--set", "privacy.k=6")
     assert "--resume: found another configuration than the run" in outcome.err
     # That run would end in the same way again; the one that was killed may still be continued.
     assert rounds == {name for name in contents(kept) if name.startswith("rounds")}
     write_people(tmp_path / "input.parquet", seed=8)
-    outcome = command(capsys, "run", configuration, "--resume", "--no-progress")
-    assert outcome.code == 2
+    outcome = cli.ends(2, "run", configuration, "--resume", "--no-progress")
     assert "--resume: found another input than the run" in outcome.err
     assert "anonspark clean" in outcome.err
     assert rounds == {name for name in contents(kept) if name.startswith("rounds")}
 
     # Without --resume its id is taken.
-    outcome = command(capsys, "run", configuration, "--run-id", "night")
-    assert outcome.code == 5
-    assert "Continue it with --resume" in outcome.err
+    cli.ends(5, "run", configuration, "--run-id", "night", says="Continue it with --resume")
 
-    outcome = command(capsys, "clean", configuration, "--run-id", "another")
+    outcome = cli("clean", configuration, "--run-id", "another")
     assert "No run left anything" in outcome.out
-    outcome = command(capsys, "clean", configuration)
+    outcome = cli("clean", configuration)
     assert (outcome.code, outcome.out) == (0, f"removed file:{kept}\n")
     assert staging_directories(tmp_path) == []
 
 
-def test_several_runs_were_killed(
-    configuration: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_several_runs_were_killed(configuration: Path, tmp_path: Path, cli: Cli) -> None:
     files = LocalFiles()
     for run_id in ("monday", "tuesday"):
         directory = tmp_path / f".release.anonspark-{run_id}"
         RunState.claim(files, str(directory / "state")).end()
         directory.chmod(0o700)
-    outcome = command(capsys, "run", configuration, "--resume")
-    assert outcome.code == 2
-    assert "found 2 runs" in outcome.err
+    outcome = cli.ends(2, "run", configuration, "--resume", says="found 2 runs")
     assert "monday, tuesday. Expected one. Name it with --run-id" in outcome.err
 
 
 def test_a_published_run_is_not_run_again(
-    configuration: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    configuration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     """The same id and configuration: nothing to do; with overwrite: a clean replacement."""
-    assert command(capsys, "run", configuration, "--run-id", "night", "--no-progress").code == 0
+    cli.ends(0, "run", configuration, "--run-id", "night", "--no-progress")
     before = contents(tmp_path)
     end = failing(monkeypatch, run, "prepare_run")
-    outcome = command(capsys, "run", configuration, "--run-id", "night", "--resume")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "run", configuration, "--run-id", "night", "--resume")
     assert "published already" in outcome.err
     assert outcome.out.startswith("Nothing left to do: release night of ")
     assert contents(tmp_path) == before
     for other in (["--run-id", "day"], ["--run-id", "night", "--set", "privacy.k=6"]):
-        outcome = command(capsys, "run", configuration, *other)
-        assert outcome.code == 2
-        assert "exists already" in outcome.err
+        outcome = cli.ends(2, "run", configuration, *other, says="exists already")
     end()
     overwriting = ["--set", "output.mode=overwrite", "--run-id", "night", "--no-progress"]
-    assert command(capsys, "run", configuration, *overwriting).code == 0
+    cli.ends(0, "run", configuration, *overwriting)
     assert contents(tmp_path) != before
     assert staging_directories(tmp_path) == []
 
 
-# What stands where after each rename, and the directory "release" that clean leaves.
-HALF_PUBLISHED = {
-    "set aside": ({"night/replaced/manifest.json": "earlier"}, {"manifest.json": "earlier"}),
-    "renamed": (
-        {
-            "night/replaced/manifest.json": "earlier",
-            "release/.anonspark-night": "",
-            "release/data/part-0": "new",
-            # Written before anything is renamed.
-            "night/release-files.json": '["data/part-0"]',
-        },
-        {"manifest.json": "earlier"},
-    ),
-    "first release": (
-        {
-            "release/.anonspark-night": "",
-            "release/data/part-0": "new",
-            "night/release-files.json": '["data/part-0"]',
-        },
-        {},
-    ),
-    "complete": (
-        {
-            "night/replaced/manifest.json": "earlier",
-            "release/.anonspark-night": "",
-            "release/manifest.json": "new",
-        },
-        {"manifest.json": "new"},
-    ),
-}
-
-
-@pytest.mark.parametrize("moment", HALF_PUBLISHED)
-def test_clean_puts_a_half_publication_right(
-    configuration: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    moment: str,
-) -> None:
-    """Between any two renames: the earlier release comes back, or the new one is complete."""
-    before, after = HALF_PUBLISHED[moment]
-    staging = tmp_path / ".release.anonspark-night"
-    RunState.claim(LocalFiles(), str(staging / "state")).end()
-    staging.chmod(0o700)
-    for name, text in before.items():
-        path = tmp_path / name.replace("night/", f"{staging.name}/")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    assert command(capsys, "clean", configuration).code == 0
-    assert staging_directories(tmp_path) == []
-    left = contents(tmp_path / "release")
-    assert {name: text.decode() for name, text in left.items() if text is not None} == after
-
-
-def test_clean_leaves_what_is_not_ours(
-    configuration: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_clean_leaves_what_is_not_ours(configuration: Path, tmp_path: Path, cli: Cli) -> None:
     """Somebody wrote to the output path while the earlier release was set aside."""
     staging = tmp_path / ".release.anonspark-night"
     RunState.claim(LocalFiles(), str(staging / "state")).end()
@@ -390,8 +299,7 @@ def test_clean_leaves_what_is_not_ours(
         path.parent.mkdir(parents=True)
         path.write_text("precious")
     before = contents(tmp_path)
-    outcome = command(capsys, "clean", configuration)
-    assert outcome.code == 5
+    outcome = cli.ends(5, "clean", configuration)
     assert f"The release that was there before is at file:{staging}/replaced" in outcome.err
     assert {name: text for name, text in before.items() if "state" not in name} == contents(
         tmp_path
@@ -400,9 +308,7 @@ def test_clean_leaves_what_is_not_ours(
 
 @pytest.mark.usefixtures("spark")
 def test_killed_while_its_files_get_their_names(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     """What jobs have written is staged, too, and nobody takes it for somebody else's."""
 
@@ -430,55 +336,12 @@ def test_killed_while_its_files_get_their_names(
         # The state's own files are renamed, too.
         patch.setattr(FileSystem, "write_atomically", FileSystem.write_text)
         with pytest.raises(Killed):
-            command(capsys, "run", configuration, "--no-progress", "--run-id", "night")
+            cli("run", configuration, "--no-progress", "--run-id", "night")
     (kept,) = staging_directories(tmp_path)
     assert list(kept.glob("written-1/data/kind=content/part-*"))
     (kept / "state" / "attempt-1.ended").touch()
-    assert command(capsys, "clean", configuration).code == 0
+    cli.ends(0, "clean", configuration)
     assert staging_directories(tmp_path) == []
-
-
-@pytest.mark.parametrize("renames", [2, 3])
-def test_killed_while_it_published(
-    configuration: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    renames: int,
-) -> None:
-    """After the release was renamed, and after the manifest was: another attempt goes on."""
-    write_earlier_release(tmp_path / "release")
-    rename = LocalFiles.rename
-    done: list[str] = []
-
-    class Killed(BaseException):
-        """No cleaning up is done, as if the process were gone."""
-
-    def rename_until_killed(self: LocalFiles, source: str, target: str) -> None:
-        rename(self, source, target)
-        if target.endswith(("/release", "/replaced", "/release/manifest.json")):
-            done.append(target)
-            if len(done) == renames:
-                raise Killed
-
-    def gone(*_: Any, **__: Any) -> None:
-        raise Killed
-
-    overwriting = ["run", configuration, "--no-progress", "--set", "output.mode=overwrite"]
-    with monkeypatch.context() as patch:
-        patch.setattr(LocalFiles, "rename", rename_until_killed)
-        patch.setattr("anonspark.layers.publish.committing.restore_output", gone)
-        patch.setattr("anonspark.layers.publish.staging._close", gone)
-        with pytest.raises(Killed):
-            command(capsys, *overwriting, "--run-id", "night")
-    (kept,) = staging_directories(tmp_path)
-    # This process stands for the one that is gone, and is at work.
-    (kept / "state" / "attempt-1.ended").touch()
-    outcome = command(capsys, *overwriting, "--resume")
-    assert outcome.code == 0, outcome.err
-    assert summary(tmp_path / "release")["run_id"] == "night"
-    assert staging_directories(tmp_path) == []
-    assert not list((tmp_path / "release").glob(".anonspark*"))
 
 
 def test_only_the_newest_attempt_goes_on(tmp_path: Path) -> None:
@@ -518,23 +381,17 @@ def test_a_superseded_driver_leaves_its_successors_publication_alone(tmp_path: P
 
 
 def test_smaller_tasks_and_other_staging_paths(
-    configuration: Path,
-    expected: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    configuration: Path, expected: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     """A resumed run may have smaller tasks, but its raw records stay where they were."""
     end = failing(monkeypatch, writing, "write_records")
-    assert command(capsys, "run", configuration, "--resume", "--no-progress").code == 1
+    cli.ends(1, "run", configuration, "--resume", "--no-progress")
     end()
     elsewhere = ["--set", f"execution.staging_path={tmp_path / 'elsewhere'}"]
-    outcome = command(capsys, "run", configuration, "--resume", "--no-progress", *elsewhere)
-    assert outcome.code == 2
+    outcome = cli.ends(2, "run", configuration, "--resume", "--no-progress", *elsewhere)
     assert "execution.staging_path: the run was started with raw records at" in outcome.err
     smaller = ["--set", "execution.task_rows=200"]
-    outcome = command(capsys, "run", configuration, "--resume", "--no-progress", *smaller)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", configuration, "--resume", "--no-progress", *smaller)
     assert of_any_run(tmp_path / "release") == of_any_run(expected)
 
 
@@ -553,18 +410,12 @@ def test_a_directory_that_holds_one_of_its_own_name_is_renamed(tmp_path: Path) -
         files.rename(str(tmp_path / "replaced" / "data"), str(tmp_path / "replaced"))
 
 
-def test_a_run_that_goes_on_is_left_alone(
-    configuration: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_run_that_goes_on_is_left_alone(configuration: Path, tmp_path: Path, cli: Cli) -> None:
     files = LocalFiles()
     with open_staging(files, str(tmp_path / "release"), "night"):
         (going_on,) = staging_directories(tmp_path)
-        outcome = command(capsys, "clean", configuration)
+        outcome = cli("clean", configuration)
         assert outcome.out.startswith("kept: a process of this machine is at work on it")
-        outcome = command(capsys, "run", configuration, "--resume")
-        assert outcome.code == 5
-        assert "is at work on the run" in outcome.err
+        cli.ends(5, "run", configuration, "--resume", says="is at work on the run")
         assert going_on.exists()
     assert staging_directories(tmp_path) == []

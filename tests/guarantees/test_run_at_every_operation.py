@@ -1,14 +1,12 @@
-"""A run that is stopped, refused or cut from power at any of its file operations.
-
-Whatever happens, what was published before is whole or the new release is, and after the calls of a
-scheduler that follow (again, ``--resume``, ``clean``) the release is the undisturbed one and no raw
-record is left. ``make test`` draws some points. Those marked ``night`` are all.
-"""
+"""A run stopped, refused or cut from power at any file operation of the simulated disk."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,7 +28,19 @@ from every_operation import (
     scene,
     two_at_once,
 )
-from simulated_files import DONE_AND_REFUSED, LOST, Fault, Losing, Operation, SimulatedDisk
+from helpers import contents
+from simulated_files import (
+    DONE_AND_REFUSED,
+    LOST,
+    REFUSALS,
+    Fault,
+    Losing,
+    Operation,
+    SimulatedDisk,
+    StoppedError,
+)
+
+from anonspark.engine.local.files import LocalFiles
 
 SCENES: dict[str, Callable[[Path], Scene]] = {
     "error": scene,
@@ -65,7 +75,9 @@ def go_through(made: Scene, random: Random, record: Record, drawn: int | None = 
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_drawn_points(tmp_path: Path, name: str, record_property: Record) -> None:
+def test_release_is_whole_after_faults_at_drawn_points(
+    tmp_path: Path, name: str, record_property: Record
+) -> None:
     random = Random(len(name))  # noqa: S311 - no secret
     made = SCENES[name](tmp_path)
     go_through(made, random, record_property, DRAWN)
@@ -74,7 +86,9 @@ def test_drawn_points(tmp_path: Path, name: str, record_property: Record) -> Non
 @pytest.mark.night
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("name", SCENES)
-def test_all_points(tmp_path: Path, name: str, record_property: Record) -> None:
+def test_release_is_whole_after_faults_at_every_point(
+    tmp_path: Path, name: str, record_property: Record
+) -> None:
     made = SCENES[name](tmp_path)
     go_through(made, Random(7), record_property)  # noqa: S311 - no secret
 
@@ -111,6 +125,35 @@ def test_refusal_is_no_bug(replacing: Scene, verb: str, path: str) -> None:
     assert "Stale file handle" in ended.err
     assert replacing.release() == replacing.before
     assert not replacing.staged()
+
+
+def steps_that_publish(made: Scene) -> list[int]:
+    """Return when the earlier release is set aside, the new one renamed, and its manifest."""
+    return [
+        number_of(made, lambda one: one.verb == "rename" and one.path == "release"),
+        number_of(made, lambda one: one.verb == "rename" and "/release-1" in one.path),
+        number_of(made, lambda one: one.verb == "link" and one.path.endswith("/manifest.json")),
+    ]
+
+
+@pytest.mark.parametrize("following", FOLLOWING)
+def test_run_killed_between_its_renames_is_put_right(replacing: Scene, following: str) -> None:
+    """The earlier release comes back, or the new one is complete."""
+    for at in steps_that_publish(replacing):
+        for kind in ("before", "after"):
+            assert disturbed(replace(replacing), Fault(at, kind), following)
+
+
+def test_rename_that_is_refused_brings_the_earlier_release_back(replacing: Scene) -> None:
+    for at in steps_that_publish(replacing)[:2]:
+        replacing.lay_out()
+        disk = SimulatedDisk(replacing.folder)
+        with disk.in_place():
+            ended = call(disk, replacing.run, Fault(at, "no permission"))
+        assert ended.code == 5
+        assert "could not be renamed" in ended.err
+        assert replacing.release() == replacing.before
+        assert not replacing.staged()
 
 
 def test_lost_answer_of_the_last_step(replacing: Scene) -> None:
@@ -267,7 +310,7 @@ def go_two_at_once(made: Scene, name: str, pairs: Iterable[Pair]) -> None:
 
 
 @pytest.mark.parametrize("name", TWO)
-def test_two_at_once_at_drawn_points(replacing: Scene, name: str) -> None:
+def test_two_runs_interleaved_at_drawn_points(replacing: Scene, name: str) -> None:
     random = Random(len(name))  # noqa: S311 - no secret
     pairs = random.sample(ends_of(replacing.operations), 4) + random.sample(
         pairs_of_claims(replacing.operations), 4
@@ -285,7 +328,114 @@ def test_run_that_publishes_while_another_one_is_between_its_renames(replacing: 
 @pytest.mark.night
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("name", TWO)
-def test_two_at_once(replacing: Scene, name: str) -> None:
+def test_two_runs_interleaved_at_every_operation(replacing: Scene, name: str) -> None:
     go_two_at_once(
         replacing, name, ends_of(replacing.operations) + pairs_of_claims(replacing.operations)
     )
+
+
+def publish(folder: Path) -> None:
+    """Write, sync and rename, and delete what was there."""
+    files = LocalFiles()
+    files.write_text(f"{folder}/new/data", "whole")
+    descriptor = os.open(folder / "new" / "data", os.O_RDONLY)
+    os.fsync(descriptor)
+    os.close(descriptor)
+    files.rename(f"{folder}/new/data", f"{folder}/data")
+    files.delete(f"{folder}/old")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "old" / "deep").mkdir(parents=True)
+    (tmp_path / "old" / "deep" / "file").write_text("old")
+    return tmp_path
+
+
+def test_operations_are_counted(folder: Path) -> None:
+    disk = SimulatedDisk(folder)
+    with disk.in_place(), disk.process() as process:
+        publish(folder)
+    changes = [(one.verb, one.path) for one in process.operations if one.changes]
+    for one in (
+        ("mkdir", "new"),
+        ("create", "new/data"),
+        ("write", "new/data"),
+        ("sync", "new/data"),
+        ("link", "new/data"),
+        ("unlink", "old/deep/file"),
+        ("rmdir", "old/deep"),
+        ("rmdir", "old"),
+    ):
+        assert one in changes
+    assert contents(folder) == {"data": b"whole", "new": None}
+
+
+@pytest.mark.parametrize("kind", ["before", "after", "within"])
+def test_stopped_process_changes_nothing_more(folder: Path, kind: str) -> None:
+    disk = SimulatedDisk(folder)
+    with disk.in_place(), suppress(StoppedError), disk.process() as process:
+        process.fault = Fault(3, kind)
+        try:
+            (folder / "one").write_text("four")
+            (folder / "two").write_text("four")
+        finally:
+            (folder / "one").unlink()
+    assert process.met
+    assert [one.verb for one in process.operations] == ["create", "write"] * 2
+    two = {"before": b"", "within": b"fo", "after": b"four"}[kind]
+    assert ((folder / "one").read_text(), (folder / "two").read_bytes()) == ("four", two)
+
+
+@pytest.mark.parametrize("kind", REFUSALS)
+def test_refusals(folder: Path, kind: str) -> None:
+    disk = SimulatedDisk(folder)
+    with (
+        disk.in_place(),
+        disk.process(Fault(0, kind)),
+        pytest.raises(OSError, match=r"new") as refused,
+    ):
+        (folder / "new").mkdir()
+    assert refused.value.errno == REFUSALS[kind]
+    assert not (folder / "new").exists()
+    assert kind != "exists" or isinstance(refused.value, FileExistsError)
+
+
+def test_power_cut_loses_what_was_not_synced(folder: Path) -> None:
+    disk = SimulatedDisk(folder, journals=True)
+    with disk.in_place(), disk.process():
+        publish(folder)
+    disk.cut_power()
+    assert contents(folder) == {"old": None, "old/deep": None, "old/deep/file": b"old"}
+
+
+def test_power_cut_keeps_what_was_synced(folder: Path) -> None:
+    disk = SimulatedDisk(folder, journals=True)
+    with disk.in_place(), disk.process():
+        publish(folder)
+        descriptor = os.open(folder, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)
+        (folder / "later").write_text("later")
+    disk.cut_power("contents")
+    assert contents(folder) == {"data": b"whole", "new": None, "later": bytes(5)}
+
+
+def test_power_cut_loses_in_no_order(folder: Path) -> None:
+    seen = set()
+    before = folder / "before"
+    for seed in range(60):
+        work = folder / "work"
+        shutil.rmtree(work, ignore_errors=True)
+        for name in ("a", "b"):
+            (work / name).mkdir(parents=True)
+            (work / name / "one").write_text(name)
+        disk = SimulatedDisk(work, journals=True)
+        with disk.in_place(), disk.process():
+            for name in ("a", "b"):
+                (work / name / "one").rename(work / name / "two")
+        disk.cut_power("drawn", Random(seed))  # noqa: S311 - no secret
+        seen.add(tuple(name for name in contents(work) if "/" in name))
+    assert not before.exists()
+    assert ("a/one", "b/two") in seen
+    assert ("a/two", "b/one") in seen

@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from cases import cases
-from helpers import command
+from commands import command
 
 import anonspark
 from anonspark.engine.local.engine import LocalEngine

@@ -35,7 +35,9 @@ def go_through(made: Command, random: Random, record: Record, drawn: int | None 
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_drawn_points(tmp_path: Path, name: str, record_property: Record) -> None:
+def test_commands_end_right_after_faults_at_drawn_points(
+    tmp_path: Path, name: str, record_property: Record
+) -> None:
     random = Random(len(name))  # noqa: S311 - no secret
     made = COMMANDS[name](tmp_path)
     go_through(made, random, record_property, DRAWN[name])
@@ -44,7 +46,9 @@ def test_drawn_points(tmp_path: Path, name: str, record_property: Record) -> Non
 @pytest.mark.night
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("name", COMMANDS)
-def test_all_points(tmp_path: Path, name: str, record_property: Record) -> None:
+def test_commands_end_right_after_faults_at_every_point(
+    tmp_path: Path, name: str, record_property: Record
+) -> None:
     """The second ``ledger init`` refused what the first one had left, and a key was half a key."""
     made = COMMANDS[name](tmp_path)
     go_through(made, Random(7), record_property)  # noqa: S311 - no secret
@@ -73,6 +77,22 @@ def test_plan_killed_between_the_notes_of_its_atoms(plan: Command) -> None:
     assert len(notes) > 5
     for at in notes:
         assert disturbed(plan, Fault(at, "after"), 0)
+
+
+def test_plan_killed_before_and_after_each_of_its_events(plan: Command) -> None:
+    """What is published is in the ledger, and who resumes gets the undisturbed releases.
+
+    After an event is before the key remembers it: nobody is locked out.
+    """
+    events = [
+        number
+        for number, one in enumerate(plan.operations)
+        if one.verb == "link" and one.path.startswith("ledger/events/.0")
+    ]
+    assert len(events) > 5
+    for at in events:
+        for kind in ("before", "after"):
+            assert disturbed(plan, Fault(at, kind), 0)
 
 
 def test_ledger_that_was_stopped_at_its_last_rename(tmp_path: Path) -> None:
@@ -158,7 +178,7 @@ def go_two_at_once(made: Command, pairs: Iterable[Pair]) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_two_at_once_at_drawn_points(tmp_path: Path, name: str) -> None:
+def test_two_runs_interleaved_at_drawn_points(tmp_path: Path, name: str) -> None:
     """Two calls of ``ledger init`` both said that they had made the ledger, each another one."""
     made = COMMANDS[name](tmp_path)
     random = Random(len(name))  # noqa: S311 - no secret
@@ -169,6 +189,6 @@ def test_two_at_once_at_drawn_points(tmp_path: Path, name: str) -> None:
 @pytest.mark.night
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("name", COMMANDS)
-def test_two_at_once(tmp_path: Path, name: str) -> None:
+def test_two_runs_interleaved_at_every_operation(tmp_path: Path, name: str) -> None:
     made = COMMANDS[name](tmp_path)
     go_two_at_once(made, ends_of(made.operations) + pairs_of_claims(made.operations))

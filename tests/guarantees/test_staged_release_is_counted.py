@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from cases import cases
-from helpers import command, configuration_file, contents, published, write_table
+from commands import command
+from helpers import configuration_file, contents, published, write_table
 
 from anonspark.core.columns import CLASS_ID, UNIT
 from anonspark.engine import choice

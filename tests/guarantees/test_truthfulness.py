@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from helpers import attribute, command, configuration_file, local_table, write_table
+from commands import Cli
+from helpers import attribute, configuration_file, local_table, write_table
 from references import slow_matching
 
 from anonspark.errors import ConfigurationError, DataError
@@ -30,28 +32,21 @@ pytestmark = pytest.mark.usefixtures("without_spark")
 Row = dict[str, Any]
 
 
-def measure_truthfulness(
+def measured(
+    measure: Callable[..., Any],
     release: pa.Table,
     attributes: Sequence[PublishedAttribute],
     table: pa.Table,
     *more: Any,
     **options: Any,
-) -> Truthfulness:
+) -> Any:
+    """Measure in several tasks."""
     release, table = local_table(release, 3), local_table(table, 2)
-    labels = LabelledTable(release, attributes)
-    return truthfulness.measure_truthfulness(labels, table, *more, **options)
+    return measure(LabelledTable(release, attributes), table, *more, **options)
 
 
-def measure_linkage(
-    release: pa.Table,
-    attributes: Sequence[PublishedAttribute],
-    table: pa.Table,
-    *more: Any,
-    **options: Any,
-) -> Linkage:
-    release, table = local_table(release, 3), local_table(table, 2)
-    labels = LabelledTable(release, attributes)
-    return linkages.measure_linkage(labels, table, *more, **options)
+measure_truthfulness = partial(measured, truthfulness.measure_truthfulness)
+measure_linkage = partial(measured, linkages.measure_linkage)
 
 
 PEOPLE_ATTRIBUTES = [attribute("age", "integer"), attribute("sex", "category")]
@@ -376,9 +371,7 @@ def test_what_cannot_be_compared_is_said() -> None:
     assert measure_linkage(release, ages, original.slice(2), k=2) == Linkage(0, 0, 0, 0, 0, 0)
 
 
-def test_k_1_promises_nobody_to_be_hidden(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_k_1_promises_nobody_to_be_hidden(tmp_path: Path, cli: Cli) -> None:
     ages = pa.array(range(40))
     path = write_table(tmp_path / "input.parquet", {"age": ages, "sickness": ["flu"] * 40})
     configured = configuration_file(
@@ -386,24 +379,19 @@ def test_k_1_promises_nobody_to_be_hidden(
         attributes={"age": "quasi_identifier", "sickness": "sensitive"},
         privacy={"k": 1, "allow_k_1": True},
     )
-    outcome = command(capsys, "run", configured)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", configured)
     checked = (tmp_path / "release", "--original", path)
-    outcome = command(capsys, "verify", *checked, "--population", path, "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "verify", *checked, "--population", path, "--json")
     found = json.loads(outcome.out)
     assert found["holds"]
     assert found["unique_records"] == 40
     for linkage in found["linkage"].values():
         assert linkage["holds"]
         assert linkage["singled_out"] == linkage["re_identified"] == 40
-    outcome = command(capsys, "verify", *checked)
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "verify", *checked)
     assert "original records, 40 singled out" in outcome.out
     # Whoever requires more of it is told.
     configured = configuration_file(
         tmp_path, attributes={"age": "quasi_identifier", "sickness": "sensitive"}, privacy={"k": 2}
     )
-    outcome = command(capsys, "verify", *checked, "--config", configured)
-    assert outcome.code == 4
-    assert "linkage attack" in outcome.err
+    cli.ends(4, "verify", *checked, "--config", configured, says="linkage attack")

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Cli
 from helpers import (
-    command,
     configuration_file,
     contents,
     list_earlier_release,
@@ -176,16 +176,11 @@ def test_links_above_the_output_are_fine(spark: SparkSession, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", ["check", "run"])
-def test_a_link_as_output_is_told_by_commands(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_a_link_as_output_is_told_by_commands(tmp_path: Path, cli: Cli, name: str) -> None:
     """Before the input is opened: there is none here."""
     (tmp_path / "release").symlink_to(tmp_path / "nowhere")
     path = configuration_file(tmp_path, attributes=ATTRIBUTES)
-    outcome = command(capsys, name, path)
-    assert outcome.code == 2
-    assert "output.path" in outcome.err
-    assert "is a symbolic link" in outcome.err
+    cli.ends(2, name, path, says=("output.path", "is a symbolic link"))
     assert [one.name for one in sorted(tmp_path.iterdir())] == ["configuration.yaml", "release"]
 
 
@@ -231,16 +226,14 @@ SPARED: dict[str, tuple[Damage, str]] = {
 
 @pytest.mark.parametrize("case", SPARED)
 def test_clean_spares_what_no_run_wrote(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], case: str
+    spark: SparkSession, tmp_path: Path, cli: Cli, case: str
 ) -> None:
     staging = stage(spark, tmp_path)
     spoil, told = SPARED[case]
     spoil(staging)
     path = configuration_file(tmp_path, attributes=ATTRIBUTES)
     precious = [one for one in tmp_path.rglob("*") if one.name in ("thesis.txt", "part-1")]
-    outcome = command(capsys, "clean", path)
-    assert outcome.code == 5, outcome.err
-    assert told in outcome.err
+    cli.ends(5, "clean", path, says=told)
     assert all(one.exists() for one in precious)
     if case == "link":
         assert (tmp_path / "elsewhere" / "records-1").exists()

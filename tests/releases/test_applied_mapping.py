@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers import command, metrics, published
+from commands import Cli
+from helpers import metrics, published
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
@@ -87,9 +88,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def read(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[Row]:
-    outcome = command(capsys, "mapping", *arguments)
-    assert outcome.code == 0, outcome.err
+def read(cli: Cli, *arguments: object) -> list[Row]:
+    outcome = cli.ends(0, "mapping", *arguments)
     return list(csv.DictReader(io.StringIO(outcome.out)))
 
 
@@ -116,10 +116,8 @@ def label_of(rows: list[Row], value: Any) -> str:
     return label
 
 
-def test_the_mapping_makes_the_labels_of_the_release(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    mapping = read(capsys, folder / "release")
+def test_the_mapping_makes_the_labels_of_the_release(folder: Path, cli: Cli) -> None:
+    mapping = read(cli, folder / "release")
     raw = {row["record"]: row for row in people()}
     rounds = metrics(folder / "release", "rounds")
     assert rounds[0]["outlier_rows"] > 0
@@ -136,9 +134,9 @@ def test_the_mapping_makes_the_labels_of_the_release(
     assert rounds_seen == {"1", "2"}
 
 
-def test_values_are_those_of_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_values_are_those_of_the_file(folder: Path, cli: Cli) -> None:
     """All of the file, whoever is in the data; of rules published labels alone."""
-    mapping = read(capsys, folder / "release")
+    mapping = read(cli, folder / "release")
     own = {(row["value"], row["label"]) for row in mapping if row["attribute"] == "city"}
     assert own == {
         *((city, '"missing"' if area == "missing" else area) for city, area in CITIES.items()),
@@ -150,8 +148,8 @@ def test_values_are_those_of_the_file(folder: Path, capsys: pytest.CaptureFixtur
     assert {row["value"] for row in mapping if row["attribute"] != "city"} == {""}
 
 
-def test_the_ends_of_rules(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = {(row["attribute"], row["label"]): row for row in read(capsys, folder / "release")}
+def test_the_ends_of_rules(folder: Path, cli: Cli) -> None:
+    rows = {(row["attribute"], row["label"]): row for row in read(cli, folder / "release")}
     age = rows["age", "[20-25["]
     assert (age["low"], age["high"], age["high_included"]) == ("20", "25", "false")
     since = rows["since", "2020-Q1"]
@@ -162,8 +160,8 @@ def test_the_ends_of_rules(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert (code["low"], code["high"], code["high_included"]) == ("", "", "")
 
 
-def test_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(capsys, "mapping", folder / "release", "--json")
+def test_as_json(folder: Path, cli: Cli) -> None:
+    outcome = cli("mapping", folder / "release", "--json")
     first, *_ = json.loads(outcome.out)
     assert first == {
         "attribute": "age", "round": 1, "level": 1, "value": None, "low": "20", "high": "25",
@@ -171,53 +169,42 @@ def test_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     }  # fmt: skip
 
 
-def test_values_as_they_are(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_values_as_they_are(folder: Path, cli: Cli) -> None:
     """At level 0 a label is the value; the values of who is left out are not told."""
     levels = [{"age": 0, "city": 2, "code": 3, "since": 2}]
     described = document(folder, "exact", name="full-domain", suppression_limit=1, levels=levels)
     run(LocalEngine(), parse_configuration(described))
-    ages = [row for row in read(capsys, folder / "exact") if row["attribute"] == "age"]
+    ages = [row for row in read(cli, folder / "exact") if row["attribute"] == "age"]
     assert [(row["value"], row["label"]) for row in ages] == [
         (str(age), str(age)) for age in (20, 22, 26, 28)
     ]
     assert {row["low"] for row in ages} == {""}
 
 
-def test_who_has_another_file(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_who_has_another_file(folder: Path, tmp_path: Path, cli: Cli) -> None:
     """It is named, or refused; no label of it is told."""
     other = tmp_path / "moved.csv"
     shutil.copy(folder / "cities.csv", other)
     given = f"city={other}"
-    assert read(capsys, folder / "release", "--hierarchy", given) == read(
-        capsys, folder / "release"
-    )
+    assert read(cli, folder / "release", "--hierarchy", given) == read(cli, folder / "release")
     other.write_text("Ulm;Germany;*\nGraz;Austria;*\n")
-    outcome = command(capsys, "mapping", folder / "release", "--hierarchy", given)
-    assert outcome.code == 3
+    outcome = cli.ends(3, "mapping", folder / "release", "--hierarchy", given)
     assert "2 of the release's 2 labels are not in it" in outcome.err.replace("\n", " ")
     assert "Alps" not in outcome.err
     other.write_text("Ulm;*\n")
-    outcome = command(capsys, "mapping", folder / "release", "--hierarchy", given)
+    outcome = cli("mapping", folder / "release", "--hierarchy", given)
     assert "labels are not in it" in outcome.err
     assert outcome.code == 3
-    outcome = command(capsys, "mapping", folder / "release", "--hierarchy", f"age={other}")
+    outcome = cli("mapping", folder / "release", "--hierarchy", f"age={other}")
     assert (outcome.code, "--hierarchy: found 'age'" in outcome.err) == (2, True)
 
 
-def test_what_has_no_levels(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_has_no_levels(folder: Path, tmp_path: Path, cli: Cli) -> None:
     described = document(folder, "local", name="smondrian")
     run(LocalEngine(), parse_configuration(described))
-    outcome = command(capsys, "mapping", folder / "local")
-    assert outcome.code == 2
-    assert "its classes were made one by one" in outcome.err
-    assert command(capsys, "mapping", tmp_path).code == 3
+    cli.ends(2, "mapping", folder / "local", says="its classes were made one by one")
+    cli.ends(3, "mapping", tmp_path)
     bare = tmp_path / "bare"
     shutil.copytree(folder / "release", bare)
     shutil.rmtree(bare / "metrics" / "classes")
-    outcome = command(capsys, "mapping", bare)
-    assert outcome.code == 3
-    assert "lacks metrics/classes" in outcome.err
+    cli.ends(3, "mapping", bare, says="lacks metrics/classes")

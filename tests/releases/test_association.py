@@ -17,8 +17,9 @@ import evaluated
 import numpy as np
 import pyarrow as pa
 import pytest
+from commands import Cli
 from evaluated import KINDS, ROWS, people, write_raw_release, write_release
-from helpers import command, write_table
+from helpers import write_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -425,9 +426,7 @@ def test_a_release_that_lost_a_class(original: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damaged", [False, True])
-def test_no_value_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], damaged: bool
-) -> None:
+def test_no_value_is_told(tmp_path: Path, cli: Cli, damaged: bool) -> None:
     planted = ["Quetzal the nurse", "Okapi the cook"]
     table = pa.table({"job": planted * 30, "age": range(60), "ill": ["yes", "no", "no"] * 20})
     original = write_table(tmp_path / "planted.parquet", table)
@@ -442,20 +441,25 @@ def test_no_value_is_told(
             found_in(release, original)
         assert "Quetzal" not in str(error.value)
     for words in ((), ("--json",)):
-        shown = command(
-            capsys, "evaluate", release, "--original", original, "--target", "ill", *words
+        shown = cli.ends(
+            3 if damaged else 0,
+            "evaluate",
+            release,
+            "--original",
+            original,
+            "--target",
+            "ill",
+            *words,
         )
-        assert shown.code == (3 if damaged else 0)
         for value in ("Quetzal", "Okapi"):
             assert value not in shown.out + shown.err
 
 
-def test_it_is_printed(original: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_printed(original: Path, tmp_path: Path, cli: Cli) -> None:
     release = write_raw_release(tmp_path / "raw")
     words = ("evaluate", release, "--original", original, "--target", "ill")
-    shown = command(capsys, *words)
-    assert shown.code == 0, shown.err
+    shown = cli.ends(0, *words)
     assert "Association of quasi-identifiers with ill: loss 0.0000" in shown.out
-    told = json.loads(command(capsys, *words, "--json").out)["association"]
+    told = json.loads(cli(*words, "--json").out)["association"]
     assert told["loss"] == 0
     assert [set(one) for one in told["attributes"]] == [{"name", "before", "after"}] * 4

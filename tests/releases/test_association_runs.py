@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 import yaml
 from cases import cases
+from commands import Cli, Outcome, interrupted
 from evaluated import people
-from helpers import Outcome, command, document_file, metrics, summary, write_table
+from helpers import document_file, metrics, summary, write_table
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.errors import ConfigurationError, GuaranteeError, PublishingError
-from anonspark.pipeline import run as running
+from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.pipeline.run import run
 from anonspark.utility.evaluation import open_evaluation
 
@@ -101,16 +101,11 @@ def test_a_release_that_is_its_input_loses_nothing(tmp_path: Path, style: str) -
     assert told(tmp_path) == evaluated(tmp_path)
 
 
-def test_a_run_that_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_is_continued(tmp_path: Path) -> None:
     configuration = parse_configuration(document_at(tmp_path))
 
-    def fail(*_: object, **__: object) -> None:
-        raise PublishingError("the disk is full")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(running, "measure_association_kept", fail)
-        with pytest.raises(PublishingError):
-            run(LocalEngine(), configuration, run_id="one", resume=True)
+    with interrupted("measure_association_kept"):
+        run(LocalEngine(), configuration, run_id="one", resume=True)
     run(LocalEngine(), configuration, run_id="one", resume=True)
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     assert manifest["attempt"] == 2
@@ -184,7 +179,7 @@ def test_it_is_not_there_unless_asked_for(tmp_path: Path) -> None:
     assert plain.fingerprint() != asked.fingerprint()
 
 
-def test_a_gate(tmp_path: Path) -> None:
+def test_gate_on_association_loss_stops_the_release(tmp_path: Path) -> None:
     document = document_at(tmp_path, gates={"association_loss": {"max": 0.01}})
     with pytest.raises(GuaranteeError, match="association_loss"):
         run(LocalEngine(), parse_configuration(document))
@@ -210,7 +205,7 @@ def test_drift(tmp_path: Path) -> None:
         run(LocalEngine(), parse_configuration(again))
 
 
-def test_cells_are_ranked_by_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cells_are_ranked_by_it(tmp_path: Path, cli: Cli) -> None:
     base = document_at(tmp_path)
     del base["output"]
     grid = {
@@ -219,28 +214,26 @@ def test_cells_are_ranked_by_it(tmp_path: Path, capsys: pytest.CaptureFixture[st
         "rank_by": "association_loss",
         "output": str(tmp_path / "comparison"),
     }
-    shown = compared(tmp_path, grid, capsys)
+    shown = compared(tmp_path, grid, cli)
     assert shown.code == 0, shown.err
     rows = metrics(tmp_path / "comparison", "")
     by_place = sorted(rows, key=lambda row: row["place"])
     losses = [row["association_loss"] for row in by_place]
     assert losses == sorted(losses)
     del base["evaluate"]
-    shown = compared(tmp_path, grid, capsys)
+    shown = compared(tmp_path, grid, cli)
     assert shown.code == 2
     assert "Name a target: evaluate.association.target for all cells" in shown.err
 
 
-def compared(tmp_path: Path, grid: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> Outcome:
+def compared(tmp_path: Path, grid: dict[str, Any], cli: Cli) -> Outcome:
     path = tmp_path / "grid.yaml"
     path.write_text(yaml.safe_dump(grid, sort_keys=False))
-    return command(capsys, "compare", path, "--no-progress")
+    return cli("compare", path, "--no-progress")
 
 
 @cases(__file__, "target", "expected")
-def test_targets_that_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], target: str, expected: str
-) -> None:
+def test_targets_that_are_refused(tmp_path: Path, cli: Cli, target: str, expected: str) -> None:
     table = people()
     table = table.append_column("one", pa.array(["planted Quetzal"] * len(table)))
     table = table.append_column("many", pa.array([f"Quetzal {one % 101}" for one in range(600)]))
@@ -248,35 +241,31 @@ def test_targets_that_are_refused(
     document = document_at(
         tmp_path, table, attributes=attributes, evaluate={"association": {"target": target}}
     )
-    shown = command(capsys, "run", document_file(tmp_path, document), "--no-progress")
-    assert shown.code == 2
-    assert expected in shown.err
+    shown = cli.ends(2, "run", document_file(tmp_path, document), "--no-progress", says=expected)
     assert "Quetzal" not in shown.err + shown.out
     assert not (tmp_path / "release").exists()
 
 
-def test_attributes_that_tell_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_attributes_that_tell_nothing(tmp_path: Path, cli: Cli) -> None:
     rows = 200
     table = pa.table({"age": [30] * rows, "ill": ["yes", "no"] * (rows // 2)})
     document = document_at(tmp_path, table)
     document["attributes"] = {"age": "quasi_identifier", "ill": "sensitive"}
-    shown = command(capsys, "run", document_file(tmp_path, document))
-    assert shown.code == 0, shown.err
+    shown = cli.ends(0, "run", document_file(tmp_path, document))
     assert "association_loss is null: the quasi-identifiers predict next to nothing" in shown.err
     loss, own = told(tmp_path)
     assert loss is None
     assert own["age"] == pytest.approx((0.0, 0.0), abs=1e-9)
     document["gates"] = {"association_loss": {"max": 1}}
     document["output"]["mode"] = "overwrite"
-    assert command(capsys, "run", document_file(tmp_path, document), "--no-progress").code == 4
+    cli.ends(4, "run", document_file(tmp_path, document), "--no-progress")
 
 
-def test_it_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_shown(tmp_path: Path, cli: Cli) -> None:
     path = document_file(tmp_path, document_at(tmp_path))
-    shown = command(capsys, "run", path, "--details")
-    assert shown.code == 0, shown.err
+    shown = cli.ends(0, "run", path, "--details")
     assert "association with the target that is lost" in shown.out
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     assert manifest["summary"]["association_loss"] == told(tmp_path)[0]
     assert manifest["seconds"]["association"] > 0
-    assert command(capsys, "verify", tmp_path / "release").code == 0
+    cli.ends(0, "verify", tmp_path / "release")

@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from cases import cases
-from helpers import command, configuration_file, contents, summary, write_table
+from commands import Cli
+from helpers import configuration_file, contents, summary, write_table
 
 from anonspark.engine.spark import engine as spark_engine
 from anonspark.layers.prepare import sensitive as sensitive_module
@@ -48,17 +49,22 @@ def earlier_release(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refused:
+def refused(tmp_path: Path, cli: Cli) -> Refused:
     """Require commands to fail with a code and a message, and to leave everything as it was."""
 
     def require(
-        configuration: Path, code: int, *told: str, commands: tuple[str, ...] = ("check", "run")
+        code: int,
+        *told: str,
+        commands: tuple[str, ...] = ("check", "run"),
+        configuration: Path | None = None,
+        **sections: Any,
     ) -> str:
+        sections = {"attributes": ATTRIBUTES, "output": OVER_RELEASE} | sections
+        configuration = configuration or configuration_file(tmp_path, **sections)
         before = contents(tmp_path)
         message = ""
         for name in commands:
-            outcome = command(capsys, name, configuration)
-            assert outcome.code == code, outcome.err
+            outcome = cli.ends(code, name, configuration)
             assert outcome.out == ""
             message = "\n".join(
                 line for line in outcome.err.splitlines() if line.startswith("error: ")
@@ -87,8 +93,7 @@ def refused_table(refused: Refused, tmp_path: Path) -> Refused:
         **sections: Any,
     ) -> str:
         write_table(tmp_path / "input.parquet", columns, format)
-        sections = {"attributes": ATTRIBUTES, "output": OVER_RELEASE} | sections
-        return refused(configuration_file(tmp_path, **sections), 3, *told, commands=commands)
+        return refused(3, *told, commands=commands, **sections)
 
     return require
 
@@ -114,21 +119,17 @@ def people_with(changes: dict[str, Any]) -> dict[str, Any]:
 class TestWrongData:
     """Exit code 3."""
 
-    def test_missing_file(self, refused: Refused, tmp_path: Path) -> None:
-        path = configuration_file(tmp_path, attributes=ATTRIBUTES, output=OVER_RELEASE)
-        refused(path, 3, "input.path", str(tmp_path / "input.parquet"), "Check the path")
+    def test_missing_input_is_refused_by_its_path(self, refused: Refused, tmp_path: Path) -> None:
+        refused(3, "input.path", str(tmp_path / "input.parquet"), "Check the path")
 
     def test_missing_files_of_several(self, refused: Refused, tmp_path: Path) -> None:
         there = write_table(tmp_path / "there.parquet", people())
         paths = [str(there), f"{tmp_path}/gone", f"{tmp_path}/lost/gone-*.parquet"]
-        path = configuration_file(
-            tmp_path, input={"path": paths}, attributes=ATTRIBUTES, output=OVER_RELEASE
-        )
-        message = refused(path, 3, paths[1], paths[2])
+        message = refused(3, paths[1], paths[2], input={"path": paths})
         assert paths[0] not in message
 
     @cases(__file__, "changes", "sections", "told")
-    def test_wrong_values(
+    def test_wrong_values_are_counted_and_not_shown(
         self,
         refused_table: Refused,
         changes: dict[str, Any],
@@ -139,7 +140,7 @@ class TestWrongData:
         refused_table(people_with(changes), *told, **{**sections, "attributes": attributes})
 
     @pytest.mark.parametrize("format", ["parquet", "csv"])
-    def test_empty_table(self, refused_table: Refused, format: str) -> None:
+    def test_empty_table_is_refused(self, refused_table: Refused, format: str) -> None:
         source = {"format": format, "options": {"header": True} if format == "csv" else {}}
         nobody = pa.table(people()).slice(0, 0)
         refused_table(
@@ -161,7 +162,9 @@ class TestWrongData:
     @pytest.mark.parametrize(
         ("value", "data_type"), [("inf", pa.float64()), ("-inf", pa.float32())], ids=str
     )
-    def test_infinity(self, refused_table: Refused, value: str, data_type: pa.DataType) -> None:
+    def test_infinite_values_are_refused(
+        self, refused_table: Refused, value: str, data_type: pa.DataType
+    ) -> None:
         columns = people()
         columns["height"][7] = float(value)
         columns["height"] = pa.array(columns["height"], data_type)
@@ -182,31 +185,24 @@ class TestWrongData:
             # What is not listed may be there or not.
             columns |= {"extra": [1] * 40} if name == "last" else {}
             write_table(folder / f"{name}.{format}", columns, format)
-        path = configuration_file(
-            tmp_path,
-            input={"path": str(folder), "format": format},
-            attributes=ATTRIBUTES,
-            output=OVER_RELEASE,
-        )
         message = refused(
-            path,
             3,
             f"input.path: file:{folder}/{place}.{format} lacks the column '{column}', which other "
             "files have",
             "set input.missing_columns to null",
             commands=("check", "run") if place == "first" else ("check",),
+            input={"path": str(folder), "format": format},
         )
         assert "no such column" not in message
 
     def test_a_header_that_names_a_column_twice(self, refused: Refused, tmp_path: Path) -> None:
         (tmp_path / "input.csv").write_text("age,disease,age\n" + "41,flu,42\n" * 9)
-        path = configuration_file(
-            tmp_path,
+        refused(
+            3,
+            "has 2 columns that Spark cannot distinguish, 'age', 'age'",
             input={"path": str(tmp_path / "input.csv")},
             attributes={"age": "quasi_identifier"},
-            output=OVER_RELEASE,
         )
-        refused(path, 3, "has 2 columns that Spark cannot distinguish, 'age', 'age'")
 
     @pytest.mark.parametrize("format", ["parquet", "orc"])
     def test_files_with_one_column_in_two_types(
@@ -219,19 +215,14 @@ class TestWrongData:
             "height": ["1234.5678"] * 40,
         }
         write_table(folder / f"b.{format}", columns | {"name": [987654321] * 40}, format)
-        path = configuration_file(
-            tmp_path,
-            input={"path": str(folder), "format": format, "missing_columns": None},
-            attributes=ATTRIBUTES | {"name": "identifier"},
-            output=OVER_RELEASE,
-        )
         message = refused(
-            path,
             3,
             f"the column 'age' has type bigint in file:{folder}/a.{format} and double in "
             f"file:{folder}/b.{format}",
             "the column 'height' has type double in",
             commands=("check",),
+            input={"path": str(folder), "format": format, "missing_columns": None},
+            attributes=ATTRIBUTES | {"name": "identifier"},
         )
         assert "'name'" not in message
 
@@ -247,16 +238,17 @@ class TestWrongData:
         second = write_table(folder / "b.csv", people(), "csv")
         second.write_text(f"{header}\n{second.read_text().partition(chr(10))[2]}")
         options = {"header": True, "inferSchema": True}
-        path = configuration_file(
-            tmp_path,
+        refused(
+            3,
+            f"{folder}/",
+            "CSV files with different headers",
             input={"path": str(folder), "format": "csv", "options": options},
-            attributes=ATTRIBUTES,
-            output=OVER_RELEASE,
         )
-        refused(path, 3, f"{folder}/", "CSV files with different headers")
 
     @pytest.mark.parametrize("role", ["quasi_identifier", "sensitive", "insensitive"])
-    def test_map_column(self, refused_table: Refused, role: str) -> None:
+    def test_column_of_maps_is_refused_in_every_role(
+        self, refused_table: Refused, role: str
+    ) -> None:
         kind = pa.map_(pa.string(), pa.int64())
         refused_table(
             people() | {"visits": pa.array([[("Zebediah", 987654321)]] * 40, kind)},
@@ -278,29 +270,26 @@ class TestWrongData:
         with source.open("a") as file:
             file.write(f"{record}\n")
         number = {"role": "quasi_identifier", "type": "number"}
-        path = configuration_file(
-            tmp_path,
+        refused(
+            3,
+            "input.path",
+            str(source),
+            "input.options",
             input={"path": str(source), "format": "csv", "options": {"header": True} | options},
             attributes=ATTRIBUTES | {"age": number, "height": number},
-            output=OVER_RELEASE,
         )
-        refused(path, 3, "input.path", str(source), "input.options")
 
     def test_malformed_json_record(self, refused: Refused, tmp_path: Path) -> None:
         source = write_table(tmp_path / "input.json", people(), "json")
         with source.open("a") as file:
             file.write('{"name": "Zebediah", "age": 987654321, \n')
-        path = configuration_file(
-            tmp_path,
-            input={"path": str(source), "format": "json"},
-            attributes=ATTRIBUTES,
-            output=OVER_RELEASE,
-        )
-        refused(path, 3, "input.path", str(source))
+        refused(3, "input.path", str(source), input={"path": str(source), "format": "json"})
 
     @pytest.mark.parametrize("damage", ["footer", "middle", "other-format"])
     @pytest.mark.parametrize("format", ["parquet", "orc"])
-    def test_damaged_file(self, refused: Refused, tmp_path: Path, format: str, damage: str) -> None:
+    def test_damaged_file_is_refused_by_its_folder(
+        self, refused: Refused, tmp_path: Path, format: str, damage: str
+    ) -> None:
         folder = tmp_path / "input"
         write_table(folder / f"a.{format}", people(), format)
         source = write_table(folder / f"b.{format}", people(5000), format)
@@ -313,21 +302,23 @@ class TestWrongData:
             )
         else:
             source.write_text("name,age\nZebediah,987654321\n" * 100)
-        path = configuration_file(
-            tmp_path,
+        refused(
+            3,
+            "input.path",
+            str(folder),
+            "input.format",
             input={"path": str(folder), "format": format},
-            attributes=ATTRIBUTES,
-            output=OVER_RELEASE,
         )
-        refused(path, 3, "input.path", str(folder), "input.format")
 
     @pytest.mark.usefixtures("spark")
     def test_format_that_does_not_exist(self, refused: Refused, tmp_path: Path) -> None:
         write_table(tmp_path / "input.parquet", people())
-        path = configuration_file(
-            tmp_path, input={"format": "parket"}, attributes=ATTRIBUTES, output=OVER_RELEASE
+        refused(
+            2,
+            "input.format: this Spark has no data source 'parket'",
+            "parquet",
+            input={"format": "parket"},
         )
-        refused(path, 2, "input.format: this Spark has no data source 'parket'", "parquet")
 
     @pytest.mark.usefixtures("spark")
     @cases(__file__, "format", "vanishing", "name")
@@ -344,13 +335,6 @@ class TestWrongData:
         for number in range(3):
             write_table(folder / f"{number}.{format}", people(), format)
         options = {"header": True, "inferSchema": True} if format == "csv" else {}
-        path = configuration_file(
-            tmp_path,
-            input={"path": str(folder), "format": format, "options": options},
-            attributes=ATTRIBUTES,
-            output=OVER_RELEASE,
-            execution={"engine": "spark"},
-        )
         opening = spark_engine.open_input
 
         def open_and_lose(*arguments: Any) -> Any:
@@ -364,7 +348,15 @@ class TestWrongData:
         monkeypatch.setattr(spark_engine, "open_input", open_and_lose)
         with pytest.raises(AssertionError, match="elsewhere"):
             # All that changes is what was taken away here.
-            refused(path, 3, str(folder), "files vanished", "run again", commands=(name,))
+            refused(
+                3,
+                str(folder),
+                "files vanished",
+                "run again",
+                commands=(name,),
+                input={"path": str(folder), "format": format, "options": options},
+                execution={"engine": "spark"},
+            )
 
     def test_several_problems_at_once(self, refused_table: Refused) -> None:
         changes: dict[str, Any] = {"age": {"text": "Zebediah"}, "height": {5: float("inf")}}
@@ -422,24 +414,16 @@ def test_criterion_that_the_whole_input_violates(
 
     monkeypatch.setattr(run, "run_rounds", never)
     write_table(tmp_path / "input.parquet", people())
-    path = configuration_file(
-        tmp_path,
-        attributes=ATTRIBUTES,
-        privacy={section: {"attribute": "disease", **bounds}},
-        output=OVER_RELEASE,
-    )
     refused(
-        path,
         4,
         f"violates {told} on attribute 'disease', which has 1 value",
         "Nothing was published",
+        privacy={section: {"attribute": "disease", **bounds}},
     )
 
 
 def test_input_may_vanish_after_it_was_read(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     source = write_table(tmp_path / "input.parquet", people())
     path = configuration_file(tmp_path, attributes=ATTRIBUTES)
@@ -451,13 +435,11 @@ def test_input_may_vanish_after_it_was_read(
         return taken
 
     monkeypatch.setattr(preparing, "take_snapshot", take_and_lose)
-    assert command(capsys, "run", path).code == 0
+    cli.ends(0, "run", path)
     assert summary(tmp_path / "release")["rows_published"] == 40
 
 
-def test_a_csv_without_a_header_is_not_quoted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_csv_without_a_header_is_not_quoted(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "people.csv").write_text("Kryptonitis,34,flu\nKryptonitis,35,flu\n")
     path = configuration_file(
         tmp_path,
@@ -468,19 +450,18 @@ def test_a_csv_without_a_header_is_not_quoted(
         },
         attributes=ATTRIBUTES,
     )
-    outcome = command(capsys, "check", path)
-    assert outcome.code == 3
+    outcome = cli.ends(3, "check", path)
     assert "the input has 3 columns, and none of them has the name of an attribute" in outcome.err
     assert "Kryptonitis" not in outcome.out + outcome.err
 
 
-def test_nan_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nan_is_missing(tmp_path: Path, cli: Cli) -> None:
     columns = people()
     columns["height"][3:6] = [None, float("nan"), -float("nan")]
     columns["weight"] = pa.array([float("nan")] + [1.5] * 39, pa.float32())
     write_table(tmp_path / "input.parquet", columns)
     path = configuration_file(tmp_path, attributes=ATTRIBUTES | {"weight": "quasi_identifier"})
-    assert command(capsys, "run", path).code == 0
+    cli.ends(0, "run", path)
     row = summary(tmp_path / "release")
     # Four are fewer than k = 5.
     assert (row["rows_in"], row["rows_dropped_missing"], row["rows_published"]) == (None, None, 36)
@@ -492,33 +473,20 @@ class TestWrongConfiguration:
 
     # What is wrong, in which words: unit/config/test_configuration.py.
     @cases(__file__, "sections", "told")
-    def test_wrong_value(
+    def test_wrong_configuration_is_refused_by_check_and_run(
         self, refused: Refused, tmp_path: Path, sections: dict[str, Any], told: list[str]
     ) -> None:
         write_table(tmp_path / "input.parquet", people())
-        path = configuration_file(
-            tmp_path, **({"attributes": ATTRIBUTES, "output": OVER_RELEASE} | sections)
-        )
-        refused(path, 2, *told, commands=("check", "run"))
-
-    def test_two_roles_for_one_attribute(self, refused: Refused, tmp_path: Path) -> None:
-        write_table(tmp_path / "input.parquet", people())
-        path = configuration_file(tmp_path, attributes=ATTRIBUTES, output=OVER_RELEASE)
-        path.write_text(
-            path.read_text().replace("attributes:\n", "attributes:\n  age: sensitive\n")
-        )
-        refused(path, 2, "attributes.age: found two roles for one attribute", "one role")
+        refused(2, *told, **sections)
 
     def test_output_that_exists(self, refused: Refused, tmp_path: Path) -> None:
         write_table(tmp_path / "input.parquet", people())
-        path = configuration_file(tmp_path, attributes=ATTRIBUTES)
         refused(
-            path,
             2,
             f"output.path: {tmp_path}/release exists already",
             "overwrite",
-            # The others write nothing, and say so in the log.
             commands=("run",),
+            output={},
         )
 
     @pytest.mark.usefixtures("spark")
@@ -532,35 +500,32 @@ class TestWrongConfiguration:
         told: list[str],
     ) -> None:
         write_table(tmp_path / "input.parquet", people(), format)
-        path = configuration_file(
-            tmp_path,
-            input={"format": format, "options": options},
-            attributes=ATTRIBUTES,
-            output=OVER_RELEASE,
-            execution={"engine": "spark"},
-        )
         # The first one runs both.
         commands = ("check", "run") if options == {"sep": ""} else ("check",)
-        refused(path, 2, *told, commands=commands)
+        refused(
+            2,
+            *told,
+            commands=commands,
+            input={"format": format, "options": options},
+            execution={"engine": "spark"},
+        )
 
     @pytest.mark.usefixtures("spark")
     @cases(__file__, "address", "options", "told")
     def test_databases_that_cannot_be_read(
         self,
         refused: Refused,
-        tmp_path: Path,
         address: str,
         options: dict[str, Any],
         told: list[str],
     ) -> None:
-        path = configuration_file(
-            tmp_path,
-            input={"path": address, "format": "jdbc", "options": options},
-            attributes=ATTRIBUTES,
-            output=OVER_RELEASE,
-        )
         commands = ("check",) if options else ("check", "run")
-        refused(path, 2, *told, commands=commands)
+        refused(
+            2,
+            *told,
+            commands=commands,
+            input={"path": address, "format": "jdbc", "options": options},
+        )
 
     @pytest.mark.parametrize(
         "address", ["file://user@host/x", "file://host/x", "nullscan://x", "x\0y"]
@@ -576,9 +541,8 @@ class TestWrongConfiguration:
         write_table(tmp_path / "input.parquet", people())
         section, key = place
         sections: dict[str, Any] = {"output": OVER_RELEASE, section: {key: address}}
-        path = configuration_file(tmp_path, attributes=ATTRIBUTES, **sections)
         code = 3 if section == "input" and not address.startswith("file:") else 2
-        refused(path, code, repr(address).strip("'"), "path ", commands=("check",))
+        refused(code, repr(address).strip("'"), "path ", commands=("check",), **sections)
 
     @cases(__file__, "source", "target", "mode")
     def test_output_and_input_inside_one_another(
@@ -588,34 +552,26 @@ class TestWrongConfiguration:
         write_table(tmp_path / "table" / "input.parquet", people())
         (tmp_path / "link").symlink_to(tmp_path / "table")
         (tmp_path / "other").mkdir()
-        path = configuration_file(
-            tmp_path,
-            input={"path": str(tmp_path / source)},
-            attributes=ATTRIBUTES,
-            output={"path": str(tmp_path / target), "mode": mode},
-        )
         refused(
-            path,
             2,
             f"output.path: {tmp_path / target} and the input {tmp_path / source} "
             "lie inside one another",
-            commands=("check", "run"),
+            input={"path": str(tmp_path / source)},
+            output={"path": str(tmp_path / target), "mode": mode},
         )
 
     def test_output_is_the_second_input(self, refused: Refused, tmp_path: Path) -> None:
         first = write_table(tmp_path / "first" / "a.parquet", people())
         second = write_table(tmp_path / "second" / "a.parquet", people())
-        path = configuration_file(
-            tmp_path,
+        refused(
+            2,
+            f"file://{second}",
+            "lie inside one another",
             input={"path": [str(first), f"file://{second}"]},
-            attributes=ATTRIBUTES,
             output={"path": str(second.parent), "mode": "overwrite"},
         )
-        refused(path, 2, f"file://{second}", "lie inside one another")
 
-    def test_neighbours_with_one_prefix_are_apart(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_neighbours_with_one_prefix_are_apart(self, tmp_path: Path, cli: Cli) -> None:
         source = write_table(tmp_path / "table" / "a.parquet", people())
         path = configuration_file(
             tmp_path,
@@ -623,32 +579,25 @@ class TestWrongConfiguration:
             attributes=ATTRIBUTES,
             output={"path": str(tmp_path / "table-published")},
         )
-        assert command(capsys, "check", path).code == 0
+        cli.ends(0, "check", path)
 
     def test_configuration_file_that_does_not_exist(self, refused: Refused, tmp_path: Path) -> None:
         missing = tmp_path / "nowhere.yaml"
-        refused(missing, 2, f"{missing}: no such file", commands=("check", "run"))
+        refused(2, f"{missing}: no such file", configuration=missing, commands=("check", "run"))
 
     def test_configuration_that_is_no_yaml(self, refused: Refused, tmp_path: Path) -> None:
         broken = tmp_path / "broken.yaml"
         broken.write_text("input: {path: [unclosed\n")
-        refused(broken, 2, str(broken), commands=("check", "run"))
+        refused(2, str(broken), configuration=broken, commands=("check", "run"))
 
 
 @cases(__file__, "arguments", "told")
-def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], told: str) -> None:
-    outcome = command(capsys, *arguments)
-    assert outcome.code == 2
-    assert told in outcome.err
-    assert "--help" in outcome.err
+def test_wrong_usage_points_to_the_help(cli: Cli, arguments: list[str], told: str) -> None:
+    outcome = cli.ends(2, *arguments, says=(told, "--help"))
     assert "Traceback" not in outcome.err
 
 
 @cases(__file__, "override", "told")
-def test_wrong_override(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], override: str, told: str
-) -> None:
+def test_wrong_override_is_refused(tmp_path: Path, cli: Cli, override: str, told: str) -> None:
     path = configuration_file(tmp_path, attributes=ATTRIBUTES)
-    outcome = command(capsys, "run", path, "--set", override)
-    assert outcome.code == 2
-    assert told in outcome.err
+    cli.ends(2, "run", path, "--set", override, says=told)

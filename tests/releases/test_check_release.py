@@ -18,8 +18,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.orc
 import pytest
+from cases import data_beside
+from commands import Cli, command
 from forgeries import read_table, save_table
-from helpers import command, configuration_file, write_table
+from helpers import configuration_file, write_table
 from holders import anonymize, write_coding
 from places import REPOSITORY
 from read_releases import RELEASES
@@ -55,16 +57,7 @@ VALUES: dict[str, Any] = {
     ],
     "alpha_k_anonymity": {"attribute": "illness", "alpha": 0.6},
 }
-DISTANCES: dict[str, Any] = {
-    "t_closeness": [
-        {"attribute": "illness", "t": 0.5},
-        {"attribute": "severity", "t": 0.35, "distance": "ordered"},
-        {"attribute": "severity", "t": 0.45, "distance": "maximum"},
-        {"attribute": "cost", "t": 0.4, "distance": "ordered"},
-        {"attribute": "score", "t": 0.6, "distance": "ordered"},
-    ],
-    "beta_likeness": {"attribute": "severity", "beta": 5.0},
-}
+DISTANCES: dict[str, Any] = data_beside(__file__)["DISTANCES"]
 MODELS: dict[str, dict[str, Any]] = {
     "smondrian": {"name": "smondrian"},
     "su-mondrian": {"name": "su-mondrian"},
@@ -550,12 +543,10 @@ def test_checksums_of_hadoop(release: Path, capsys: pytest.CaptureFixture[str]) 
     assert check(capsys, release)[0] == 1
 
 
-def test_verify_refuses_another_file_in_its_place(
-    release: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_verify_refuses_another_file_in_its_place(release: Path, cli: Cli) -> None:
     """It would be run; of another version it is not known."""
     rewrite(release / VERIFIER, verifier_text().replace(b"return 1", b"return 0"))
     list_files(release, explained=False)
-    outcome = command(capsys, "verify", release, "--no-progress")
-    assert outcome.code == 4
-    assert "check_release.py: not what this version writes" in outcome.err
+    cli.ends(
+        4, "verify", release, "--no-progress", says="check_release.py: not what this version writes"
+    )

@@ -11,7 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import yaml
-from helpers import command, document_file, published, summary, write_table
+from cases import data_beside
+from commands import Cli
+from helpers import document_file, published, summary, write_table
 from release_folders import save_manifest
 
 import anonspark
@@ -24,16 +26,7 @@ from anonspark.release.manifest_form import manifest_problems
 from anonspark.sharing.coding.agreement import coding_fingerprint
 
 TOWNS = "Adana;south;*\nBursa;north;*\nKonya;south;*\nRize;north;*\n"
-CODING: dict[str, Any] = {
-    "name": "hospitals-2026",
-    "attributes": {
-        "town": {"role": "quasi_identifier", "hierarchy": "towns.csv"},
-        "birth_year": {"role": "quasi_identifier", "type": "number"},
-        "sex": {"role": "quasi_identifier", "order": ["female", "male", "other"]},
-        "diagnosis": "sensitive",
-    },
-    "privacy": {"k": 5, "l_diversity": {"attribute": "diagnosis", "l": 2}},
-}
+CODING: dict[str, Any] = data_beside(__file__)["CODING"]
 
 
 def people(rows: int, seed: int) -> pa.Table:
@@ -65,17 +58,17 @@ def with_coding(folder: Path, coding: dict[str, Any] = CODING, **sections: Any) 
     return document | sections
 
 
-def test_the_release_of_a_coding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_release_of_a_coding(tmp_path: Path, cli: Cli) -> None:
     document = with_coding(tmp_path)
     path = document_file(tmp_path, document)
     configuration = load_configuration(str(path))
     assert configuration.agreed_coding is not None
     fingerprint = configuration.agreed_coding.fingerprint
-    checked = command(capsys, "check", path)
+    checked = cli("check", path)
     assert f"Coding: hospitals-2026, fingerprint {fingerprint}\n" in checked.out
-    told = json.loads(command(capsys, "check", path, "--json").out)["coding"]
+    told = json.loads(cli("check", path, "--json").out)["coding"]
     assert told == {"name": "hospitals-2026", "fingerprint": fingerprint}
-    assert command(capsys, "run", path).code == 0
+    cli.ends(0, "run", path)
     release = tmp_path / "release"
     assert published(release).column_names == ["town", "birth_year", "sex", "diagnosis"]
     coding = read_manifest(LocalEngine().files, str(release)).coding
@@ -83,7 +76,7 @@ def test_the_release_of_a_coding(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert coding_fingerprint(coding["document"]) == fingerprint
     town, *_ = coding["document"]["attributes"]
     assert town["hierarchy"] == {"sha256": hashlib.sha256(TOWNS.encode()).hexdigest()}
-    assert command(capsys, "verify", release, "--original", tmp_path / "own.parquet").code == 0
+    cli.ends(0, "verify", release, "--original", tmp_path / "own.parquet")
 
 
 def test_it_is_the_release_of_what_the_coding_says(tmp_path: Path) -> None:
@@ -110,14 +103,11 @@ def test_a_hierarchy_file_that_changes_between_configuration_and_run(tmp_path: P
     assert not (tmp_path / "release").exists()
 
 
-def test_verify_refuses_a_changed_hierarchy_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_verify_refuses_a_changed_hierarchy_file(tmp_path: Path, cli: Cli) -> None:
     run(LocalEngine(), parse_configuration(with_coding(tmp_path)))
     (tmp_path / "agreed" / "towns.csv").write_text(TOWNS + "Izmir;west;*\n")
     original = tmp_path / "own.parquet"
-    outcome = command(capsys, "verify", tmp_path / "release", "--original", original)
-    assert outcome.code == 2
+    outcome = cli.ends(2, "verify", tmp_path / "release", "--original", original)
     assert "not the file that the coding was agreed on" in outcome.err
 
 
@@ -136,7 +126,7 @@ def test_a_manifest_whose_coding_was_changed(tmp_path: Path) -> None:
         read_manifest(LocalEngine().files, str(path.parent))
 
 
-def test_less_than_agreed_on_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_less_than_agreed_on_is_refused(tmp_path: Path, cli: Cli) -> None:
     path = document_file(tmp_path, with_coding(tmp_path))
     for setting, key in (
         ("privacy.k=4", "privacy.k"),
@@ -144,7 +134,7 @@ def test_less_than_agreed_on_is_refused(tmp_path: Path, capsys: pytest.CaptureFi
         ("output.style=mean", "output.style"),
         ("missing=category", "missing"),
     ):
-        outcome = command(capsys, "run", path, "--set", setting)
+        outcome = cli("run", path, "--set", setting)
         assert (outcome.code, key in outcome.err) == (2, True)
     assert not (tmp_path / "release").exists()
 
@@ -170,7 +160,7 @@ def test_levels_recode_every_table_alike(tmp_path: Path) -> None:
     assert labels[0]["birth_year"] == labels[1]["birth_year"]
 
 
-def test_a_plan_takes_no_coding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_takes_no_coding(tmp_path: Path, cli: Cli) -> None:
     plan = {
         "base": with_coding(tmp_path),
         "output": str(tmp_path / "plans"),
@@ -179,19 +169,13 @@ def test_a_plan_takes_no_coding(tmp_path: Path, capsys: pytest.CaptureFixture[st
         },
     }
     path = document_file(tmp_path, plan)
-    outcome = command(capsys, "distribute", path)
-    assert outcome.code == 2
-    assert "base.coding: found a coding" in outcome.err
+    cli.ends(2, "distribute", path, says="base.coding: found a coding")
 
 
-def test_arranging_by_a_coding_is_warned_of(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_arranging_by_a_coding_is_warned_of(tmp_path: Path, cli: Cli) -> None:
     path = document_file(tmp_path, with_coding(tmp_path))
     options = ("--target", "diagnosis", "--attribute", "town", "--out", tmp_path / "arranged")
-    outcome = command(capsys, "arrange", path, *options)
-    assert outcome.code == 0
-    assert "Do not put it into the coding" in outcome.err
+    cli.ends(0, "arrange", path, *options, says="Do not put it into the coding")
     assert "Do not put it into a coding" in (tmp_path / "arranged" / "orders.yaml").read_text()
 
 
@@ -235,29 +219,22 @@ def test_rare_records_under_fixed_levels_are_left_out(tmp_path: Path) -> None:
     assert found["published_min_class_size"] == 3
 
 
-def test_levels_that_a_hierarchy_has_not(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_levels_that_a_hierarchy_has_not(tmp_path: Path, cli: Cli) -> None:
     attributes = {"town": CODING["attributes"]["town"]}
     coding = {"name": "high", "attributes": attributes, "privacy": {"k": 3}, "levels": {"town": 3}}
     document = with_coding(tmp_path, coding)
     path = document_file(tmp_path, document | {"model": {"name": "full-domain"}})
-    outcome = command(capsys, "check", path)
-    assert outcome.code == 2
-    assert "but the hierarchy of the attribute has the levels 0 to 2" in outcome.err
-    outcome = command(capsys, "run", document_file(tmp_path, document))
-    assert outcome.code == 2
-    assert "by which 'full-domain' recodes" in outcome.err
+    cli.ends(2, "check", path, says="but the hierarchy of the attribute has the levels 0 to 2")
+    cli.ends(2, "run", document_file(tmp_path, document), says="by which 'full-domain' recodes")
 
 
-def test_values_of_no_order_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_values_of_no_order_are_refused(tmp_path: Path, cli: Cli) -> None:
     document = with_coding(tmp_path)
     table = people(300, 1)
     sex = [*table["sex"].to_pylist()[:-1], "Zebediah"]
     place = table.schema.get_field_index("sex")
     write_table(tmp_path / "own.parquet", table.set_column(place, "sex", pa.array(sex)))
-    outcome = command(capsys, "run", document_file(tmp_path, document))
-    assert outcome.code == 3
+    outcome = cli.ends(3, "run", document_file(tmp_path, document))
     (line,) = [one for one in outcome.err.splitlines() if one.startswith("error: ")]
     assert line.startswith("error: attributes.sex.order: lacks some of the column's values")
     assert not any(sign.isdigit() for sign in line)

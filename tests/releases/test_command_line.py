@@ -1,8 +1,9 @@
-"""The commands, as a user types them."""
+"""The commands as a user types them: what they tell, show, and say of a wrong line."""
 
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 import runpy
@@ -14,16 +15,19 @@ from typing import Any
 
 import jsonschema
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pyspark
 import pytest
 import yaml
-from cases import cases
-from helpers import command, configuration_file, contents, metrics, published, summary, write_table
+from cases import cases, data_beside
+from commands import Cli
+from helpers import configuration_file, contents, metrics, published, summary, write_table
 from places import REPOSITORY
 
+import anonspark
 from anonspark import __version__
 from anonspark.cli.application import main
 from anonspark.demo.people import PEOPLE_SCHEMA, find_class, people_of
@@ -59,10 +63,9 @@ def configuration(tmp_path: Path) -> Path:
 
 
 def test_run_shows_figures_and_says_where_they_are(
-    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    configuration: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    outcome = command(capsys, "run", configuration, "--run-id", "first")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "run", configuration, "--run-id", "first")
     assert "Release first" in outcome.out
     assert f"anonspark verify {tmp_path}/release" in outcome.out
     assert "round 1 of 5: 199 rows: done" in outcome.err
@@ -71,11 +74,8 @@ def test_run_shows_figures_and_says_where_they_are(
     assert metrics(tmp_path / "release", "rounds")[0]["run_id"] == "first"
 
 
-def test_run_quietly_with_json(
-    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    outcome = command(capsys, "run", configuration, "--no-progress", "--json")
-    assert outcome.code == 0, outcome.err
+def test_run_quietly_with_json(configuration: Path, tmp_path: Path, cli: Cli) -> None:
+    outcome = cli.ends(0, "run", configuration, "--no-progress", "--json")
     # What is not asked for are the stages.
     lines = outcome.err.splitlines()
     told = [line.partition(": ")[2].partition(" ")[0] for line in lines]
@@ -90,9 +90,7 @@ def test_run_quietly_with_json(
     assert set(told["seconds"]) >= {"prepare", "publish", "verify"}
 
 
-def test_run_with_overrides(
-    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_run_with_overrides(configuration: Path, tmp_path: Path, cli: Cli) -> None:
     overrides = (
         "privacy.k=9",
         "model={name: smondrian, split: relaxed}",
@@ -102,7 +100,7 @@ def test_run_with_overrides(
         'attributes."disease"=insensitive',
     )
     given = [part for override in overrides for part in ("--set", override)]
-    assert command(capsys, "run", configuration, *given).code == 0
+    cli.ends(0, "run", configuration, *given)
     row = summary(tmp_path / "elsewhere")
     assert (row["k"], row["model"], row["rows_published"]) == (9, "smondrian", 200)
     assert row["min_class_size"] >= 9
@@ -113,18 +111,17 @@ def test_run_with_overrides(
 
 
 def test_overwriting_replaces_the_whole_release(
-    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    configuration: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    assert command(capsys, "run", configuration).code == 0
+    cli.ends(0, "run", configuration)
     before = set(contents(tmp_path))
     overwrite = ("--set", "output.mode=overwrite")
     # Of somebody else: it would be gone with the release.
     foreign = tmp_path / "release" / "data" / "part-from-before.parquet"
     foreign.write_bytes(b"no Parquet")
-    assert command(capsys, "run", configuration, *overwrite).code == 2
+    cli.ends(2, "run", configuration, *overwrite)
     foreign.unlink()
-    again = command(capsys, "run", configuration, *overwrite)
-    assert again.code == 0, again.err
+    cli.ends(0, "run", configuration, *overwrite)
     assert published(tmp_path / "release").num_rows == 199
     assert not {name for name in set(contents(tmp_path)) - before if "/" not in name}
 
@@ -133,28 +130,22 @@ def test_overwriting_replaces_the_whole_release(
     ("name", "content"), [("extra.txt", b"hi\n"), ("extra.parquet", b""), ("extra.csv", b"a,b\n")]
 )
 def test_a_file_that_is_not_of_the_release_is_told_alone(
-    configuration: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    name: str,
-    content: bytes,
+    configuration: Path, tmp_path: Path, cli: Cli, name: str, content: bytes
 ) -> None:
-    assert command(capsys, "run", configuration).code == 0
+    cli.ends(0, "run", configuration)
     (tmp_path / "release" / "data" / name).write_bytes(content)
-    verified = command(capsys, "verify", tmp_path / "release")
-    assert verified.code == 4
+    verified = cli.ends(4, "verify", tmp_path / "release")
     (error,) = [line for line in verified.err.splitlines() if line.startswith("error: ")]
     assert f"holds what does not belong to the release: data/{name}. " in error
 
 
 @pytest.mark.parametrize("options", [(), ("--plan",)])
 def test_looking_ahead_writes_nothing(
-    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: Sequence[str]
+    configuration: Path, tmp_path: Path, cli: Cli, options: Sequence[str]
 ) -> None:
     before = contents(tmp_path)
     arguments = ("check", configuration, "--set", "execution.task_rows=60")
-    outcome = command(capsys, *arguments, *options)
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, *arguments, *options)
     assert contents(tmp_path) == before
     assert "200" in outcome.out
     assert "Zebediah" not in outcome.out
@@ -183,12 +174,11 @@ def release(published_once: Path, tmp_path: Path) -> Path:
     return shutil.copytree(published_once, tmp_path / "release")
 
 
-def test_verify(release: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(capsys, "verify", release)
-    assert outcome.code == 0, outcome.err
+def test_verify_prints_the_figures_of_the_release(release: Path, cli: Cli) -> None:
+    outcome = cli.ends(0, "verify", release)
     assert "All criteria hold" in " ".join(outcome.out.split())
 
-    outcome = command(capsys, "verify", f"{release}/", "--json")
+    outcome = cli("verify", f"{release}/", "--json")
     found = json.loads(outcome.out)
     row = summary(release)
     assert found["k"] == 5
@@ -200,7 +190,7 @@ def test_verify(release: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_report_that_fails_leaves_a_complete_release(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from anonspark.reporting import build_report
 
@@ -210,38 +200,32 @@ def test_a_report_that_fails_leaves_a_complete_release(
     monkeypatch.setattr(build_report, "report_run", fail)
     write_table(tmp_path / "input.parquet", {"age": list(range(40))})
     path = configuration_file(tmp_path, attributes={"age": "quasi_identifier"})
-    outcome = command(capsys, "run", path, "--report", "--json")
-    assert outcome.code == 3
+    outcome = cli.ends(3, "run", path, "--report", "--json")
     assert f"report: the release at {tmp_path}/release is complete" in outcome.err
     assert "it vanished" in outcome.err
     assert json.loads(outcome.out)["summary"]["rows_published"] == 40
-    assert command(capsys, "verify", tmp_path / "release").code == 0
+    cli.ends(0, "verify", tmp_path / "release")
 
 
 def test_verify_requires_the_given_configuration(
-    release: Path, configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    release: Path, configuration: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    assert command(capsys, "verify", release, "--config", configuration).code == 0
+    cli.ends(0, "verify", release, "--config", configuration)
 
     document = yaml.safe_load(configuration.read_text())
     document["privacy"]["k"] = 50
     stricter = tmp_path / "stricter.yaml"
     stricter.write_text(yaml.safe_dump(document))
-    outcome = command(capsys, "verify", release, "--config", stricter)
-    assert outcome.code == 4
-    assert "expected at least k = 50" in outcome.err
+    cli.ends(4, "verify", release, "--config", stricter, says="expected at least k = 50")
 
     document["attributes"]["weight"] = "quasi_identifier"
     stricter.write_text(yaml.safe_dump(document))
-    outcome = command(capsys, "verify", release, "--config", stricter)
-    assert outcome.code == 3
+    outcome = cli.ends(3, "verify", release, "--config", stricter)
     assert "lacks the published columns 'weight'" in outcome.err
 
 
 @cases(__file__, "damage", "told")
-def test_verify_of_what_is_no_release(
-    release: Path, capsys: pytest.CaptureFixture[str], damage: str, told: str
-) -> None:
+def test_verify_of_what_is_no_release(release: Path, cli: Cli, damage: str, told: str) -> None:
     data = published(release)
     target = release
     manifest = release / "manifest.json"
@@ -267,7 +251,7 @@ def test_verify_of_what_is_no_release(
             # Spark would believe its own schema, which pyarrow hands on.
             lacking = data.drop_columns("age").replace_schema_metadata(None)
             pq.write_table(lacking, parts[0])
-    outcome = command(capsys, "verify", target)
+    outcome = cli("verify", target)
     # Where there is no release at all it is the wrong path.
     assert outcome.code == (3 if damage in ("no-release", "no-manifest") else 4), outcome.err
     assert told in outcome.err
@@ -275,8 +259,8 @@ def test_verify_of_what_is_no_release(
     assert "Zebediah" not in outcome.err
 
 
-def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(capsys, "doctor", "--json")
+def test_doctor_lists_versions(cli: Cli) -> None:
+    outcome = cli("doctor", "--json")
     assert outcome.code == 0, outcome.out + outcome.err
     found = json.loads(outcome.out)
     assert (found["Python"].split()[0], found["pyspark"]) == (
@@ -287,36 +271,32 @@ def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_needs_spark_without_it_says_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     def fail() -> str:
         raise EnvironmentProblem("pyspark is not installed")
 
     monkeypatch.setattr("anonspark.engine.spark.java.installed_spark_version", fail)
-    outcome = command(capsys, "history", "hdfs:///people")
+    outcome = cli("history", "hdfs:///people")
     assert (outcome.code, outcome.err) == (6, "error: pyspark is not installed\n")
-    assert command(capsys, "doctor").code == 0
+    cli.ends(0, "doctor")
 
 
-def test_doctor_names_the_remedy(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_names_the_remedy(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def find_none() -> None:
         raise EnvironmentProblem("No Java was found. What to do: install one")
 
     monkeypatch.setattr("anonspark.engine.spark.java.find_java", find_none)
     monkeypatch.setattr("anonspark.kernels.built.built", lambda: None)
     monkeypatch.setattr("anonspark.kernels.built.version_of_numba", str)
-    outcome = command(capsys, "doctor")
-    assert outcome.code == 6
+    outcome = cli.ends(6, "doctor")
     assert "Java        none\n" in outcome.out
     assert "No Java was found. What to do: install one. Kernels" in outcome.err
     assert "anonspark[numba]" in outcome.err
 
 
-def test_schema(configuration: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(capsys, "schema")
-    assert outcome.code == 0
+def test_schema_is_that_of_the_repository(configuration: Path, cli: Cli) -> None:
+    outcome = cli.ends(0, "schema")
     schema = json.loads(outcome.out)
     jsonschema.Draft202012Validator.check_schema(schema)
     document = yaml.safe_load(configuration.read_text())
@@ -334,8 +314,8 @@ def test_configurations_of_the_repository_fit_the_schema(name: str) -> None:
     jsonschema.validate(yaml.safe_load((REPOSITORY / "conf" / name).read_text()), schema)
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command(capsys, "--version") == (0, f"{__version__}\n", "")
+def test_version_is_printed_alone(cli: Cli) -> None:
+    assert cli("--version") == (0, f"{__version__}\n", "")
 
 
 def test_as_a_module_of_python(
@@ -347,55 +327,37 @@ def test_as_a_module_of_python(
     assert (ended.value.code, capsys.readouterr().out) == (0, f"{__version__}\n")
 
 
-def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(capsys, "--help")
-    assert outcome.code == 0
-    for name in ("run", "check", "verify", "demo", "doctor", "schema"):
-        assert name in outcome.out
-
-
-@pytest.mark.parametrize("group", [[], ["ledger"]])
-def test_without_a_command_there_is_the_help(
-    capsys: pytest.CaptureFixture[str], group: list[str]
-) -> None:
-    asked = command(capsys, *group, "--help")
-    outcome = command(capsys, *group)
-    assert (outcome.code, outcome.out, outcome.err) == (2, asked.out, "")
-
-
 @pytest.mark.parametrize("given", [[], ["run"], ["ledger"], ["ledger", "init"]])
-def test_the_short_option_of_the_help(capsys: pytest.CaptureFixture[str], given: list[str]) -> None:
-    asked, short = command(capsys, *given, "--help"), command(capsys, *given, "-h")
-    assert asked.code == short.code == 0
+def test_the_help_has_a_short_option_and_is_shown_without_a_command(
+    cli: Cli, given: list[str]
+) -> None:
+    asked, short = cli.ends(0, *given, "--help"), cli.ends(0, *given, "-h")
     assert asked.out == short.out
     assert "--help, -h" in asked.out or "-h, --help" in asked.out
+    if given in ([], ["ledger"]):
+        assert cli(*given) == (2, asked.out, "")
+    if not given:
+        names = ("run", "check", "verify", "demo", "doctor", "schema")
+        assert all(name in asked.out for name in names)
 
 
 def test_a_bug_of_ours_shows_no_data(
-    configuration: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    configuration: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError("Zebediah is here")
 
     monkeypatch.setattr("anonspark.pipeline.run.run", fail)
-    outcome = command(capsys, "run", configuration)
-    assert outcome.code == 1
-    assert "unexpected RuntimeError: a bug of anonspark" in outcome.err
+    outcome = cli.ends(1, "run", configuration, says="unexpected RuntimeError: a bug of anonspark")
     assert "Zebediah" not in outcome.err
-    outcome = command(capsys, "run", configuration, "--debug")
-    assert outcome.code == 1
-    assert "Traceback" in outcome.err
-    assert "Zebediah is here" in outcome.err
+    cli.ends(1, "run", configuration, "--debug", says=("Traceback", "Zebediah is here"))
 
 
 ROWS = 700
 
 
-def test_before_and_after_are_the_same_people(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    outcome = command(capsys, "demo", "--rows", str(ROWS), "--out", tmp_path, "--no-progress")
-    assert outcome.code == 0, outcome.err
+def test_before_and_after_are_the_same_people(tmp_path: Path, cli: Cli) -> None:
+    outcome = cli.ends(0, "demo", "--rows", str(ROWS), "--out", tmp_path, "--no-progress")
     before, after = (
         pq.read_table(tmp_path / path) for path in (f"people-{ROWS}.parquet", "release/data")
     )
@@ -412,15 +374,11 @@ def test_before_and_after_are_the_same_people(
     assert max(map(len, outcome.out.partition("Release ")[0].splitlines())) <= 80
 
 
-def test_its_release_can_be_verified_and_made_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_its_release_can_be_verified_and_made_again(tmp_path: Path, cli: Cli) -> None:
     for _ in range(2):
-        outcome = command(capsys, "demo", "--rows", str(ROWS), "--out", tmp_path, "--json")
-        assert outcome.code == 0, outcome.err
+        outcome = cli.ends(0, "demo", "--rows", str(ROWS), "--out", tmp_path, "--json")
     assert json.loads(outcome.out)["summary"]["rows_published"] == ROWS
-    outcome = command(capsys, "verify", tmp_path / "release")
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "verify", tmp_path / "release")
 
 
 def test_no_class_is_shown_whose_labels_cover_others() -> None:
@@ -441,3 +399,249 @@ def test_people_are_those_of_the_table_that_comes_with_the_project() -> None:
     at = PEOPLE_SCHEMA.get_field_index("last_visit")
     visits = expected["last_visit"].cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
     assert expected.set_column(at, PEOPLE_SCHEMA.field(at), visits).equals(table)
+
+
+@cases(__file__, "line", "told")
+def test_what_is_said_of_a_wrong_line(cli: Cli, line: str, told: str) -> None:
+    cli.ends(2, *line.split(), says=told)
+
+
+@pytest.fixture
+def wrong_file(tmp_path: Path) -> Path:
+    (tmp_path / "people.csv").write_text("age,zip,disease\n" + "30,1,flu\n31,2,cold\n" * 9)
+    path = tmp_path / "people.yaml"
+    path.write_text(
+        f"input: {{path: {tmp_path}/people.csv, options: {{header: true}}}}\n"
+        "quasi_identifiers: [age, zipp]\n"
+        "attributes:\n"
+        "  disese: sensitive\n"
+        "privacy: {k: 2}\n"
+        "output:\n"
+        f"  path: {tmp_path}/release\n"
+    )
+    return path
+
+
+def test_what_the_data_show_is_told_at_the_place_of_its_key(wrong_file: Path, cli: Cli) -> None:
+    for name in ("check", "run"):
+        shown = cli.ends(3, name, wrong_file)
+        listed, attribute = [line for line in shown.err.splitlines() if line.startswith("error: ")]
+        assert listed.startswith(f"error: {wrong_file}:2:26: attributes.zipp: the input has no")
+        assert attribute.startswith(f"error: {wrong_file}:4:3: attributes.disese: the input has")
+    shown = cli("check", wrong_file, "--log-format", "json")
+    told = json.loads(shown.err.splitlines()[-1])["message"]
+    assert told == f"{listed}\n{attribute}".replace("error: ", "")
+
+    (wrong_file.parent / "release").mkdir()
+    cli.ends(2, "run", wrong_file, says=f"error: {wrong_file}:7:3: output.path: ")
+    # What writes nothing says it, and looks at the rest.
+    for options in ([], ["--plan"]):
+        shown = cli.ends(3, "check", wrong_file, *options)
+        assert f"output.path: {wrong_file.parent / 'release'} exists already" in shown.err
+
+
+def test_what_the_file_does_not_say_has_no_place_in_it(wrong_file: Path, cli: Cli) -> None:
+    shown = cli.ends(3, "check", wrong_file, "--set=input.path=/nowhere/people.csv")
+    assert "error: input.path: /nowhere/people.csv is not there" in shown.err
+    added = "--set=attributes.town=insensitive"
+    shown = cli.ends(3, "check", wrong_file, added)
+    assert "error: attributes.town: the input has no such column" in shown.err
+    assert f"error: {wrong_file}:4:3: attributes.disese: " in shown.err
+
+
+STAGES = data_beside(__file__)["STAGES"]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a table, its configuration, a grid and nothing else."""
+    folder = tmp_path_factory.mktemp("progress")
+    random = np.random.default_rng(2)
+    table = {
+        "age": random.integers(20, 80, 120).tolist(),
+        "city": random.choice(["Linz", "Graz", "Wien"], 120).tolist(),
+        "ill": random.choice(["yes", "no"], 120).tolist(),
+    }
+    write_table(folder / "people.parquet", table)
+    document = {
+        "input": {"path": str(folder / "people.parquet")},
+        "attributes": {
+            "age": "quasi_identifier", "city": "quasi_identifier", "ill": "sensitive",
+        },
+        "privacy": {"k": 4},
+        "execution": {"seed": 1},
+        "output": {"path": str(folder / "release")},
+    }  # fmt: skip
+    (folder / "people.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+    recoded = document | {
+        "attributes": {
+            "age": {"role": "quasi_identifier", "hierarchy": {"intervals": [10, 20]}},
+            "city": {"role": "quasi_identifier", "hierarchy": {"prefix": [1, 2]}},
+            "ill": "sensitive",
+        },
+        "model": {"name": "full-domain", "suppression_limit": 0.2},
+        "output": {"path": str(folder / "recoded")},
+    }
+    (folder / "recoded.yaml").write_text(yaml.safe_dump(recoded, sort_keys=False))
+    grid = {"base": "people.yaml", "axes": {"privacy.k": [4, 8]}, "output": str(folder / "cells")}
+    (folder / "grid.yaml").write_text(yaml.safe_dump(grid, sort_keys=False))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def followed_release(place: Path) -> Path:
+    """Return a release of the table, made by its command."""
+    for name in ("people", "recoded"):
+        assert main(["run", str(place / f"{name}.yaml"), "--no-progress"]) == 0
+    return place / "release"
+
+
+def arguments(name: str, place: Path, folder: Path) -> list[object]:
+    """Return the arguments of a command that reads or makes the release."""
+    configuration, followed_release = place / "people.yaml", place / "release"
+    people = place / "people.parquet"
+    return {
+        "check": ["check", configuration, "--set", f"output.path={folder / 'other'}"],
+        "plan": ["check", "--plan", configuration, "--set", f"output.path={folder / 'other'}"],
+        "verify": ["verify", followed_release, "--original", people],
+        "evaluate": ["evaluate", followed_release, "--original", people],
+        "report": ["report", followed_release, "--out", folder / "report.html"],
+        "arrange": ["arrange", configuration, "--target", "ill", "--out", folder / "arranged"],
+        "clean": ["clean", configuration],
+        "compare": ["compare", place / "grid.yaml"],
+        "query": ["query", followed_release, "age < 40 by ill"],
+        "mapping": ["mapping", place / "recoded"],
+        "run": ["run", configuration, "--set", f"output.path={folder / 'other'}", "--report"],
+        "profile": ["profile", people],
+        "init": ["init", people, "--out", folder / "drafted.yaml"],
+        "show": ["show", followed_release],
+        "history": ["history", place],
+        "union": ["union", followed_release, "--out", folder / "union"],
+    }[name]
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_every_command_tells_its_stages(
+    name: str, place: Path, followed_release: Path, tmp_path: Path, cli: Cli
+) -> None:
+    assert followed_release.is_dir()
+    words = arguments(name, place, tmp_path)
+    outcome = cli.ends(0, *words)
+    told = [line.partition(" anonspark: ")[2] for line in outcome.err.splitlines()]
+    done = [line.rpartition(": done in ")[0] for line in told if ": done in " in line]
+    assert done[0] == "start"
+    assert [stage for stage in done if stage in STAGES[name]] == STAGES[name]
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_commands_without_progress_tell_no_stage(
+    name: str, place: Path, followed_release: Path, tmp_path: Path, cli: Cli
+) -> None:
+    assert followed_release.is_dir()
+    outcome = cli.ends(0, *arguments(name, place, tmp_path), "--no-progress")
+    assert " ..." not in outcome.err
+    assert "done in" not in outcome.err
+
+
+ANSWERS = {"plan", "evaluate", "compare", "query", "mapping", "profile", "show", "history"}
+
+
+@pytest.mark.parametrize("name", [*STAGES, "run", "profile", "init", "show", "history", "union"])
+def test_quiet_prints_nothing_but_an_answer(
+    name: str, place: Path, followed_release: Path, tmp_path: Path, cli: Cli
+) -> None:
+    assert followed_release.is_dir()
+    code = 2 if name == "union" else 0
+    outcome = cli.ends(code, *arguments(name, place, tmp_path), "--quiet")
+    # An error is shown, but no warning: the seed of the run is one that is guessed.
+    assert bool(outcome.err) == (name == "union")
+    assert bool(outcome.out) == (name in ANSWERS)
+
+
+def test_quiet_keeps_json(place: Path, tmp_path: Path, cli: Cli) -> None:
+    outcome = cli(*arguments("run", place, tmp_path), "--quiet", "--json")
+    assert json.loads(outcome.out)["warnings"][0]["code"] == "guessable_seed"
+    assert outcome.err == ""
+    loud = cli(*arguments("check", place, tmp_path), "--no-progress")
+    assert "guessable" not in loud.out
+    assert "execution.seed" in loud.err
+
+
+@pytest.mark.parametrize("name", ["query", "mapping"])
+def test_what_is_printed_stays_as_it_is(
+    name: str, place: Path, followed_release: Path, tmp_path: Path, cli: Cli
+) -> None:
+    assert followed_release.is_dir()
+    words = arguments(name, place, tmp_path)
+    for more in ([], ["--json"]):
+        told, quiet = cli(*words, *more), cli(*words, *more, "--quiet")
+        assert told.out == quiet.out != ""
+        assert "anonspark: " not in told.out
+    json.loads(quiet.out)
+
+
+FILES = Path(__file__).with_name("terminal")
+CONFIGURATION = """\
+input: {path: people.csv, format: csv, options: {header: "true"}}
+attributes:
+  birth_date: {role: quasi_identifier, type: date}
+  sex: quasi_identifier
+  education: quasi_identifier
+  income: {role: quasi_identifier, type: number}
+  diagnosis: sensitive
+missing: drop
+privacy: {k: 5, l_diversity: {attribute: diagnosis, l: 3}}
+execution: {seed: 4611686018427387905, engine: local}
+output: {path: out}
+"""
+COMMANDS = {
+    "profile": ("profile", "people.csv"),
+    "check": ("check", "people.yaml"),
+    "plan": ("check", "--plan", "people.yaml"),
+    "run": ("run", "people.yaml", "--run-id", "monday", "--details"),
+    "verify": ("verify", "out", "--original", "people.csv"),
+    "query": ("query", "out", "by sex"),
+    "evaluate": ("evaluate", "out", "--original", "people.csv"),
+}
+
+
+def compare(name: str, shown: str) -> None:
+    """Compare a text with the file of its name."""
+    shown = re.sub(r"About \d+ seconds", "About N seconds", shown)
+    shown = re.sub(r" +$", "", shown, flags=re.M)
+    file = FILES / f"{name}.txt"
+    if os.environ.get("ANONSPARK_SNAPSHOTS") == "write":
+        file.write_text(shown, encoding="utf-8")
+    assert shown == file.read_text(encoding="utf-8")
+
+
+def test_a_terminal_shows_what_it_showed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = (REPOSITORY / "data" / "people.csv").read_text(encoding="utf-8").splitlines()
+    Path("people.csv").write_text("\n".join(lines[:401]) + "\n", encoding="utf-8")
+    Path("people.yaml").write_text(CONFIGURATION, encoding="utf-8")
+    for name, line in COMMANDS.items():
+        done = cli.ends(0, *line)
+        compare(name, done.out.replace(str(tmp_path), ""))
+    # Tables and figures are never wider than the terminal; sentences are broken by it.
+    frames = [line for line in done.out.splitlines() if "──" in line or line.startswith("  ")]
+    assert max(map(len, frames)) <= 80
+
+
+def test_a_notebook_shows_what_it_showed() -> None:
+    people = pd.read_csv(REPOSITORY / "data" / "people.csv", nrows=400)
+    roles = {"quasi_identifiers": ["sex", "income"], "sensitive": ["diagnosis"]}
+    columns = ["sex", "income", "diagnosis"]
+    with anonspark.anonymize(people[columns], k=5, l=3, seed=2**62 + 1, **roles) as release:
+        compare("notebook_release", f"{release!r}\n")
+        compare("notebook_verification", f"{release.verify(original=people)!r}\n")
+    compare("notebook_profile", f"{anonspark.profile(people[columns])!r}\n")
+
+
+def test_the_picture_of_a_terminal_is_what_the_commands_print() -> None:
+    drawn = runpy.run_path(str(REPOSITORY / "tools" / "draw_terminal.py"))["draw"]()
+    picture = REPOSITORY / "docs" / "images" / "terminal.svg"
+    assert drawn == picture.read_text(encoding="utf-8"), "run tools/draw_terminal.py"

@@ -1,19 +1,24 @@
-"""What stands beside the data: views that a database runs, a data package, a page to read."""
+"""What stands beside the data: views, a package, a page to read, and copies as CSV."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pytest
-from helpers import command
+from commands import Cli
+from forgeries import name_other_version, read_manifest, save_manifest
+from helpers import configuration_file, published, write_table
 from pyarrow import parquet
 from read_releases import RELEASES, ROWS, write_releases
-from release_folders import list_files
+from release_folders import damage, list_files, rewrite, show_unchanged
 
 import anonspark
 from anonspark.config import parse_configuration
@@ -110,19 +115,16 @@ def test_the_data_package(name: str, read_releases: Path) -> None:
     assert [field["name"] for field in fields] == manifest["published"]["columns"]
 
 
-def test_they_are_listed_and_verified(
-    read_releases: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_they_are_listed_and_verified(read_releases: Path, tmp_path: Path, cli: Cli) -> None:
     """A page that was changed is not the one that was published."""
     release = tmp_path / "release"
     shutil.copytree(read_releases / "interval", release)
     listed = json.loads((release / "manifest.json").read_text())["files"]
     assert [file["path"] for file in listed if file["rows"] is None] == sorted(COMPANIONS)
-    assert command(capsys, "verify", release).code == 0
+    cli.ends(0, "verify", release)
     page = release / "README.md"
     page.write_text(page.read_text().replace("k = 4", "k = 9"))
-    found = command(capsys, "verify", release)
-    assert found.code == 4
+    found = cli.ends(4, "verify", release)
     assert "README.md" in found.out + found.err
 
 
@@ -198,3 +200,119 @@ def test_large_numbers_and_instants(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (big,) = connection.sql("select big_mid from records").to_arrow_table()
     assert big.to_pylist() == pytest.approx(expected["big_mid"].to_pylist())
     assert "seen_min >= '2020-01-01 00:00:00+00'" in Path("README.md").read_text().replace('"', "")
+
+
+def people(rows: int = 200) -> dict[str, Any]:
+    return {
+        "age": [20 + n * 7 % 50 for n in range(rows)],
+        "job": [("=cmd", "-5", None, "cook")[n % 4] for n in range(rows)],
+        "codes": [[n % 3] for n in range(rows)],
+    }
+
+
+@pytest.fixture
+def release(tmp_path: Path, cli: Cli) -> Path:
+    write_table(tmp_path / "input.parquet", pa.table(people()))
+    path = configuration_file(
+        tmp_path,
+        attributes={"age": "quasi_identifier", "job": "insensitive"},
+        output={"copies": ["csv"]},
+    )
+    cli.ends(0, "run", path)
+    return tmp_path / "release"
+
+
+def test_a_copy_has_the_records(release: Path, cli: Cli) -> None:
+    lines = (release / "copies" / "part-00000.csv").read_text("utf-8-sig").splitlines()
+    rows = published(release).to_pylist()
+    shown = {"=cmd": '"\'=cmd"', "-5": '"-5"', "cook": '"cook"', None: ""}
+    assert lines == [
+        '"age","job"',
+        *(f'"{row["age"]}",{shown[row["job"]]}' for row in rows),
+    ]
+    assert "`copies` holds the same records as CSV" in (release / "README.md").read_text()
+    package = json.loads((release / "datapackage.json").read_text())
+    assert [one["path"] for one in package["resources"]][1] == ["copies/part-00000.csv"]
+    verified = cli.ends(0, "verify", release, "--json")
+    assert not any("copies" in one for one in json.loads(verified.out)["claimed"])
+    assert len(anonspark.read(str(release)).to_arrow()) == len(rows)
+
+
+def relist(release: Path) -> None:
+    """List the copies as they lie there."""
+    document = read_manifest(release)
+    document["files"] = [one for one in document["files"] if not one["path"].startswith("copies/")]
+    for path in sorted((release / "copies").iterdir()):
+        content = path.read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        document["files"].append(
+            {"path": f"copies/{path.name}", "bytes": len(content), "rows": None, "sha256": digest}
+        )
+    document["files"].sort(key=lambda one: one["path"])
+    save_manifest(release, document)
+
+
+def change(release: Path) -> None:
+    path = release / "copies" / "part-00000.csv"
+    rewrite(path, path.read_bytes().replace(b"cook", b"king"))
+
+
+def delete(release: Path) -> None:
+    rewrite(release / "copies" / "part-00001.csv", b"")
+    (release / "copies" / "part-00000.csv").unlink()
+
+
+def add(release: Path) -> None:
+    content = (release / "copies" / "part-00000.csv").read_bytes()
+    rewrite(release / "copies" / "part-00001.csv", content)
+
+
+@pytest.mark.parametrize("forge", [change, delete, add])
+def test_other_copies_are_refused(release: Path, cli: Cli, forge: Callable[[Path], None]) -> None:
+    forge(release)
+    relist(release)
+    cli.ends(4, "verify", release, says="not the records of data as CSV")
+
+
+def test_a_copy_by_another_version_is_compared_too(release: Path, cli: Cli) -> None:
+    """A raw table was accepted as a copy, with a warning about the texts."""
+    rewrite(release / "copies" / "part-00000.csv", b"name,age\nZebediah Doe,34\n")
+    name_other_version(release)
+    relist(release)
+    refused = cli.ends(4, "verify", release, says="not the records of data as CSV")
+    assert "Zebediah" not in refused.err
+
+
+def test_a_page_that_cannot_be_decompressed_has_no_copy(release: Path, cli: Cli) -> None:
+    """It ended with an error of ours."""
+    (part,) = (release / "data").glob("part-*.parquet")
+    content = bytearray(part.read_bytes())
+    content[40:80] = b"\xff" * 40
+    show_unchanged(release)
+    damage(part, bytes(content))
+    list_files(release, explained=False)
+    refused = cli.ends(4, "verify", release)
+    assert "files are damaged or of another format: data/part-00000.parquet" in refused.err
+
+
+def test_copies_that_nobody_asked_for(release: Path, cli: Cli) -> None:
+    document = read_manifest(release)
+    document["configuration"]["output"]["copies"] = []
+    save_manifest(release, document)
+    cli.ends(4, "verify", release, says="copies/part-00000.csv")
+
+
+def test_what_csv_cannot_express_is_refused(tmp_path: Path, cli: Cli) -> None:
+    write_table(tmp_path / "input.parquet", pa.table(people()))
+    attributes = {"age": "quasi_identifier", "codes": "insensitive"}
+    for output, code, said in (
+        ({"copies": ["csv"]}, 3, "codes: the column has type array<bigint>, which CSV cannot"),
+        ({"copies": ["csv"], "format": "orc"}, 2, "found csv, and output.format is the text 'orc'"),
+        ({"copies": ["xlsx"]}, 2, "output.copies"),
+    ):
+        path = configuration_file(tmp_path, attributes=attributes, output=output)
+        for asked in ("check", "run"):
+            refused = cli(asked, path)
+            assert refused.code == code, asked
+            assert said in refused.err
+    assert not (tmp_path / "release").exists()

@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from cases import cases
-from helpers import command, write_table
+from commands import Cli
+from helpers import write_table
 
 from anonspark.comparison.grid import load_grid
 from anonspark.config import parse_configuration
@@ -94,7 +95,7 @@ def trainings(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     return made
 
 
-def test_files_tell_how_they_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_tell_how_they_are_read(tmp_path: Path, cli: Cli) -> None:
     semicolons = pc.WriteOptions(delimiter=";")
     whole = pq.read_table(tmp_path / "people.parquet")
     pc.write_csv(whole, str(tmp_path / "people.csv"), write_options=semicolons)
@@ -107,22 +108,17 @@ def test_files_tell_how_they_are_read(tmp_path: Path, capsys: pytest.CaptureFixt
         output = str(tmp_path / f"grid-{len(figures)}")
         holdout = "holdout.csv" if given is keys else "holdout.parquet"
         told = {"axes": {"privacy.k": [5]}} | given | {"output": output}
-        done = command(capsys, "compare", grid_file(tmp_path, holdout, **told))
-        assert done.code == 0, done.err
+        cli.ends(0, "compare", grid_file(tmp_path, holdout, **told))
         (row,) = pq.read_table(f"{output}/metrics").to_pylist()
         figures.append({name: row[name] for name in ("gcp", "model_loss", "median_query_error")})
     assert figures[0] == figures[1]
 
 
 def test_a_cell_has_the_figures_of_evaluate(
-    engine: LocalEngine,
-    tmp_path: Path,
-    trainings: list[int],
-    capsys: pytest.CaptureFixture[str],
+    engine: LocalEngine, tmp_path: Path, trainings: list[int], cli: Cli
 ) -> None:
     path = grid_file(tmp_path)
-    done = command(capsys, "compare", path)
-    assert done.code == 0, done.err
+    done = cli.ends(0, "compare", path)
     assert "2 runs, none reused" in done.out
     assert "model loss" in done.out
     # The original's models once, and those of each release.
@@ -173,66 +169,58 @@ def test_a_cell_has_the_figures_of_evaluate(
 
 
 def test_a_second_call_runs_nothing_and_another_hold_out_everything(
-    tmp_path: Path, trainings: list[int], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, trainings: list[int], cli: Cli
 ) -> None:
     path = grid_file(tmp_path)
-    assert command(capsys, "compare", path).code == 0
+    cli.ends(0, "compare", path)
     figures = pq.read_table(tmp_path / "grid" / "metrics").to_pylist()
     trainings.clear()
-    again = command(capsys, "compare", path)
+    again = cli("compare", path)
     assert "0 runs, 2 reused" in again.out
     assert trainings == []
     assert pq.read_table(tmp_path / "grid" / "metrics").to_pylist() == figures
     # The order of the held-out records does not matter, a value of one does.
     table = people(2)
     write_table(tmp_path / "holdout.parquet", table.take(np.arange(ROWS)[::-1]))
-    assert "0 runs, 2 reused" in command(capsys, "compare", path).out
+    assert "0 runs, 2 reused" in cli("compare", path).out
     changed = table.set_column(2, "visits", pa.array([7, *table["visits"].to_pylist()[1:]]))
     write_table(tmp_path / "other.parquet", changed)
     other = grid_file(tmp_path, "other.parquet")
-    refused = command(capsys, "compare", other)
-    assert refused.code == 2
-    assert "held-out records" in refused.err
+    cli.ends(2, "compare", other, says="held-out records")
     for keys in ({"evaluation": None, "rank_by": "gcp"}, {"evaluation": {"queries": False}}):
         if keys["evaluation"]:
             holdout = {"path": str(tmp_path / "holdout.parquet")}
             keys["evaluation"] = {"target": "ill", "holdout": holdout, "queries": False}
-        assert command(capsys, "compare", grid_file(tmp_path, **keys)).code == 2
+        cli.ends(2, "compare", grid_file(tmp_path, **keys))
     assert trainings == []
     elsewhere = grid_file(tmp_path, "other.parquet", output=str(tmp_path / "elsewhere"))
-    assert "2 runs, none reused" in command(capsys, "compare", elsewhere).out
+    assert "2 runs, none reused" in cli("compare", elsewhere).out
     assert trainings == [ROWS] * 3
 
 
-def test_a_class_that_the_input_has_not_is_left_out_and_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_class_that_the_input_has_not_is_left_out_and_counted(tmp_path: Path, cli: Cli) -> None:
     table = people(2)
     odd = ["perhaps"] * 30 + table["ill"].to_pylist()[30:]
     write_table(tmp_path / "odd.parquet", table.set_column(3, "ill", pa.array(odd)))
     holdout = {"path": str(tmp_path / "odd.parquet")}
     evaluation = {"target": "ill", "holdout": holdout, "queries": False}
     axes = {"privacy.k": [20]}
-    done = command(capsys, "compare", grid_file(tmp_path, evaluation=evaluation, axes=axes))
-    assert done.code == 0, done.err
+    done = cli.ends(0, "compare", grid_file(tmp_path, evaluation=evaluation, axes=axes))
     note = "30 held-out records are of a class that the input has not"
     assert note in " ".join(done.out.split())
     assert note in (tmp_path / "grid" / "report.html").read_text()
     (row,) = pq.read_table(tmp_path / "grid" / "metrics").to_pylist()
-    found = json.loads(command(capsys, "compare", tmp_path / "grid.yaml", "--json").out)
+    found = json.loads(cli("compare", tmp_path / "grid.yaml", "--json").out)
     assert found["notes"] == [f"{note}. They were left out"]
     assert row["median_query_error"] is None
     assert row["model_loss"] is not None
 
 
-def test_what_cannot_be_measured_is_null_and_says_why(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_measured_is_null_and_says_why(tmp_path: Path, cli: Cli) -> None:
     table = people(2)
     healthy = table.set_column(3, "ill", pa.array(["no"] * ROWS))
     write_table(tmp_path / "holdout.parquet", healthy)
-    done = command(capsys, "compare", grid_file(tmp_path, axes={"privacy.k": [20]}))
-    assert done.code == 0, done.err
+    done = cli.ends(0, "compare", grid_file(tmp_path, axes={"privacy.k": [20]}))
     assert "model_loss is not measured: the test records are of one class" in done.out
     (row,) = pq.read_table(tmp_path / "grid" / "metrics").to_pylist()
     assert (row["model_loss"], row["place"], row["roc_auc_random_forest"]) == (None, None, None)
@@ -240,9 +228,9 @@ def test_what_cannot_be_measured_is_null_and_says_why(
 
 
 @cases(__file__, "evaluation", "keys", "code", "words")
-def test_bad_input(
+def test_refused_evaluations_write_nothing_and_show_no_value(
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     evaluation: dict[str, Any] | None,
     keys: dict[str, Any],
     code: int,
@@ -269,8 +257,7 @@ def test_bad_input(
         path = evaluation["holdout"]["path"].format(**paths)
         evaluation = evaluation | {"holdout": {"path": path}}
     given = {"base": document, "evaluation": evaluation} | keys
-    outcome = command(capsys, "compare", grid_file(tmp_path, **given))
-    assert outcome.code == code, outcome.err
+    outcome = cli.ends(code, "compare", grid_file(tmp_path, **given))
     assert re.search(words, " ".join(outcome.err.split())), outcome.err
     assert "Kryptonitis" not in outcome.err
     assert not (tmp_path / "grid" / "metrics").exists()

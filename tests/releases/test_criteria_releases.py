@@ -18,10 +18,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cases import cases
+from cases import cases, data_beside
+from commands import Cli
 from forgeries import save_table
 from helpers import (
-    command,
     configuration_file,
     contents,
     metrics,
@@ -58,33 +58,7 @@ SEVERITIES = ("none", "mild", "severe", "deadly")
 
 # Sets of criteria, each for one run of each model. Every criterion is violated by classes of k
 # records that know nothing of it.
-CRITERIA: dict[str, dict[str, list[dict[str, Any]]]] = {
-    "distinct-and-ordered": {
-        "l_diversity": [{"attribute": "disease", "l": 3}],
-        "t_closeness": [{"attribute": "severity", "t": 0.3, "distance": "ordered"}],
-    },
-    "entropy-hierarchical-and-ordered-numbers": {
-        "l_diversity": [{"attribute": "disease", "kind": "entropy", "l": 2.5}],
-        "t_closeness": [
-            {"attribute": "disease", "t": 0.3, "distance": "hierarchical"},
-            {"attribute": "cost", "t": 0.25, "distance": "ordered"},
-        ],
-    },
-    "recursive-equal-and-alpha": {
-        "l_diversity": [{"attribute": "disease", "kind": "recursive", "l": 2, "c": 1.5}],
-        "t_closeness": [
-            {"attribute": "severity", "t": 0.45},
-            {"attribute": "disease", "t": 0.3, "distance": "maximum"},
-        ],
-        "alpha_k_anonymity": [{"attribute": "cost", "alpha": 0.5}],
-    },
-    "beta": {
-        "beta_likeness": [
-            {"attribute": "disease", "beta": 1.5},
-            {"attribute": "severity", "beta": 4.0},
-        ],
-    },
-}
+CRITERIA: dict[str, dict[str, list[dict[str, Any]]]] = data_beside(__file__)["CRITERIA"]
 
 
 def people(rows: int = 240) -> dict[str, Any]:
@@ -292,27 +266,15 @@ def test_every_class_satisfies_the_criteria(
     assert [one.measured for one in proven.criteria] == [row["measured"] for row in beyond]
 
 
-STRICTER: dict[str, dict[str, Any]] = {
-    "distinct": {"l_diversity": {"attribute": "disease", "l": 6}},
-    "entropy": {"l_diversity": {"attribute": "disease", "kind": "entropy", "l": 5}},
-    "recursive": {"l_diversity": {"attribute": "severity", "kind": "recursive", "l": 3, "c": 0.5}},
-    "alpha": {"alpha_k_anonymity": {"attribute": "cost", "alpha": 0.2}},
-    "beta": {"beta_likeness": {"attribute": "cost", "beta": 0.1}},
-    "equal": {"t_closeness": {"attribute": "cost", "t": 0.05}},
-    "ordered": {"t_closeness": {"attribute": "cost", "t": 0.02, "distance": "ordered"}},
-    "hierarchical": {
-        "t_closeness": {"attribute": "disease", "t": 0.02, "distance": "hierarchical"}
-    },
-}
+STRICTER: dict[str, dict[str, Any]] = data_beside(__file__)["STRICTER"]
 
 
 def test_verify_with_a_configuration(
-    engine: LocalEngine, release: Release, case: Case, capsys: pytest.CaptureFixture[str]
+    engine: LocalEngine, release: Release, case: Case, cli: Cli
 ) -> None:
     found = release("su-mondrian", "distinct-and-ordered")
     same = case.configure("same", CRITERIA["distinct-and-ordered"])
-    outcome = command(capsys, "verify", found, "--config", same, "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "verify", found, "--config", same, "--json")
     criteria = json.loads(outcome.out)["criteria"]
     assert [one["required"] for one in criteria] == [3.0, 0.3]
     # A release may have more than was asked of it.
@@ -331,17 +293,14 @@ def test_verify_with_a_configuration(
     # The last one again as a command, with all that it violates at once.
     path = case.configure("all", STRICTER["distinct"] | STRICTER["alpha"])
     before = contents(case.folder)
-    outcome = command(capsys, "verify", found, "--config", path)
-    assert outcome.code == 4
+    outcome = cli.ends(4, "verify", found, "--config", path)
     assert "2 of the checks failed" in outcome.out
     assert "distinct l-diversity with l = 6 on attribute 'disease'" in outcome.err
     assert "(alpha, k)-anonymity with alpha = 0.2 on attribute 'cost'" in outcome.err
     assert contents(case.folder) == before
 
 
-def test_sensitive_values_of_every_type(
-    engine: LocalEngine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sensitive_values_of_every_type(engine: LocalEngine, tmp_path: Path, cli: Cli) -> None:
     """A missing value is a value, and so is NaN; -0.0 and 0.0 are one."""
     generator = np.random.default_rng(3)
     seconds = [0, -1, 1_600_000_000, 4_000_000_000]
@@ -375,8 +334,7 @@ def test_sensitive_values_of_every_type(
             ],
         },
     )
-    outcome = command(capsys, "run", path)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", path)
     found: dict[str, dict[str, set[Any]]] = {}
     for row in published(tmp_path / "release").to_pylist():
         own = found.setdefault(row["age"], {name: set() for name in values})
@@ -430,7 +388,7 @@ def _unknown(data: pd.DataFrame) -> None:
 def test_verify_notices_changed_sensitive_values(
     release: Release,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     spoil: Callable[[pd.DataFrame], None],
     code: int,
     told: str,
@@ -443,10 +401,7 @@ def test_verify_notices_changed_sensitive_values(
     assert not changed.equals(table)
     save_table(copy, "data", changed)
     list_files(copy)
-    outcome = command(capsys, "verify", copy)
-    assert outcome.code == code, outcome.err
-    assert "\nerror: " in outcome.err
-    assert told in outcome.err
+    outcome = cli.ends(code, "verify", copy, says=("\nerror: ", told))
     assert "Kryptonitis" not in outcome.err + outcome.out
     assert ("of the checks failed" in outcome.out) == (spoil is not _unknown)
 
@@ -535,12 +490,11 @@ def presence(tmp_path: Path) -> Callable[..., Path]:
 
 
 def test_presence_that_is_satisfied(
-    presence: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    presence: Callable[..., Path], tmp_path: Path, cli: Cli
 ) -> None:
     # Everybody of the population has somebody who is equal, and one of the two is in the release.
     path = presence("twice", 0.4, 0.6)
-    outcome = command(capsys, "run", path)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", path)
     release = tmp_path / "release"
     figures = {row["criterion"]: row for row in metrics(release, "privacy")}
     assert list(figures) == ["k", "smallest presence", "largest presence"]
@@ -548,31 +502,25 @@ def test_presence_that_is_satisfied(
         assert figures[name]["required"] == required
         assert figures[name]["measured"] == pytest.approx(0.5)
         assert figures[name]["attribute"] is None
-    outcome = command(capsys, "verify", release, "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "verify", release, "--json")
     proven = json.loads(outcome.out)["presence"]
     assert proven["smallest"] == pytest.approx(0.5)
     assert (proven["population"], proven["out_of_bounds"]) == (120, 0)
     # What is required now decides, and the population as it is now.
     stricter = presence("twice", 0.0, 0.3)
-    outcome = command(capsys, "verify", release, "--config", stricter)
-    assert outcome.code == 4
+    outcome = cli.ends(4, "verify", release, "--config", stricter)
     assert "for 120 of 120 records of the population" in outcome.err
     (tmp_path / "twice.parquet").write_bytes((tmp_path / "half.parquet").read_bytes())
-    outcome = command(capsys, "verify", release)
-    assert outcome.code == 4
-    assert "not a population of the released people" in outcome.err
+    cli.ends(4, "verify", release, says="not a population of the released people")
 
 
 def test_a_population_whose_file_tells_how_it_is_read(
-    presence: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    presence: Callable[..., Path], tmp_path: Path, cli: Cli
 ) -> None:
     ages = "".join(f"{age};x\n" for age in [*range(60), *range(60)])
     (tmp_path / "register.csv").write_text(f"age;name\n{ages}")
-    outcome = command(capsys, "run", presence("register.csv", 0.4, 0.6))
-    assert outcome.code == 0, outcome.err
-    outcome = command(capsys, "verify", tmp_path / "release", "--json")
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", presence("register.csv", 0.4, 0.6))
+    outcome = cli.ends(0, "verify", tmp_path / "release", "--json")
     assert json.loads(outcome.out)["presence"]["population"] == 120
 
 
@@ -580,7 +528,7 @@ def test_a_population_whose_file_tells_how_it_is_read(
 def test_presence_that_is_not(
     presence: Callable[..., Path],
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     population: str,
     least: float,
     most: float,
@@ -592,15 +540,11 @@ def test_presence_that_is_not(
     output = {"mode": "overwrite", **sections.get("output", {})}
     path = presence(population, least, most, **(sections | {"output": output}))
     before = contents(tmp_path)
-    outcome = command(capsys, "run", path)
-    assert outcome.code == code, outcome.err
-    assert told in outcome.err
+    cli.ends(code, "run", path, says=told)
     assert contents(tmp_path) == before
 
 
-def test_listed_values_are_compared_as_texts(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_listed_values_are_compared_as_texts(tmp_path: Path, cli: Cli) -> None:
     """-0.0 is 0, blanks at the ends do not count, and missing comes last."""
     generator = np.random.default_rng(5)
     (tmp_path / "diseases.csv").write_text("flu;lungs;*\nasthma;lungs;*\nulcer;stomach;*\n")
@@ -630,12 +574,11 @@ def test_listed_values_are_compared_as_texts(
             ]
         },
     )
-    outcome = command(capsys, "run", path)
-    assert outcome.code == 0, outcome.err
-    assert command(capsys, "verify", tmp_path / "release").code == 0
+    cli.ends(0, "run", path)
+    cli.ends(0, "verify", tmp_path / "release")
 
 
-def test_dates_beyond_what_python_knows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dates_beyond_what_python_knows(tmp_path: Path, cli: Cli) -> None:
     days = pa.array([3_660_000, 0, -800_000] * 10, pa.int32()).cast(pa.date32())
     write_table(tmp_path / "input.parquet", {"age": pa.array(range(30)), "day": days})
     path = configuration_file(
@@ -643,17 +586,12 @@ def test_dates_beyond_what_python_knows(tmp_path: Path, capsys: pytest.CaptureFi
         attributes={"age": "quasi_identifier", "day": "sensitive"},
         privacy={"l_diversity": {"attribute": "day", "l": 2}},
     )
-    outcome = command(capsys, "run", path)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", path)
 
 
 @cases(__file__, "attribute", "distance", "expected")
 def test_distances_that_mean_nothing(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    attribute: str,
-    distance: str,
-    expected: str,
+    tmp_path: Path, cli: Cli, attribute: str, distance: str, expected: str
 ) -> None:
     (tmp_path / "diseases.csv").write_text("flu;*\nasthma;*\n")
     diseases = pa.array(["flu", "asthma", None, "flu", "asthma", None] + ["flu"] * 6)
@@ -666,7 +604,5 @@ def test_distances_that_mean_nothing(
         attributes={"age": "quasi_identifier", "disease": role},
         privacy={"t_closeness": {"attribute": "disease", "t": 0.5, "distance": distance}},
     )
-    outcome = command(capsys, "run", path)
-    assert outcome.code == 3
-    assert f"attributes.disease: {expected}" in outcome.err
+    outcome = cli.ends(3, "run", path, says=f"attributes.disease: {expected}")
     assert "flu" not in outcome.err

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cases import cases, one_by_day
-from helpers import command
-from recipients import carry_out, with_ledger
+from cases import cases
+from commands import Cli
+from recipients import carry_out, plan_about, with_ledger
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
@@ -29,8 +29,6 @@ from anonspark.pipeline.run import run as run_pipeline
 from anonspark.reporting.build_report import report_release
 from anonspark.reporting.nights import read_nights
 from anonspark.sharing.ledger.check import check_ledger, demand_of, required_coalitions
-from anonspark.sharing.ledger.events import Events
-from anonspark.sharing.recipients import distribute as distributing
 from anonspark.sharing.recipients.card import preview_plan
 from anonspark.sharing.recipients.plan import parse_plan
 from anonspark.utility.evaluation import open_evaluation
@@ -56,32 +54,18 @@ def people(rows: int = ROWS, seed: int = 0) -> pa.Table:
 def plan_of(folder: Path, table: pa.Table | None = None, **sections: Any) -> dict[str, Any]:
     source = folder / "people.parquet"
     pq.write_table(people() if table is None else table, source)
-    return {
-        "base": {
-            "input": {"path": str(source)},
-            "attributes": {
-                "person": {"role": "identifier"},
-                "age": {"role": "quasi_identifier"},
-                "zone": {"role": "quasi_identifier"},
-                "sex": {"role": "quasi_identifier"},
-                "illness": {"role": "sensitive"},
-                "year": {"role": "insensitive"},
-            },
-            "privacy": {"k": 5},
-            "execution": {"seed": 2**40},
+    roles = {"person": "identifier"} | dict.fromkeys(("age", "zone", "sex"), "quasi_identifier")
+    recipients = {
+        "labour": {
+            "purpose": "work",
+            "columns": ["age", "sex", "illness"],
+            "where": {"year": {"min": 2022}},
         },
-        "subject": "person",
-        "output": str(folder / "releases"),
-        "recipients": {
-            "labour": {
-                "approved": "yes",
-                "purpose": "work",
-                "columns": ["age", "sex", "illness"],
-                "where": {"year": {"min": 2022}},
-            },
-            "press": {"approved": "yes", "public": True, "columns": ["zone", "sex"]},
-        },
-    } | sections
+        "press": {"public": True, "columns": ["zone", "sex"]},
+    }
+    roles |= {"illness": "sensitive", "year": "insensitive"}
+    sections = {"output": str(folder / "releases")} | sections
+    return plan_about(source, roles, recipients, **sections)
 
 
 def published(folder: Path, name: str) -> Mapping[str, Any]:
@@ -319,99 +303,12 @@ def test_another_type_of_subject(tmp_path: Path) -> None:
         carry_out(again, "second")
 
 
-def test_a_changed_file_of_the_ledger(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path)
-    with_ledger(plan, tmp_path)
-    carry_out(plan, "first")
-    for kind in ("members", "classes"):
-        (path,) = (tmp_path / "ledger" / kind / "labour-first").rglob("*.parquet")
-        content = path.read_bytes()
-        path.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
-        ledger = with_ledger(plan, tmp_path)
-        found = check_ledger(LocalEngine(), ledger, [], demand_of(ledger))
-        assert [f"{kind}/labour-first" in one and "was changed" in one for one in found.problems]
-        path.write_bytes(content)
-    ledger = with_ledger(plan, tmp_path)
-    assert check_ledger(LocalEngine(), ledger, [], demand_of(ledger)).problems == []
-
-
 class KilledError(BaseException):
     """Stands for the end of a process."""
 
 
-STEPS = {
-    "frozen": (distributing, "read_source"),
-    "members": (distributing, "stage_members"),
-    "check": (distributing, "check_jointly"),
-    "planned": (Events, "append"),
-    "published": (StagedRelease, "publish"),
-}
-
-
-FEW = 120
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Return the fingerprints of the releases of a plan about few people."""
-    given = carry_out(plan_of(tmp_path_factory.mktemp("undisturbed"), people(FEW)))
-    return {name: one.summary["output_fingerprint"] for name, one in given.releases.items()}
-
-
-# Before a step is after the one before it.
-@pytest.mark.parametrize("when", one_by_day("after", "before"))
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("place", [0, 1])
-def test_killed(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    undisturbed: dict[str, Any],
-    step: str,
-    when: str,
-    place: int,
-) -> None:
-    """Whatever is published is in the ledger, and who resumes gets the undisturbed releases."""
-    plan = plan_of(tmp_path, people(FEW))
-    with_ledger(plan, tmp_path)
-    owner, name = STEPS[step]
-    real, calls = getattr(owner, name), []
-
-    def killed(*arguments: Any, **options: Any) -> Any:
-        calls.append(None)
-        mine = len(calls) == place + 1
-        if mine and when == "before":
-            raise KilledError
-        result = real(*arguments, **options)
-        if mine:
-            raise KilledError
-        return result
-
-    monkeypatch.setattr(owner, name, killed)
-    resumes = True
-    try:
-        carry_out(plan, "first", resume=True)
-        resumes = False
-    except KilledError:
-        pass
-    monkeypatch.undo()
-    ledger = with_ledger(plan, tmp_path)
-    given = {path.parent.name for path in (tmp_path / "releases").glob("*/manifest.json")}
-    assert given <= {one.recipient for one in ledger.counted}
-    if resumes:
-        again = carry_out(plan, "first", resume=True)
-        for recipient, release in again.releases.items():
-            assert release.summary["output_fingerprint"] == undisturbed[recipient]
-    ledger = with_ledger(plan, tmp_path)
-    assert {one.state for one in ledger.releases.values()} == {"published"}
-    assert left_in(tmp_path) == []
-    found = check_ledger(
-        LocalEngine(), ledger, required_coalitions(ledger), demand_of(ledger), with_files=True
-    )
-    assert found.problems == []
-
-
 def test_an_unfinished_run_is_not_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     plan = plan_of(tmp_path)
     with_ledger(plan, tmp_path)
@@ -427,7 +324,7 @@ def test_an_unfinished_run_is_not_passed_over(
         carry_out(plan, "second")
     path = tmp_path / "plan.yaml"
     path.write_text(json.dumps(plan))
-    assert command(capsys, "clean", path).code == 0
+    cli.ends(0, "clean", path)
     states = {one.state for one in with_ledger(plan, tmp_path).releases.values()}
     assert states == {"failed"}
     carry_out(plan, "second")
@@ -446,19 +343,16 @@ def test_a_run_that_is_done_is_not_done_again(tmp_path: Path) -> None:
         assert own["output_fingerprint"] == release.summary["output_fingerprint"]
 
 
-def test_only_some_recipients(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_some_recipients(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "plan.yaml"
     path.write_text(json.dumps(plan_of(tmp_path)))
-    done = command(capsys, "distribute", path, "--only", "press", "--json")
-    assert done.code == 0
+    done = cli.ends(0, "distribute", path, "--only", "press", "--json")
     assert list(json.loads(done.out)["releases"]) == ["press"]
     assert not (tmp_path / "releases" / "labour").exists()
 
 
 @pytest.mark.parametrize("strategy", ["nested", "independent"])
-def test_the_other_strategy_is_measured(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], strategy: str
-) -> None:
+def test_the_other_strategy_is_measured(tmp_path: Path, cli: Cli, strategy: str) -> None:
     plan = plan_of(tmp_path, strategy=strategy, evaluate={"compare_strategies": True})
     plan["collusion"] = {"k": 5 if strategy == "nested" else 1}
     plan["base"]["privacy"]["allow_k_1"] = True
@@ -466,8 +360,7 @@ def test_the_other_strategy_is_measured(
     with_ledger(plan, tmp_path)
     path = tmp_path / "plan.yaml"
     path.write_text(json.dumps(plan))
-    done = command(capsys, "distribute", path, "--json")
-    assert done.code == 0, done.err
+    done = cli.ends(0, "distribute", path, "--json")
     told = json.loads(done.out)
     other = {"nested": "independent", "independent": "nested"}[strategy]
     plan |= {"strategy": other, "output": str(tmp_path / "other"), "evaluate": {}}
@@ -490,23 +383,21 @@ def test_a_look_at_a_plan(tmp_path: Path) -> None:
     assert left_in(tmp_path) == []
 
 
-def test_commands_of_the_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_of_the_ledger(tmp_path: Path, cli: Cli) -> None:
     plan = plan_of(tmp_path)
     ledger, key = str(tmp_path / "ledger"), str(tmp_path / "key")
     plan["ledger"] = {"path": ledger, "key_file": key}
     path = tmp_path / "plan.yaml"
     path.write_text(json.dumps(plan))
-    made = command(capsys, "ledger", "init", ledger, "--key-file", key, "--subject", "person")
-    assert made.code == 0
-    assert command(capsys, "distribute", path, "--run-id", "first").code == 0
-    shown = json.loads(command(capsys, "ledger", "show", ledger, "--json").out)
+    cli.ends(0, "ledger", "init", ledger, "--key-file", key, "--subject", "person")
+    cli.ends(0, "distribute", path, "--run-id", "first")
+    shown = json.loads(cli("ledger", "show", ledger, "--json").out)
     assert [one["release"] for one in shown] == ["labour-first", "press-first"]
-    assert command(capsys, "ledger", "check", ledger, "--files").code == 0
-    failed = command(capsys, "ledger", "check", ledger, "--k", "500")
-    assert failed.code == 4
+    cli.ends(0, "ledger", "check", ledger, "--files")
+    cli.ends(4, "ledger", "check", ledger, "--k", "500")
     arguments = ("--reason", "destroyed", "--by", "the officer")
-    assert command(capsys, "ledger", "withdraw", ledger, "labour-first", *arguments).code == 0
-    listed = command(capsys, "ledger", "show", ledger).out.split()
+    cli.ends(0, "ledger", "withdraw", ledger, "labour-first", *arguments)
+    listed = cli("ledger", "show", ledger).out.split()
     assert "withdrawn by the officer: destroyed" in " ".join(listed)
-    assert command(capsys, "ledger", "withdraw", ledger, "labour-first", *arguments).code == 2
-    assert "No process holds" in command(capsys, "ledger", "unlock", ledger).out
+    cli.ends(2, "ledger", "withdraw", ledger, "labour-first", *arguments)
+    assert "No process holds" in cli("ledger", "unlock", ledger).out

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import command, configuration_file, write_table
+from commands import Cli
+from helpers import configuration_file, write_table
 from places import skip_or_fail
 
 from anonspark.kernels.built import built
@@ -41,7 +42,7 @@ def files_of(release: Path) -> dict[str, Any]:
 
 @pytest.mark.night
 def test_a_release_by_kernels_that_are_compiled_when_they_are_called(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    cli: Cli, tmp_path: Path
 ) -> None:
     if not built():
         skip_or_fail("make kernels builds what it is compared with")
@@ -57,8 +58,7 @@ def test_a_release_by_kernels_that_are_compiled_when_they_are_called(
         "execution": {"seed": 2**60 + 1},
     }
     path = configuration_file(tmp_path, **sections)
-    outcome = command(capsys, "run", path)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", path)
     expected = files_of(tmp_path / "release")
     (tmp_path / "release").rename(tmp_path / "with machine code")
     done = subprocess.run([sys.executable, "-c", RUN, str(path)], capture_output=True, text=True)

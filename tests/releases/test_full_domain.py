@@ -15,10 +15,11 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from cases import night
+from cases import data_beside, night
+from commands import Cli
 from data_sets import ADULT_OF_ARX
 from failing_runs import run_all
-from helpers import command, metrics, of_any_run, published, summary
+from helpers import metrics, of_any_run, published, summary
 from places import HIERARCHIES, require_data
 
 from anonspark.config import parse_configuration
@@ -30,17 +31,7 @@ from anonspark.pipeline.run import run as run_pipeline
 from anonspark.verification.audit import audit_release
 
 NAMES = ADULT_OF_ARX.quasi_identifiers
-HEIGHTS = {
-    "age": 4,
-    "sex": 1,
-    "race": 1,
-    "marital-status": 2,
-    "education": 3,
-    "native-country": 2,
-    "workclass": 2,
-    "occupation": 2,
-    "salary-class": 1,
-}
+HEIGHTS = data_beside(__file__)["HEIGHTS"]
 DIVERSE = {"l_diversity": {"attribute": "native-country", "l": 2}}
 CLOSE = {"t_closeness": {"attribute": "native-country", "t": 0.2}}
 
@@ -123,7 +114,9 @@ def labels_of(education: str) -> dict[str, dict[str, list[str]]]:
 # The thesis ---------------------------------------------------------------------------------------
 
 
-def test_k_alone(engine: LocalEngine, adult: Path, tmp_path: Path) -> None:
+def test_k_without_other_criteria_gives_the_rounds_of_the_thesis(
+    engine: LocalEngine, adult: Path, tmp_path: Path
+) -> None:
     release = tmp_path / "release"
     document = adult_document(adult, release, {}, education="education-doctorate-apart")
     document["evaluate"] = {"information": True, "compare_baseline": True}
@@ -497,17 +490,22 @@ def test_an_attribute_all_of_whose_values_are_missing(engine: LocalEngine, tmp_p
     assert (age["ncp_total"], summary(release)["rows_suppressed"]) == (0, None)
 
 
-def test_few_records_left_out_are_not_told(engine: LocalEngine, tmp_path: Path) -> None:
-    """Whoever knew how the input was distributed would know the disease of the one left out."""
-    table = small_table().slice(0, 55)
-    close = {"k": 4, "t_closeness": {"attribute": "disease", "t": 0.45}}
+def few_left_out(engine: LocalEngine, folder: Path, **criterion: Any) -> Path:
+    """Make a release that leaves out fewer than k records, whose number is not told."""
     options = {"suppression_limit": 1.0, "maximum_levels": {"age": 1, "city": 1}}
-    document = small_document(tmp_path, table, model=options, privacy=close)
+    table = small_table().slice(0, 55)
+    document = small_document(folder, table, model=options, privacy={"k": 4, **criterion})
     document["model"]["levels"] = [{"age": 1, "city": 1}]
     release = run(engine, document)
     assert summary(release)["rows_left_out"] is None
-    assert 55 - 4 < summary(release)["rows_published"] < 55
     assert not (release / "left_out").exists()
+    return release
+
+
+def test_few_records_left_out_are_not_told(engine: LocalEngine, tmp_path: Path) -> None:
+    """Whoever knew how the input was distributed would know the disease of the one left out."""
+    release = few_left_out(engine, tmp_path, t_closeness={"attribute": "disease", "t": 0.45})
+    assert 55 - 4 < summary(release)["rows_published"] < 55
     assert audit_release(engine, str(release)).require().criteria[0].violating_classes == 0
 
 
@@ -543,14 +541,7 @@ def test_no_disease_gains_more_than_beta(engine: LocalEngine, tmp_path: Path) ->
 
 def test_beta_where_the_values_left_out_are_not_told(engine: LocalEngine, tmp_path: Path) -> None:
     """A class holds where the release does not show the opposite: fewer than k may be anything."""
-    table = small_table().slice(0, 55)
-    likeness = {"k": 4, "beta_likeness": {"attribute": "disease", "beta": 2.0}}
-    options = {"suppression_limit": 1.0, "maximum_levels": {"age": 1, "city": 1}}
-    document = small_document(tmp_path, table, model=options, privacy=likeness)
-    document["model"]["levels"] = [{"age": 1, "city": 1}]
-    release = run(engine, document)
-    assert summary(release)["rows_left_out"] is None
-    assert not (release / "left_out").exists()
+    release = few_left_out(engine, tmp_path, beta_likeness={"attribute": "disease", "beta": 2.0})
     (measured,) = audit_release(engine, str(release)).require().criteria
     told = published(release)["disease"].to_pylist()
     assert measured.violating_classes == 0
@@ -710,21 +701,19 @@ def test_a_lattice_too_large(engine: LocalEngine, tmp_path: Path) -> None:
         run(engine, document)
 
 
-def test_plan_and_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_and_commands(tmp_path: Path, cli: Cli) -> None:
     document = small_document(tmp_path, model={"name": "rho-gain", "maximum_levels": {"city": 1}})
     path = tmp_path / "configuration.yaml"
     path.write_text(yaml.safe_dump(document, allow_unicode=True))
-    planned = command(capsys, "check", path, "--plan")
-    assert planned.code == 0
+    planned = cli.ends(0, "check", path, "--plan")
     assert "nodes of the lattice, each round" in planned.out
     assert "tree levels" not in planned.out
-    ended = command(capsys, "run", path, "--details")
-    assert ended.code == 0
+    ended = cli.ends(0, "run", path, "--details")
     assert "records without a class, suppressed" in ended.out
     assert "age=" in ended.out
     # No value of the data.
     assert "Graz" not in ended.out + ended.err
-    assert command(capsys, "verify", tmp_path / "release").code == 0
+    cli.ends(0, "verify", tmp_path / "release")
 
 
 def test_categories_without_a_hierarchy(engine: LocalEngine, tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers import command, configuration_file, local_table, published, write_table
+from commands import Cli
+from helpers import configuration_file, local_table, published, write_table
 
 from anonspark.config.loading import parse_configuration
 from anonspark.core.columns import payload_column, quasi_identifier_column
@@ -61,12 +62,9 @@ def given_away(text: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", GIVING)
 @pytest.mark.parametrize("role", ["insensitive", "sensitive"])
-def test_what_gives_away_is_warned_of(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, role: str
-) -> None:
+def test_what_gives_away_is_warned_of(tmp_path: Path, cli: Cli, name: str, role: str) -> None:
     given, determined, within = GIVING[name]
-    outcome = command(capsys, "check", written(tmp_path, given, role), "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "check", written(tmp_path, given, role), "--json")
     (warning,) = given_away(outcome.out)
     assert warning["attribute"] == "given"
     (figures,) = warning["figures"]["gives_away"]
@@ -79,29 +77,23 @@ def test_what_gives_away_is_warned_of(
 
 
 @pytest.mark.parametrize("name", SAYING_LITTLE)
-def test_what_says_little_is_not(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
-    outcome = command(
-        capsys, "check", written(tmp_path, SAYING_LITTLE[name], "insensitive"), "--json"
-    )
-    assert outcome.code == 0, outcome.err
+def test_what_says_little_is_not(tmp_path: Path, cli: Cli, name: str) -> None:
+    outcome = cli.ends(0, "check", written(tmp_path, SAYING_LITTLE[name], "insensitive"), "--json")
     assert given_away(outcome.out) == []
 
 
-def test_two_columns_give_away_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_columns_give_away_together(tmp_path: Path, cli: Cli) -> None:
     path = written(tmp_path, TOWN // 8, "insensitive", rest=TOWN % 8)
-    outcome = command(capsys, "check", path, "--json")
+    outcome = cli("check", path, "--json")
     (warning,) = given_away(outcome.out)
     assert warning["figures"]["columns"] == ["given", "rest"]
     assert [one["attribute"] for one in warning["figures"]["gives_away"]] == ["town"]
     assert "together with rest it shows town" in outcome.err
 
 
-def test_run_report_and_card_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_report_and_card_say_it(tmp_path: Path, cli: Cli) -> None:
     path = written(tmp_path, TOWN, "insensitive")
-    outcome = command(capsys, "run", path, "--no-progress", "--report")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "run", path, "--no-progress", "--report")
     release = tmp_path / "release"
     (warning,) = given_away((release / "manifest.json").read_text())
     assert outcome.err.count(warning["text"]) == 1
@@ -150,9 +142,7 @@ def holds(label: str, value: int) -> bool:
     return ends[0] <= value <= ends[-1]
 
 
-def test_the_attack_with_values_is_counted_as_by_hand(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_attack_with_values_is_counted_as_by_hand(tmp_path: Path, cli: Cli) -> None:
     rows = 120
     original = {
         "age": AGE[:rows],
@@ -173,18 +163,11 @@ def test_the_attack_with_values_is_counted_as_by_hand(
         },
         privacy={"k": K},
     )
-    assert command(capsys, "run", path, "--no-progress").code == 0
+    cli.ends(0, "run", path, "--no-progress")
     release = tmp_path / "release"
-    outcome = command(
-        capsys,
-        "verify",
-        release,
-        "--original",
-        tmp_path / "input.parquet",
-        "--json",
-        "--no-progress",
+    outcome = cli.ends(
+        0, "verify", release, "--original", tmp_path / "input.parquet", "--json", "--no-progress"
     )
-    assert outcome.code == 0, outcome.err
     verified = json.loads(outcome.out)
     records = published(release).to_pylist()
     people = pq.read_table(tmp_path / "input.parquet").to_pylist()
@@ -211,14 +194,13 @@ def test_the_attack_with_values_is_counted_as_by_hand(
     assert verified["linkage"]["original"]["fewer_than_k"] == 0
     # Labels are read in every style.
     options = ("--set", "output.style=bounds", "--set", f"output.path={tmp_path / 'bounds'}")
-    assert command(capsys, "run", path, "--no-progress", *options).code == 0
-    again = command(
-        capsys,
+    cli.ends(0, "run", path, "--no-progress", *options)
+    again = cli(
         *("verify", tmp_path / "bounds", "--original", tmp_path / "input.parquet", "--json"),
     )
     assert json.loads(again.out)["linkage_with_values"] == verified["linkage_with_values"]
     original = ("--original", tmp_path / "input.parquet", "--details")
-    shown = command(capsys, "verify", release, *original)
+    shown = cli("verify", release, *original)
     assert "linkage with values, insensitive" in shown.out
 
 

@@ -1,23 +1,33 @@
-"""Whole runs with hierarchies: Adult with the public ones, rules, and what must be refused."""
+"""Runs with hierarchies: public ones, rules, codes, and ordered groups in disguise."""
 
 from __future__ import annotations
 
 import csv
 import datetime
+import io
 import json
+import random
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.csv as pc
+import pyarrow.compute as pc
+import pyarrow.csv
 import pytest
 from cases import cases
+from commands import Cli
 from data_sets import ADULT_BY_HIERARCHIES
-from helpers import command, configuration_file, contents, metrics, published, summary, write_table
+from helpers import configuration_file, contents, metrics, published, summary, write_table
 from places import require_data
 
 from anonspark.config import load_configuration
+from anonspark.core.recognition.disguised import (
+    OTHER_DAY,
+    OTHER_NUMBER,
+    disguise_of,
+    letters_misorder,
+)
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.run import run
 from anonspark.verification.audit import audit_release
@@ -47,7 +57,7 @@ class Groups:
 
 @pytest.fixture(scope="module")
 def adult(adult_path: Path) -> pa.Table:
-    table = pc.read_csv(adult_path).select([*ADULT, "income"])
+    table = pyarrow.csv.read_csv(adult_path).select([*ADULT, "income"])
     return table.append_column("row", pa.array(range(table.num_rows)))
 
 
@@ -262,13 +272,10 @@ def test_integers_are_matched_by_their_text(engine: LocalEngine, tmp_path: Path)
 CITIES = "Ankara;Anatolia;*\nBursa;Marmara;*\nZonguldak;Black Sea;*\n"
 
 
-def require_refusal(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, path: Path, code: int, *told: str
-) -> None:
+def require_refusal(cli: Cli, tmp_path: Path, path: Path, code: int, *told: str) -> None:
     before = contents(tmp_path)
     for name in ("check", "run"):
-        outcome = command(capsys, name, path)
-        assert outcome.code == code, outcome.err
+        outcome = cli.ends(code, name, path)
         for text in told:
             assert text in outcome.err
         for secret in ("Ankara", "Bursa", "Zonguldak", "Marmara", "Traceback"):
@@ -282,12 +289,12 @@ def city_configuration(tmp_path: Path, **changes: Any) -> Path:
     return configuration_file(tmp_path, attributes=attributes, privacy={"k": 2})
 
 
-def test_lacking_values(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_lacking_values(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "cities.csv").write_text("Ankara;Anatolia;*\nIzmir;Aegean;*\n")
     cities = ["Ankara", " Ankara ", "Bursa", "Bursa", "Zonguldak", "?"]
     write_table(tmp_path / "input.parquet", {"city": cities, "age": list(range(6))})
     require_refusal(
-        capsys,
+        cli,
         tmp_path,
         city_configuration(tmp_path),
         3,
@@ -296,9 +303,7 @@ def test_lacking_values(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
     )
 
 
-def test_several_problems_of_the_data_at_once(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_several_problems_of_the_data_at_once(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "cities.csv").write_text("Ankara;Anatolia;*\n")
     columns = {
         "city": ["Bursa", "Ankara"] * 2,
@@ -312,7 +317,7 @@ def test_several_problems_of_the_data_at_once(
         for name, rule in {"city": str(tmp_path / "cities.csv"), **rules}.items()
     }
     require_refusal(
-        capsys,
+        cli,
         tmp_path,
         configuration_file(tmp_path, attributes=attributes, privacy={"k": 2}),
         3,
@@ -333,9 +338,7 @@ def test_several_problems_of_the_data_at_once(
         pytest.param(..., "cannot be read. Expected a CSV file", id="directory"),
     ],
 )
-def test_bad_files(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, written: Any, told: str, role: str
-) -> None:
+def test_bad_files(cli: Cli, tmp_path: Path, written: Any, told: str, role: str) -> None:
     file = tmp_path / "cities.csv"
     if written is ...:
         file.mkdir()
@@ -345,7 +348,7 @@ def test_bad_files(
         file.write_text(written)
     # There is no input: the file is looked at first.
     place = "attributes.city.hierarchy: "
-    require_refusal(capsys, tmp_path, city_configuration(tmp_path, role=role), 2, place, told)
+    require_refusal(cli, tmp_path, city_configuration(tmp_path, role=role), 2, place, told)
 
 
 @pytest.mark.parametrize(
@@ -359,18 +362,207 @@ def test_bad_files(
     ],
 )
 def test_columns_that_do_not_fit(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, rule: Any, column: list[Any], told: str
+    cli: Cli, tmp_path: Path, rule: Any, column: list[Any], told: str
 ) -> None:
     write_table(tmp_path / "input.parquet", {"city": column, "age": [1, 2, 3]})
     path = city_configuration(tmp_path, hierarchy=rule)
-    require_refusal(capsys, tmp_path, path, 3, "attributes.city: ", told)
+    require_refusal(cli, tmp_path, path, 3, "attributes.city: ", told)
 
 
-def test_too_many_values(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_values(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anonspark.layers.prepare.inspection._MOST_CATEGORIES", 20)
     write_table(tmp_path / "input.parquet", {"city": list(range(100)), "age": [1] * 100})
     path = city_configuration(tmp_path, hierarchy={"intervals": [10]})
     told = "more than 20 different values, too many for a hierarchy. Is it an identifier?"
-    require_refusal(capsys, tmp_path, path, 3, told)
+    require_refusal(cli, tmp_path, path, 3, told)
+
+
+ROWS = 400
+CODE_RULES: dict[str, Any] = {
+    "age": {"intervals": [5, 10], "top": 80},
+    "born": {"calendar": ["year", "decade"]},
+    "icd": {"keep": [3, 1]},
+}
+
+
+def people() -> dict[str, Any]:
+    draw = random.Random(11)  # noqa: S311
+    first = datetime.date(1935, 1, 1)
+    codes = ["E11", "E11.9", "E11.65", "E10.1", "I10", "I50.22", "I50.9", "J45.909", "J4"]
+    return {
+        "age": [draw.randint(18, 104) for _ in range(ROWS)],
+        "born": [first + datetime.timedelta(days=draw.randint(0, 25_000)) for _ in range(ROWS)],
+        "icd": [draw.choice(codes) for _ in range(ROWS)],
+        "illness": [draw.choice(["flu", "cold", "none"]) for _ in range(ROWS)],
+    }
+
+
+def release_of(cli: Cli, folder: Path, style: str, model: dict[str, Any]) -> Path:
+    write_table(folder / "input.parquet", people())
+    path = configuration_file(
+        folder,
+        attributes={
+            **{
+                name: {"role": "quasi_identifier", "hierarchy": rule}
+                for name, rule in CODE_RULES.items()
+            },
+            "illness": "sensitive",
+        },
+        privacy={"k": 5},
+        model=model,
+        output={"style": style},
+        execution={"seed": 8_152_637_485_960_714},
+    )
+    cli.ends(0, "run", path, "--no-progress")
+    return path
+
+
+@cases(__file__, "model", "style")
+def test_releases_hold_with_the_original(
+    cli: Cli, tmp_path: Path, model: dict[str, Any], style: str
+) -> None:
+    path = release_of(cli, tmp_path, style, model)
+    release = tmp_path / "release"
+    cli.ends(0, "verify", release, "--config", path, "--json")
+    cli.ends(0, "verify", release, "--original", tmp_path / "input.parquet", "--json")
+    for name in ("evaluate", "report"):
+        cli.ends(0, name, release, "--original", tmp_path / "input.parquet")
+
+
+def test_every_label_holds_its_records(cli: Cli, tmp_path: Path) -> None:
+    release_of(cli, tmp_path, "interval", {"name": "su-mondrian"})
+    release, raw = tmp_path / "release", pa.table(people()).to_pylist()
+    labels = {name: set(published(release)[name].to_pylist()) for name in CODE_RULES}
+    assert "80+" in labels["age"]
+    assert any(label.endswith("0s") for label in labels["born"])
+    assert any(label.endswith("*") and len(label) == 4 for label in labels["icd"])
+    for question, holds in (
+        ("icd = 'E11*'", lambda row: row["icd"].startswith("E11")),
+        ("icd = 'E11'", lambda row: row["icd"] == "E11"),
+        ("icd in ('J*', 'I10')", lambda row: row["icd"][0] == "J" or row["icd"] == "I10"),
+        ("age >= 80", lambda row: row["age"] >= 80),
+        ("age between 95 and 97", lambda row: 95 <= row["age"] <= 97),
+        ("born < '1950-01-01'", lambda row: row["born"].year < 1950),
+    ):
+        outcome = cli.ends(0, "query", release, question, "--json")
+        answer = json.loads(outcome.out)
+        truth = sum(map(holds, raw))
+        assert answer["lower"] <= truth <= answer["upper"], question
+        assert answer["lower"] <= answer["estimate"] <= answer["upper"], question
+
+
+def test_the_mapping_of_an_open_interval_has_no_end(cli: Cli, tmp_path: Path) -> None:
+    release_of(cli, tmp_path, "interval", {"name": "full-domain", "suppression_limit": 0.1})
+    outcome = cli("mapping", tmp_path / "release")
+    rows = list(csv.DictReader(io.StringIO(outcome.out)))
+    (row,) = [row for row in rows if row["label"] == "80+"]
+    assert (row["low"], row["high"], row["high_included"]) == ("80", "", "")
+
+
+DAYS = [
+    *("31.12.1980", "12/31/1980", "1980/12/31", "31-12-80", "1.1.1980", "31 Dec 1980"),
+    *("Dec 31, 1980", "31.12.1980 10:00", "31. Dezember 1980", "31DEC1980", "1980W05", "1980-W05"),
+    *("1980-12", "12/1980", "Dec 1980", "Dec-80", "31/12/80", "1980.12.31"),
+]
+NUMBERS = [
+    *("3,5", "-3,5", "1,234", "1,234.5", "1.234,5", "1.234.567", "1 234", "1\u202f234,5"),
+    *("1'234.5", "45%", "-4.5 %", "$12", "12 \u20ac", "\u20ac 1.234,50", "12 EUR", "$1,234.50"),
+]
+NEITHER = ["abc", "12D", "0-4", "123 456 789", "52.5,13.4", "12 Main Street", "1.2.", "10:30", ""]
+NEITHER += ["Mark 12", "1980-85", "Decker 1234", "12 kg"]
+
+
+@pytest.mark.parametrize("text", DAYS)
+def test_days_are_recognized(text: str) -> None:
+    assert disguise_of([text]) == "other date"
+    assert pc.match_substring_regex(pa.array([text]), OTHER_DAY).to_pylist() == [True]
+
+
+@pytest.mark.parametrize("text", NUMBERS)
+def test_numbers_are_recognized(text: str) -> None:
+    assert disguise_of([text, "12"]) == "other number"
+    assert pc.match_substring_regex(pa.array([text]), OTHER_NUMBER).to_pylist() == [True]
+
+
+@pytest.mark.parametrize("text", NEITHER)
+def test_others_are_neither(text: str) -> None:
+    assert disguise_of([text]) is None
+
+
+def test_units_and_moments() -> None:
+    assert disguise_of(["12kg", "8.5 kg", "100 kg"]) == "other number"
+    assert disguise_of(["-5 \u00b0C", "3 \u00b0C"]) == "other number"
+    # Letters that differ are no unit.
+    assert disguise_of(["10A", "10B", "12C"]) is None
+    assert disguise_of(["1980-12-31 10:00:00", "1999-01-01T00:00Z"]) == "timestamp"
+
+
+@cases(__file__, "values", "wrong")
+def test_orders_of_letters(values: list[str], wrong: bool) -> None:
+    assert letters_misorder(values) is wrong
+    assert letters_misorder(values[::-1]) is wrong
+
+
+def codes(text: str) -> list[tuple[str, str]]:
+    return [(one["code"], one["attribute"]) for one in json.loads(text)["warnings"]]
+
+
+def test_check_and_run_warn_with_the_remedy(tmp_path: Path, cli: Cli) -> None:
+    rows = range(60)
+    columns = {
+        "born": [f"{row % 28 + 1:02d}.{row % 12 + 1:02d}.{1950 + row % 50}" for row in rows],
+        "seen": [f"{2000 + row % 20}-01-{row % 28 + 1:02d}" for row in rows],
+        "weight": [f"{50 + row % 40},{row % 10}" for row in rows],
+        "agegroup": [("0-4", "5-9", "10-14", "85+")[row % 4] for row in rows],
+    }
+    write_table(tmp_path / "input.parquet", columns)
+    seed = {"seed": 5_164_208_731_946_275_003}
+    roles = dict.fromkeys(columns, "quasi_identifier")
+    path = configuration_file(tmp_path, attributes=roles, execution=seed)
+    expected = [
+        ("text_days", "born"),
+        ("text_days", "seen"),
+        ("text_numbers", "weight"),
+        ("order_of_letters", "agegroup"),
+    ]
+    checked = cli("check", path, "--json")
+    assert codes(checked.out) == expected
+    ran = cli("run", path, "--json", "--no-progress")
+    assert codes(ran.out) == expected
+    assert codes((tmp_path / "release" / "manifest.json").read_text()) == expected
+    for said in (
+        *("born: nearly all of its values are days", "Declare its type as date", "1234.5"),
+        *("attributes.agegroup.order", "written as 2026-01-31"),
+    ):
+        assert said in checked.err
+        assert said in ran.err
+    assert not any(value in checked.err + ran.err for own in columns.values() for value in own)
+
+    # What is advised helps.
+    write_table(tmp_path / "input.csv", columns, "csv")
+    groups = {"role": "quasi_identifier", "order": ["0-4", "5-9", "10-14", "85+"]}
+    for more, wanted in (
+        ({}, [("text_days", "born"), ("text_days", "seen")]),
+        ({"dateFormat": "dd.MM.yyyy"}, [("text_days", "born"), ("text_days", "seen")]),
+        ({"dateFormat": "dd.MM.yyyy", "inferSchema": "true"}, []),
+    ):
+        path = configuration_file(
+            tmp_path,
+            input={
+                "path": str(tmp_path / "input.csv"),
+                "format": "csv",
+                "options": {"header": "true"} | more,
+            },
+            attributes={
+                **{key: {"role": "quasi_identifier", "grid": "auto"} for key in ("born", "seen")},
+                "agegroup": groups,
+            },
+            output={"mode": "overwrite"},
+            execution=seed,
+        )
+        outcome = cli.ends(0, "check", path, "--json")
+        assert codes(outcome.out) == wanted
+        assert ("inferSchema" in outcome.err) == bool(wanted)
+        if wanted:
+            outcome = cli("check", path, "--json", "--set", "attributes.seen.type=date")
+            assert codes(outcome.out) == [("text_days", "born")]

@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from helpers import command, write_people_of_towns
+from commands import Cli
+from helpers import write_people_of_towns
 
 from anonspark.cli.application import main
 from anonspark.reporting.nights import Night, history_page
@@ -46,47 +47,42 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def told(nights: Path, capsys: pytest.CaptureFixture[str], *where: str) -> list[dict[str, Any]]:
-    outcome = command(capsys, "history", nights.joinpath("all", *where), "--json", "--no-progress")
-    assert outcome.code == 0, outcome.err
+def told(nights: Path, cli: Cli, *where: str) -> list[dict[str, Any]]:
+    outcome = cli.ends(0, "history", nights.joinpath("all", *where), "--json", "--no-progress")
     found: list[dict[str, Any]] = json.loads(outcome.out)
     return found
 
 
 @pytest.mark.parametrize("where", [(), ("history",)])
 def test_every_night_is_there_once_in_its_order(
-    nights: Path, capsys: pytest.CaptureFixture[str], where: tuple[str, ...]
+    nights: Path, cli: Cli, where: tuple[str, ...]
 ) -> None:
-    found = told(nights, capsys, *where)
+    found = told(nights, cli, *where)
     assert [one["run_id"] for one in found] == ["night-1", "night-4"]
     assert [one["figures"]["rows_in"] for one in found] == [200, 200]
 
 
-def test_releases_alone_have_a_history(nights: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (found,) = told(nights, capsys, "visits")
+def test_releases_alone_have_a_history(nights: Path, cli: Cli) -> None:
+    (found,) = told(nights, cli, "visits")
     assert found["run_id"] == "night-4"
     assert found["release"].endswith("/all/visits")
     assert found["figures"]["published_min_class_size"] >= 5
 
 
 def test_a_release_that_cannot_be_read_is_left_out_aloud(
-    nights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    nights: Path, tmp_path: Path, cli: Cli
 ) -> None:
     for name in ("whole", "damaged"):
         shutil.copytree(nights / "all" / "visits", tmp_path / name)
     (tmp_path / "damaged" / "manifest.json").write_text("{}")
-    outcome = command(capsys, "history", tmp_path, "--json")
-    assert outcome.code == 0
+    outcome = cli.ends(0, "history", tmp_path, "--json")
     assert [one["release"].rpartition("/")[2] for one in json.loads(outcome.out)] == ["whole"]
     assert "left out, because its manifest cannot be read" in outcome.err
     assert "damaged/manifest.json" in outcome.err
 
 
 def test_a_release_that_may_not_be_read_is_left_out_aloud(
-    nights: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    nights: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("ours", "theirs"):
         shutil.copytree(nights / "all" / "visits", tmp_path / name)
@@ -98,21 +94,18 @@ def test_a_release_that_may_not_be_read_is_left_out_aloud(
         return read(path)
 
     monkeypatch.setattr(Path, "read_bytes", refused)
-    outcome = command(capsys, "history", tmp_path, "--json")
-    assert outcome.code == 0
+    outcome = cli.ends(0, "history", tmp_path, "--json")
     assert [one["release"].rpartition("/")[2] for one in json.loads(outcome.out)] == ["ours"]
     assert "left out, because its manifest cannot be read: the system refused" in outcome.err
     assert "theirs/manifest.json (Permission denied)" in outcome.err
 
 
-def test_tables_of_earlier_versions_lack_columns(
-    nights: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_tables_of_earlier_versions_lack_columns(nights: Path, cli: Cli, tmp_path: Path) -> None:
     folder = shutil.copytree(nights, tmp_path / "copy")
     for path in folder.glob("all/history/summary/*/night-1.parquet"):
         table = pq.read_table(path)
         pq.write_table(table.drop_columns(["columns_in", "columns_published", "loss"]), path)
-    found = told(folder, capsys, "history")
+    found = told(folder, cli, "history")
     assert [one["run_id"] for one in found] == ["night-1", "night-4"]
     assert found[0]["figures"]["loss"] is None
     assert found[-1]["figures"]["loss"] is not None
@@ -127,12 +120,11 @@ def test_tables_of_earlier_versions_lack_columns(
 
 
 def test_the_terminal_and_the_page_show_every_release(
-    nights: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    nights: Path, cli: Cli, tmp_path: Path
 ) -> None:
     page = tmp_path / "history.html"
     for _ in range(2):
-        outcome = command(capsys, "history", nights / "all", "--html", page)
-        assert outcome.code == 0, outcome.err
+        outcome = cli.ends(0, "history", nights / "all", "--html", page)
     assert "2 runs" in outcome.out
     text = page.read_text()
     assert text.count("<svg") == 5
@@ -141,23 +133,15 @@ def test_the_terminal_and_the_page_show_every_release(
     assert "columns of the input" in text
 
 
-def test_another_file_is_not_replaced(
-    nights: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_another_file_is_not_replaced(nights: Path, cli: Cli, tmp_path: Path) -> None:
     other = tmp_path / "other.html"
     other.write_text("<!doctype html><title>Ours</title>")
-    outcome = command(capsys, "history", nights / "all", "--html", other)
-    assert outcome.code == 2
-    assert "is no page of anonspark" in outcome.err
+    cli.ends(2, "history", nights / "all", "--html", other, says="is no page of anonspark")
     assert other.read_text() == "<!doctype html><title>Ours</title>"
 
 
-def test_a_directory_without_runs_is_refused(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    outcome = command(capsys, "history", tmp_path)
-    assert outcome.code == 3
-    assert "found no release and no tables of all runs" in outcome.err
+def test_a_directory_without_runs_is_refused(cli: Cli, tmp_path: Path) -> None:
+    cli.ends(3, "history", tmp_path, says="found no release and no tables of all runs")
 
 
 def test_a_long_history_shows_its_end() -> None:

@@ -10,7 +10,7 @@ import random
 import re
 import shutil
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 import yaml
 from cases import one_by_day
-from helpers import command, summary, write_table
+from commands import Cli
+from helpers import summary, write_table
 from places import REPOSITORY, require_data
 from typer.testing import CliRunner
 
@@ -46,6 +47,11 @@ def written(path: Path) -> dict[str, Any]:
     return found
 
 
+def write_rows(path: Path, rows: Iterable[Sequence[Any]], delimiter: str = ",") -> None:
+    with path.open("w", newline="") as opened:
+        csv.writer(opened, delimiter=delimiter).writerows(rows)
+
+
 def roles(path: Path) -> dict[str, str]:
     attributes = written(path)["attributes"]
     return {name: one if isinstance(one, str) else one["role"] for name, one in attributes.items()}
@@ -65,10 +71,10 @@ def answered(answers: str) -> tuple[int, str]:
     return asked.exit_code, asked.output
 
 
-def test_weights_by_uniqueness(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command(capsys, "init", "data/people.csv", "--no-progress").code == 0
+def test_weights_by_uniqueness(folder: Path, cli: Cli) -> None:
+    cli.ends(0, "init", "data/people.csv", "--no-progress")
     out = ("--out", "weighted.yaml")
-    assert command(capsys, "init", "data/people.csv", "--weights", "--no-progress", *out).code == 0
+    cli.ends(0, "init", "data/people.csv", "--weights", "--no-progress", *out)
     plain, weighted = written(folder / "people.yaml"), written(folder / "weighted.yaml")
     weights = {}
     for name, attribute in weighted["attributes"].items():
@@ -76,20 +82,18 @@ def test_weights_by_uniqueness(folder: Path, capsys: pytest.CaptureFixture[str])
             weights[name] = attribute.pop("weight")
             weighted["attributes"][name] = attribute if len(attribute) > 1 else "quasi_identifier"
     assert weighted["attributes"] == plain["attributes"]
-    profile = json.loads(
-        command(capsys, "profile", "data/people.csv", "--no-progress", "--json").out
-    )
+    profile = json.loads(cli("profile", "data/people.csv", "--no-progress", "--json").out)
     assert weights == profile["weights"]
     assert weights["birth_date"] < weights["body_mass_index"] < weights["sex"]
     assert sum(weights.values()) / len(weights) == pytest.approx(1, abs=0.05)
-    assert command(capsys, "run", "weighted.yaml", "--no-progress").code == 0
+    cli.ends(0, "run", "weighted.yaml", "--no-progress")
     manifest = json.loads((folder / "out" / "weighted" / "manifest.json").read_text())
     attributes = manifest["configuration"]["attributes"]
     assert {name: attributes[name]["weight"] for name in weights} == weights
 
 
-def test_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(capsys, "init", "data/people.csv", "--no-progress")
+def test_init_of_people_writes_a_configuration_that_runs(folder: Path, cli: Cli) -> None:
+    outcome = cli("init", "data/people.csv", "--no-progress")
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.splitlines() == [
         "Written: people.yaml",
@@ -128,12 +132,11 @@ def test_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     number = int(seed.read_text())
     assert abs(number) > 2**32
     assert load_configuration(str(folder / "people.yaml")).execution.seed == number
-    outcome = command(capsys, "run", "people.yaml", "--no-progress")
-    assert outcome.code == 0
+    cli.ends(0, "run", "people.yaml", "--no-progress")
     assert summary(folder / "out" / "people")["classes"] > 100
     # The template of a decision keeps the reasons.
     again = ("init", "data/people.csv", "--out", "again.yaml", "--decision", "--no-progress")
-    outcome = command(capsys, *again)
+    outcome = cli(*again)
     assert "Written: again.decision.yaml" in outcome.out.splitlines(), outcome.err
     stated = read_decision("again.decision.yaml")
     for name, reason in (stated.columns or {}).items():
@@ -143,15 +146,15 @@ def test_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert set(stated.model_dump(exclude={"columns"}).values()) == {None}
     for file in ("again.yaml", "again.seed"):
         (folder / file).unlink()
-    outcome = command(capsys, *again)
+    outcome = cli(*again)
     assert (outcome.code, "found again.decision.yaml already" in outcome.err) == (2, True)
 
 
 def test_larger_tables_try_no_models(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(draft, "_TRIES_MODELS", 1_999)
-    assert command(capsys, "init", "data/people.csv", "--no-progress").code == 0
+    cli.ends(0, "init", "data/people.csv", "--no-progress")
     own = load_configuration(str(folder / "people.yaml")).model
     assert own == MondrianOptions(name="su-mondrian")
 
@@ -167,7 +170,7 @@ def _some(source: Path, target: Path, rows: int) -> Path:
 
 
 def test_public_tables_are_right_without_an_edit(
-    folder: Path, data_directory: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, data_directory: Path, cli: Cli
 ) -> None:
     # The whole of them takes two minutes.
     files = (
@@ -183,10 +186,8 @@ def test_public_tables_are_right_without_an_edit(
         require_data(data_directory / file)
         tables[name] = _some(data_directory / file, folder / f"{name}.csv", 4_000)
     for name, path in tables.items():
-        made = command(capsys, "init", str(path), "--no-progress")
-        assert made.code == 0, made.err
-        checked = command(capsys, "check", f"{name}.yaml")
-        assert checked.code == 0, checked.err
+        cli.ends(0, "init", str(path), "--no-progress")
+        cli.ends(0, "check", f"{name}.yaml")
     adult = folder / "adult.yaml"
     assert names_of(adult, "quasi_identifier") == [
         "age", "workclass", "education", "marital-status", "occupation", "race", "sex",
@@ -213,7 +214,7 @@ def test_public_tables_are_right_without_an_edit(
 
 
 @pytest.mark.usefixtures("folder")
-def test_awkward_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_awkward_columns_get_a_configuration_that_checks(tmp_path: Path, cli: Cli) -> None:
     header = ["yes", "zip: code", "# children", "Größe", "born", "ccy"]
     cities = [f"c{number}" for number in range(60)]
     rows = [
@@ -227,9 +228,8 @@ def test_awkward_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         ]
         for n in range(900)
     ]
-    with (tmp_path / "odd.csv").open("w", newline="") as opened:
-        csv.writer(opened, delimiter=";").writerows([header, *rows])
-    assert command(capsys, "init", "odd.csv", "--no-progress").code == 0
+    write_rows(tmp_path / "odd.csv", [header, *rows], ";")
+    cli.ends(0, "init", "odd.csv", "--no-progress")
     document = written(tmp_path / "odd.yaml")
     # Codes with leading zeros stay texts.
     options = {"header": "true", "inferSchema": "true", "sep": ";", "decimal": ","}
@@ -242,33 +242,28 @@ def test_awkward_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     whole = {"role": "quasi_identifier", "type": "number", "grid": 1}
     assert document["attributes"]["# children"] == whole
     assert document["attributes"]["born"] == {"role": "quasi_identifier", "grid": "month"}
-    assert command(capsys, "check", "odd.yaml").code == 0
+    cli.ends(0, "check", "odd.yaml")
 
 
 @pytest.mark.usefixtures("folder")
-def test_words_that_mean_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_that_mean_missing(tmp_path: Path, cli: Cli) -> None:
     rows = [["mw"[n % 2], f"{10001 + n % 90}", str(20 + n % 50)] for n in range(600)]
     for place, word in enumerate(["-", "k.A.", "unbekannt"]):
         rows[place][1] = rows[place][2] = word
-    with (tmp_path / "dash.csv").open("w", newline="") as opened:
-        csv.writer(opened, delimiter=";").writerows([["Geschlecht", "PLZ", "Alter"], *rows])
-    assert command(capsys, "init", "dash.csv", "--no-progress").code == 0
+    write_rows(tmp_path / "dash.csv", [["Geschlecht", "PLZ", "Alter"], *rows], ";")
+    cli.ends(0, "init", "dash.csv", "--no-progress")
     document = written(tmp_path / "dash.yaml")
     assert document["input"]["missing_markers"] == ["", "?", "-", "k.A.", "unbekannt"]
     whole = {"role": "quasi_identifier", "type": "number", "grid": 1}
     assert document["attributes"]["Alter"] == whole
-    checked = command(capsys, "check", "dash.yaml")
-    assert checked.code == 0, checked.err
+    cli.ends(0, "check", "dash.yaml")
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_word_among_days_of_a_form_that_was_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_word_among_days_of_a_form_that_was_said(tmp_path: Path, cli: Cli) -> None:
     rows = [["mw"[n % 2], f"{n % 28 + 1:02}.{n % 12 + 1:02}.1950"] for n in range(600)]
     rows[7][1] = "k.A."
-    with (tmp_path / "days.csv").open("w", newline="") as opened:
-        csv.writer(opened, delimiter=";").writerows([["sex", "born"], *rows])
+    write_rows(tmp_path / "days.csv", [["sex", "born"], *rows], ";")
     given: list[str] = []
     for option, told in (
         ("dateFormat=dd.MM.yyyy", "convert them, or set dateFormat"),
@@ -278,7 +273,7 @@ def test_a_word_among_days_of_a_form_that_was_said(
             "not match dateFormat. If that is one word for missing, set it as nullV",
         ),
     ):
-        assert command(capsys, "init", "days.csv", "--no-progress", *given).code == 0
+        cli.ends(0, "init", "days.csv", "--no-progress", *given)
         text = (tmp_path / "days.yaml").read_text()
         assert told in text
         for name in ("days.yaml", "days.seed"):
@@ -288,26 +283,22 @@ def test_a_word_among_days_of_a_form_that_was_said(
     attribute = "  born: {role: quasi_identifier, type: date}"
     (tmp_path / "text.yaml").write_text(text.replace("attributes:", f"attributes:\n{attribute}"))
     (tmp_path / "days.seed").write_text("1\n")
-    checked = command(capsys, "check", "text.yaml")
+    checked = cli("check", "text.yaml")
     assert (checked.code, "1 to be dropped" in checked.out) == (0, True)
     (tmp_path / "days.seed").unlink()
-    assert command(capsys, "init", "days.csv", "--no-progress", *given).code == 0
+    cli.ends(0, "init", "days.csv", "--no-progress", *given)
     assert roles(tmp_path / "days.yaml")["born"] == "quasi_identifier"
-    assert command(capsys, "check", "days.yaml").code == 0
+    cli.ends(0, "check", "days.yaml")
 
 
-def test_people_who_have_no_name(
-    folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_people_who_have_no_name(folder: Path, cli: Cli, tmp_path: Path) -> None:
     rows = [
         [f"P{n // 3:04}", f"{n // 3 * 7 % 28 + 1}.{n // 3 % 12 + 1}.1950", "mwd"[n // 3 % 3],
          f"{n // 3 * 11 % 90:05}", f"x{n % 9}"]
         for n in range(1200)
     ]  # fmt: skip
-    with (tmp_path / "bare.csv").open("w", newline="") as opened:
-        csv.writer(opened, delimiter=";").writerows(rows)
-    told = command(capsys, "init", "bare.csv", "--no-progress", "--option", "header=false")
-    assert told.code == 0, told.err
+    write_rows(tmp_path / "bare.csv", rows, ";")
+    cli.ends(0, "init", "bare.csv", "--no-progress", "--option", "header=false")
     bare = folder / "bare.yaml"
     # No name says who a person is, so you are asked.
     assert "unit" not in written(bare)["privacy"]
@@ -315,53 +306,44 @@ def test_people_who_have_no_name(
     assert "# it may be _c0" in bare.read_text()
     for name in ("init", "check", "run"):
         options = ("--out", "other.yaml", "--option", "header=false") if name == "init" else ()
-        told = command(
-            capsys, name, "bare.csv" if options else "bare.yaml", "--no-progress", *options
-        )
-        assert told.code == 0, told.err
+        told = cli.ends(0, name, "bare.csv" if options else "bare.yaml", "--no-progress", *options)
         assert "_c0 repeats: 1,200 records of 400 different values, at most 3 of one" in told.err
         assert "--set attributes._c0=identifier --set privacy.unit=_c0" in told.err
         assert "attributes._c0: {role: quasi_identifier, type: number}" in told.err
 
 
-def test_a_program_is_told_what_was_written(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_program_is_told_what_was_written(folder: Path, cli: Cli) -> None:
     asked = ("init", "data/people.csv", "--json", "--no-progress")
-    outcome = command(capsys, *asked, "--interactive")
+    outcome = cli(*asked, "--interactive")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith("error: --json: found together with --interactive")
-    outcome = command(capsys, *asked)
+    outcome = cli(*asked)
     assert (outcome.code, outcome.err) == (0, "")
     files = ["people.yaml", "people.seed", "anonspark.schema.json"]
     assert json.loads(outcome.out) == {"written": files}
     assert all((folder / name).is_file() for name in files)
 
 
-def test_nothing_is_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_overwritten(folder: Path, cli: Cli) -> None:
     for name in ("people.yaml", "people.seed"):
         (folder / name).write_text("mine")
-        outcome = command(capsys, "init", "data/people.csv", "--no-progress")
-        assert outcome.code == 2
+        outcome = cli.ends(2, "init", "data/people.csv", "--no-progress")
         assert f"--out: found {name} already, which is not overwritten" in outcome.err
         assert (folder / name).read_text() == "mine"
         (folder / name).unlink()
     assert [one.name for one in folder.iterdir()] == ["data"]
-    outcome = command(capsys, "init", "data/people.csv", "--out", "hdfs:///people.yaml")
-    assert outcome.code == 2
+    outcome = cli.ends(2, "init", "data/people.csv", "--out", "hdfs:///people.yaml")
     assert "--out: found the address" in outcome.err
-    outcome = command(capsys, "init", "data/people.csv", "--out", "data/people.csv/new/x.yaml")
-    assert outcome.code == 2
+    outcome = cli.ends(2, "init", "data/people.csv", "--out", "data/people.csv/new/x.yaml")
     assert "x.yaml cannot be written, for data/people.csv is a file" in outcome.err
     (folder / "conf").mkdir()
-    outcome = command(capsys, "init", "data/people.csv", "--out", "conf")
-    assert outcome.code == 2
+    outcome = cli.ends(2, "init", "data/people.csv", "--out", "conf")
     assert "--out: found the directory conf. Expected a path of a file" in outcome.err
     (folder / "conf" / "anonspark.schema.json").write_text("mine")
-    assert command(capsys, "init", "data/people.csv", "--out", "conf/x.yaml", "-q").code == 0
+    cli.ends(0, "init", "data/people.csv", "--out", "conf/x.yaml", "-q")
     assert (folder / "conf" / "anonspark.schema.json").read_text() == "mine"
     assert written(folder / "conf" / "x.yaml")["execution"]["seed_file"] == "conf/x.seed"
-    assert command(capsys, "check", "conf/x.yaml").code == 0
+    cli.ends(0, "check", "conf/x.yaml")
 
 
 @pytest.mark.parametrize(
@@ -394,19 +376,16 @@ def test_nothing_half_written_stays(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_names_of_files_and_columns_have_no_variables(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_names_of_files_and_columns_have_no_variables(folder: Path, cli: Cli) -> None:
     rows = (f"{n},{'ab'[n % 2]}${{A}}\n" for n in range(60))
     (folder / "t ${HOME}.csv").write_text("${HOME},area ${HOME}\n" + "".join(rows))
-    outcome = command(capsys, "init", "t ${HOME}.csv", "--out", "c ${HOME}.yaml", "--no-progress")
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "init", "t ${HOME}.csv", "--out", "c ${HOME}.yaml", "--no-progress")
     configured = load_configuration("c ${HOME}.yaml")
     assert configured.input.path == "t ${HOME}.csv"
     assert list(configured.attributes) == ["${HOME}", "area ${HOME}"]
 
 
-def test_questions(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_answers_to_questions_decide_the_roles(folder: Path, cli: Cli) -> None:
     answers = [
         "person_id, nobody",  # no such column: asked again
         "person_id",
@@ -434,7 +413,7 @@ def test_questions(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert document["privacy"]["k"] == 7
     assert document["output"]["path"] == "out/mine"
     assert "visits: insensitive  # you said so" in (folder / "people.yaml").read_text()
-    assert command(capsys, "check", "people.yaml").code == 0
+    cli.ends(0, "check", "people.yaml")
 
 
 def test_defaults_of_questions_and_orders(folder: Path) -> None:
@@ -452,37 +431,35 @@ def test_who_ends_the_questions_gets_no_file(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_page_shows_what_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(capsys, "init", "data/people.csv", "--no-progress")
+def test_the_page_shows_what_is_written(tmp_path: Path, cli: Cli) -> None:
+    outcome = cli("init", "data/people.csv", "--no-progress")
     page = (REPOSITORY / "docs" / "profile.md").read_text()
     assert f"```text\n{outcome.out}```" in page
     assert f"```yml\n{(tmp_path / 'people.yaml').read_text()}```" in page
 
 
-def test_households(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_columns_of_households_become_the_unit(folder: Path, cli: Cli) -> None:
     for name in ("household_id", "hhid"):
         table = folder / f"{name}.csv"
         rows = [f"{n // 4},{n * 13 % 90},{'fm'[n % 2]},{20000 + n // 4 % 7},{'abcd'[n % 4]}"
                 for n in range(320)]  # fmt: skip
         table.write_text("\n".join([f"{name},age,sex,zip,dx", *rows, ""]))
-        assert command(capsys, "init", table, "--no-progress").code == 0
+        cli.ends(0, "init", table, "--no-progress")
         path = folder / f"{name}.yaml"
         assert names_of(path, "identifier") == [name]
         assert written(path)["privacy"]["unit"] == name
         assert f"unit: {name}  # k counts households" in path.read_text()
-        assert command(capsys, "check", path, "--no-progress").code == 0
+        cli.ends(0, "check", path, "--no-progress")
 
 
 @pytest.mark.usefixtures("folder")
-def test_who_a_person_is_where_nothing_says_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_who_a_person_is_where_nothing_says_it(tmp_path: Path, cli: Cli) -> None:
     random = [(n * 7919 + 13) % 1009 for n in range(600)]
     rows = [
         f"{random[n // 20] % 40},{20 + one % 50},{'fm'[one % 2]}" for n, one in enumerate(random)
     ]
     (tmp_path / "t.csv").write_text("\n".join(["nr,age,sex", *rows, ""]))
-    assert command(capsys, "init", "t.csv", "--no-progress").code == 0
+    cli.ends(0, "init", "t.csv", "--no-progress")
     text = (tmp_path / "t.yaml").read_text()
     assert "unit" not in written(tmp_path / "t.yaml")["privacy"]
     assert "# Who is a person here?" in text
@@ -490,7 +467,7 @@ def test_who_a_person_is_where_nothing_says_it(
     assert names_of(tmp_path / "t.yaml", "identifier") == []
     assert "nr" not in names_of(tmp_path / "t.yaml", "quasi_identifier")
     # With its comment taken away the file is right.
-    assert command(capsys, "check", "t.yaml", "--no-progress").code == 0
+    cli.ends(0, "check", "t.yaml", "--no-progress")
     (tmp_path / "t.yaml").unlink()
     (tmp_path / "t.seed").unlink()
     log = CommandLog(ERR)
@@ -508,63 +485,50 @@ def test_who_a_person_is_where_nothing_says_it(
 
 
 @pytest.mark.usefixtures("folder")
-def test_comments_are_right_as_they_stand(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_comments_are_right_as_they_stand(tmp_path: Path, cli: Cli) -> None:
     names = ["age", "sex", *(f"x{place}" for place in range(6)), "pre"]
     rows = [[20 + n % 40, "fm"[n % 2], *((n * 31 + n // 7) % (50 + place) for place in range(6)),
              ("007", "012")[n % 2]] for n in range(400)]  # fmt: skip
-    with (tmp_path / "p.csv").open("w", newline="") as opened:
-        csv.writer(opened).writerows([names, *rows])
-    assert command(capsys, "init", "p.csv", "--no-progress").code == 0
+    write_rows(tmp_path / "p.csv", [names, *rows])
+    cli.ends(0, "init", "p.csv", "--no-progress")
     text = (tmp_path / "p.yaml").read_text()
     assert "\n  # pre: {role: quasi_identifier, type: text" in text
     (tmp_path / "p.yaml").write_text(text.replace("\n  # pre:", "\n  pre:"))
-    checked = command(capsys, "check", "p.yaml", "--no-progress")
-    assert checked.code == 0, checked.err
+    cli.ends(0, "check", "p.yaml", "--no-progress")
 
 
 @pytest.mark.usefixtures("folder")
-def test_groups_are_in_the_order_of_their_numbers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_groups_are_in_the_order_of_their_numbers(tmp_path: Path, cli: Cli) -> None:
     groups = ["<5", "5-9", "10-14", "15-19", ">=85"]
     rows = [f"{groups[n * 7 % 5]},{150 + n * 31 % 60}" for n in range(200)]
     (tmp_path / "g.csv").write_text("\n".join(["agegroup,h", *rows, ""]))
-    assert command(capsys, "init", "g.csv", "--no-progress").code == 0
+    cli.ends(0, "init", "g.csv", "--no-progress")
     assert written(tmp_path / "g.yaml")["attributes"]["agegroup"] == {
         "role": "quasi_identifier",
         "order": groups,
     }
-    checked = command(capsys, "check", "g.yaml", "--no-progress")
-    assert checked.code == 0, checked.err
+    cli.ends(0, "check", "g.yaml", "--no-progress")
     # A rare group is a value of few people, which no file holds that others may read.
     (tmp_path / "rare.csv").write_text("\n".join(["agegroup,h", *rows, "90+,160", ""]))
-    assert command(capsys, "init", "rare.csv", "--no-progress").code == 0
+    cli.ends(0, "init", "rare.csv", "--no-progress")
     assert roles(tmp_path / "rare.yaml")["agegroup"] == "quasi_identifier"
     assert "90+" not in (tmp_path / "rare.yaml").read_text()
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_table_of_which_nothing_can_be_proposed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_of_which_nothing_can_be_proposed(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "p.csv").write_text("age,sex\n44,f\n30,m\n")
-    refused = command(capsys, "init", "p.csv", "--no-progress")
-    assert refused.code == 3
+    refused = cli.ends(3, "init", "p.csv", "--no-progress")
     assert "DATA: p.csv has 2 rows, and k = 5 needs that many at least" in refused.err
     (tmp_path / "p.csv").write_text("age,sex\n" + "44,f\n" * 9)
-    refused = command(capsys, "init", "p.csv", "--no-progress")
-    assert refused.code == 3
+    refused = cli.ends(3, "init", "p.csv", "--no-progress")
     assert "DATA: no column of p.csv can be proposed as a quasi-identifier" in refused.err
     assert not (tmp_path / "p.yaml").exists()
     assert not (tmp_path / "p.seed").exists()
 
 
 @pytest.mark.usefixtures("folder")
-def test_numbers_that_stand_for_names_are_texts(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_numbers_that_stand_for_names_are_texts(tmp_path: Path, cli: Cli) -> None:
     draw = random.Random(4)  # noqa: S311
     rows = [
         [
@@ -578,9 +542,8 @@ def test_numbers_that_stand_for_names_are_texts(
         for _ in range(800)
     ]
     header = ["race", "sex", "marital", "admission_type_id", "education_years", "age"]
-    with (tmp_path / "codes.csv").open("w", newline="") as opened:
-        csv.writer(opened).writerows([header, *rows])
-    assert command(capsys, "init", "codes.csv", "--no-progress").code == 0
+    write_rows(tmp_path / "codes.csv", [header, *rows])
+    cli.ends(0, "init", "codes.csv", "--no-progress")
     text, attributes = (tmp_path / "codes.yaml").read_text(), written(tmp_path / "codes.yaml")
     for name in header[:4]:
         declared = {"role": "quasi_identifier", "type": "text"}
@@ -588,21 +551,17 @@ def test_numbers_that_stand_for_names_are_texts(
     assert text.count("Its numbers stand for names.") == 4
     assert attributes["attributes"]["education_years"]["grid"] == 1
     assert "hierarchy: {intervals: [5, 10], top: 90}" in text
-    assert "codes_as_numbers" not in command(capsys, "check", "codes.yaml", "--json").out
+    assert "codes_as_numbers" not in cli("check", "codes.yaml", "--json").out
     # As numbers they are warned of, and confirmed by a type.
     for kind in ("null", "number"):
-        checked = command(
-            capsys, "check", "codes.yaml", "--json", "--set", f"attributes.race.type={kind}"
-        )
+        checked = cli("check", "codes.yaml", "--json", "--set", f"attributes.race.type={kind}")
         warned = [one["attribute"] for one in json.loads(checked.out)["warnings"]]
         assert ("race" in warned) is (kind == "null"), checked.err
     assert "Declare its type as text" not in checked.err
 
 
 @pytest.mark.usefixtures("folder")
-def test_codes_of_other_lengths_are_grouped_by_their_beginning(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_codes_of_other_lengths_are_grouped_by_their_beginning(tmp_path: Path, cli: Cli) -> None:
     codes = ["E11", "E11.9", "E11.65", "I10", "I50.22", "J45.909", "A01.1"]
     areas = ["SW1A 1AA", "M1 1AE", "B33 8TH", "CR2 6XH", "DN55 1PT", "W1A 0AX"]
     draw = random.Random(5)  # noqa: S311
@@ -611,9 +570,8 @@ def test_codes_of_other_lengths_are_grouped_by_their_beginning(
         [draw.choice(areas), draw.randint(18, 90), *(draw.choice(codes) for _ in range(5))]
         for _ in range(600)
     ]
-    with (tmp_path / "icd.csv").open("w", newline="") as opened:
-        csv.writer(opened).writerows([header, *rows])
-    assert command(capsys, "init", "icd.csv", "--no-progress").code == 0
+    write_rows(tmp_path / "icd.csv", [header, *rows])
+    cli.ends(0, "init", "icd.csv", "--no-progress")
     text = (tmp_path / "icd.yaml").read_text()
     rule = "{role: quasi_identifier, hierarchy: {keep: [3, 1]}}"
     assert f"  # postcode: {rule}  # three characters, then one\n" in text
@@ -621,25 +579,16 @@ def test_codes_of_other_lengths_are_grouped_by_their_beginning(
     # As it says: take the # away.
     commented = text.replace("  # diagnosis_4: {", "  diagnosis_4: {")
     (tmp_path / "icd.yaml").write_text(commented)
-    assert command(capsys, "check", "icd.yaml").code == 0
+    cli.ends(0, "check", "icd.yaml")
 
 
-PEOPLE = REPOSITORY / "data" / "people.csv"
+PEOPLE = "data/people.csv"
 VALUES = ("PE8F2E4592B8FDBA4", "Kowalski", "Brookview", "depression")
 
 
-@pytest.fixture
-def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    (tmp_path / "data").mkdir()
-    shutil.copy(PEOPLE, tmp_path / "data")
-    monkeypatch.chdir(tmp_path)
-    return "data/people.csv"
-
-
-def test_the_page_shows_what_the_command_prints(
-    people: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    outcome = command(capsys, "profile", people, "--no-progress")
+@pytest.mark.usefixtures("folder")
+def test_the_page_shows_what_the_command_prints(cli: Cli) -> None:
+    outcome = cli("profile", PEOPLE, "--no-progress")
     assert (outcome.code, outcome.err) == (0, "")
     printed = "\n".join(line.rstrip() for line in outcome.out.splitlines())
     page = (REPOSITORY / "docs" / "profile.md").read_text()
@@ -648,9 +597,9 @@ def test_the_page_shows_what_the_command_prints(
     assert printed == shown[1]
 
 
-def test_no_value_is_shown(people: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(capsys, "profile", people, "--html", "page.html")
-    assert outcome.code == 0
+@pytest.mark.usefixtures("folder")
+def test_no_value_is_shown(tmp_path: Path, cli: Cli) -> None:
+    outcome = cli.ends(0, "profile", PEOPLE, "--html", "page.html")
     assert outcome.err.startswith("20")
     assert "look at the data" in outcome.err.splitlines()[0]
     page = (tmp_path / "page.html").read_text()
@@ -659,10 +608,9 @@ def test_no_value_is_shown(people: str, tmp_path: Path, capsys: pytest.CaptureFi
     assert not [value for value in VALUES if value in told]
 
 
-def test_values_and_json(people: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plain = json.loads(
-        command(capsys, "profile", people, "--no-progress", "--json", "--k", "10").out
-    )
+@pytest.mark.usefixtures("folder")
+def test_values_and_json(tmp_path: Path, cli: Cli) -> None:
+    plain = json.loads(cli("profile", PEOPLE, "--no-progress", "--json", "--k", "10").out)
     assert (plain["rows"], plain["k"]) == (2000, 10)
     assert plain["sample"] == {"rows": 2000, "seed": 0}
     by_name = {one["name"]: one for one in plain["columns"]}
@@ -673,8 +621,8 @@ def test_values_and_json(people: str, tmp_path: Path, capsys: pytest.CaptureFixt
         ("city", "postal_code", 0.05),
     ]
     assert len(plain["sets"]["triples"]) == 165
-    arguments = ("profile", people, "--no-progress", "--show-values", "--html", "page.html")
-    shown = command(capsys, *arguments)
+    arguments = ("profile", PEOPLE, "--no-progress", "--show-values", "--html", "page.html")
+    shown = cli(*arguments)
     assert "examples" in shown.out
     assert "married" in shown.out
     assert "married" in (tmp_path / "page.html").read_text()
@@ -689,16 +637,11 @@ def test_values_and_json(people: str, tmp_path: Path, capsys: pytest.CaptureFixt
         (("data/people.csv", "--engine", "odd"), 2, "--engine: found 'odd'. Expected one of"),
     ],
 )
-@pytest.mark.usefixtures("people")
-def test_what_is_wrong(
-    arguments: tuple[str, ...],
-    code: int,
-    message: str,
-    capsys: pytest.CaptureFixture[str],
+@pytest.mark.usefixtures("folder")
+def test_profile_names_the_wrong_argument(
+    arguments: tuple[str, ...], code: int, message: str, cli: Cli
 ) -> None:
-    outcome = command(capsys, "profile", *arguments, "--no-progress")
-    assert outcome.code == code
-    assert message in outcome.err
+    cli.ends(code, "profile", *arguments, "--no-progress", says=message)
 
 
 TWENTY = list(range(20)) * 2
@@ -759,27 +702,23 @@ ODD: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def check_draft(capsys: pytest.CaptureFixture[str], folder: Path, name: str, *options: str) -> None:
+def check_draft(cli: Cli, folder: Path, name: str, *options: str) -> None:
     before = sorted(folder.iterdir())
-    drafted = command(capsys, "init", name, "--no-progress", *options)
+    drafted = cli("init", name, "--no-progress", *options)
     if drafted.code:
         assert drafted.code == 3, drafted.err
         assert sorted(folder.iterdir()) == before
         return
-    checked = command(capsys, "check", "t.yaml", "--no-progress", "--set", "execution.engine=local")
-    assert checked.code == 0, checked.err
+    cli.ends(0, "check", "t.yaml", "--no-progress", "--set", "execution.engine=local")
 
 
 @pytest.mark.parametrize("table", ODD.values(), ids=ODD)
 def test_an_odd_table(
-    table: dict[str, Any],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    table: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_table(tmp_path / "t.parquet", table)
-    check_draft(capsys, tmp_path, "t.parquet")
+    check_draft(cli, tmp_path, "t.parquet")
 
 
 def texts_of(random: np.random.Generator, rows: int) -> Sequence[str]:
@@ -802,10 +741,7 @@ def texts_of(random: np.random.Generator, rows: int) -> Sequence[str]:
 
 @pytest.mark.parametrize("seed", one_by_day(*range(5)))
 def test_tables_at_random(
-    seed: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     random = np.random.default_rng(seed)
     for number in range(12):
@@ -817,4 +753,4 @@ def test_tables_at_random(
         columns = [texts_of(random, rows) for _ in names]
         with Path("t.csv").open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([names, *zip(*columns, strict=True)])
-        check_draft(capsys, folder, "t.csv", "--option", "header=true")
+        check_draft(cli, folder, "t.csv", "--option", "header=true")

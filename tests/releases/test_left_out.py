@@ -9,8 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from commands import Cli
 from forgeries import read_table, save_table
-from helpers import command, configuration_file, write_table
+from helpers import configuration_file, write_table
 from release_folders import list_files
 
 MOMENT = datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999)
@@ -34,7 +35,7 @@ VALUES = {
 }
 
 
-def test_values_are_told_as_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_values_are_told_as_texts(tmp_path: Path, cli: Cli) -> None:
     columns = {
         name: pa.array(values * 21, own_type) for name, (own_type, values, _) in VALUES.items()
     }
@@ -49,8 +50,7 @@ def test_values_are_told_as_texts(tmp_path: Path, capsys: pytest.CaptureFixture[
         model={"name": "full-domain", "maximum_levels": {"age": 0}, "suppression_limit": 1.0},
         privacy={"k": 2, "t_closeness": close},
     )
-    outcome = command(capsys, "run", path, "--no-progress")
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", path, "--no-progress")
     (file,) = (tmp_path / "release" / "left_out").glob("*.parquet")
     assert file.name == "part-00000.parquet"
     told = pq.read_table(file)
@@ -62,14 +62,11 @@ def test_values_are_told_as_texts(tmp_path: Path, capsys: pytest.CaptureFixture[
         for text in texts
     ]
     assert told.to_pylist() == expected
-    outcome = command(capsys, "verify", tmp_path / "release")
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "verify", tmp_path / "release")
 
 
 @pytest.mark.parametrize("name", ["attribute", "value", "records"])
-def test_columns_that_it_has_not_are_refused(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_columns_that_it_has_not_are_refused(name: str, tmp_path: Path, cli: Cli) -> None:
     """It ended with an error of ours."""
     write_table(tmp_path / "input.parquet", pa.table({"age": [30] * 40 + [89, 90], "x": [1] * 42}))
     path = configuration_file(
@@ -81,10 +78,8 @@ def test_columns_that_it_has_not_are_refused(
         model={"name": "full-domain", "maximum_levels": {"age": 0}, "suppression_limit": 1.0},
         privacy={"k": 2, "t_closeness": {"attribute": "x", "t": 1.0}},
     )
-    assert command(capsys, "run", path, "--no-progress").code == 0
+    cli.ends(0, "run", path, "--no-progress")
     told = read_table(tmp_path / "release", "left_out")
     save_table(tmp_path / "release", "left_out", told.drop_columns([name]))
     list_files(tmp_path / "release")
-    outcome = command(capsys, "verify", tmp_path / "release")
-    assert outcome.code == 4
-    assert "found other columns or types than those of" in outcome.err
+    cli.ends(4, "verify", tmp_path / "release", says="found other columns or types than those of")

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from cases import by_name, cases, one_by_day
+from cases import by_name, cases, data_beside, one_by_day
+from commands import interrupted
 from forgeries import list_files, read_table, save_table
 from helpers import configuration_file, metrics, published, summary, write_table
 
 from anonspark.config import load_configuration
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.errors import ConfigurationError, PublishingError
+from anonspark.errors import ConfigurationError
 from anonspark.pipeline import run as running
 from anonspark.release.layout import LEFT_OUT
 from anonspark.release.manifest import read_manifest
@@ -37,16 +38,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "microaggregation": {"name": "microaggregation"},
 }
 
-PRIVACY: dict[str, dict[str, Any]] = {
-    "k, at night": {},
-    "l, at night": {"l_diversity": {"attribute": "disease", "l": 3}},
-    "l and t": {
-        "l_diversity": {"attribute": "disease", "l": 1.2, "kind": "entropy"},
-        "t_closeness": {"attribute": "disease", "t": 0.5},
-    },
-    "people, at night": {"unit": "patient"},
-    "l of people": {"unit": "patient", "l_diversity": {"attribute": "disease", "l": 2}},
-}
+PRIVACY: dict[str, dict[str, Any]] = data_beside(__file__)["PRIVACY"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -210,21 +202,14 @@ def test_a_limit_below_k_leaves_nothing_out(tmp_path: Path, visits: Path) -> Non
     assert summary(release)["rows_left_out"] == 0
 
 
-def test_a_run_that_is_continued(
-    tmp_path: Path, visits: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_is_continued(tmp_path: Path, visits: Path) -> None:
     """The rounds are finished, and their classes are chosen from again."""
-
-    def fail(*_: object) -> None:
-        raise PublishingError("the disk is full")
 
     sections = {"model": {"name": "su-mondrian", "suppression_limit": 0.05}}
     expected = summary(released(tmp_path / "at once", visits, **sections))
     options = {"run_id": "one", "resume": True}
-    with monkeypatch.context() as patch:
-        patch.setattr(running, "begin", fail)
-        with pytest.raises(PublishingError):
-            released(tmp_path / "twice", visits, options, **sections)
+    with interrupted("begin"):
+        released(tmp_path / "twice", visits, options, **sections)
     found = summary(released(tmp_path / "twice", visits, options, **sections))
     assert found["output_fingerprint"] == expected["output_fingerprint"]
     assert found["rows_left_out"] == expected["rows_left_out"] > 0

@@ -1,13 +1,14 @@
-"""The models beyond Mondrian, and what all models share: figures read from the written metrics."""
+"""The models beyond Mondrian, what all models share, and the model that is chosen for a table."""
 
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import count, pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,22 +16,29 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
-from cases import one_by_day
-from data_sets import DATA_SETS
-from helpers import metrics, published, summary
+from cases import cases, one_by_day
+from commands import Cli
+from data_sets import ADULT, DATA_SETS
+from helpers import configuration_file, contents, metrics, published, summary, write_table
 from places import require_data
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
+from anonspark.models import choosing
+from anonspark.models import choosing as rivals
+from anonspark.pipeline.run import run
 from anonspark.pipeline.run import run as run_pipeline
+from anonspark.verification.audit import audit_release
 
-ADULT = DATA_SETS["Adult"].quasi_identifiers
+if TYPE_CHECKING:
+    pass
+
+
+MODELS_OF_ADULT = DATA_SETS["Adult"].quasi_identifiers
 DIABETES = DATA_SETS["Diabetes"].quasi_identifiers
-
 MODELS = ("smondrian", "su-mondrian", "canon", "u-canon", "microaggregation")
 WITH_ROUNDS = ("su-mondrian", "u-canon")
 PUBLISHED = {"separation": "always"}
-
 Anonymize = Callable[..., Path]
 
 
@@ -38,7 +46,7 @@ Anonymize = Callable[..., Path]
 def adult(adult_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write Adult with nothing but the quasi-identifiers: Canon draws by the whole content."""
     path = tmp_path_factory.mktemp("adult") / "adult.parquet"
-    pq.write_table(pc.read_csv(adult_path).select(list(ADULT)), path)
+    pq.write_table(pc.read_csv(adult_path).select(list(MODELS_OF_ADULT)), path)
     return path
 
 
@@ -69,7 +77,7 @@ def anonymize(tmp_path_factory: pytest.TempPathFactory) -> Anonymize:
         attributes: dict[str, object] = {
             name: {"role": "quasi_identifier", "weight": (weights or {}).get(name, 1.0)}
             for name in names
-            if name in ADULT or name in DIABETES
+            if name in MODELS_OF_ADULT or name in DIABETES
         }
         if "record" in names:
             attributes["record"] = "insensitive"
@@ -158,14 +166,14 @@ def test_a_weighted_attribute_loses_less(
     assert lost["age"] < 0.8 * lost_before["age"]
     assert sum(lost.values()) > sum(lost_before.values())
     weights = attribute_figures(release, "weight")
-    assert weights == dict.fromkeys(ADULT, 1.0) | {"age": 8.0}
-    total = sum(weights[attribute] * lost[attribute] for attribute in ADULT)
+    assert weights == dict.fromkeys(MODELS_OF_ADULT, 1.0) | {"age": 8.0}
+    total = sum(weights[attribute] * lost[attribute] for attribute in MODELS_OF_ADULT)
     assert figures["gcp_total"] == pytest.approx(total, rel=1e-9)
     assert figures["gcp"] == pytest.approx(total / (12 * figures["rows_in"]), rel=1e-9)
     assert 0 < figures["gcp"] < 1
     assert 0 < figures["iloss"] < 1
     # With the weights of this release the other one would have lost more.
-    other = sum(weights[attribute] * lost_before[attribute] for attribute in ADULT)
+    other = sum(weights[attribute] * lost_before[attribute] for attribute in MODELS_OF_ADULT)
     assert total < other
     assert figures["configuration_fingerprint"] != before["configuration_fingerprint"]
 
@@ -174,7 +182,7 @@ def test_a_weighted_attribute_loses_less(
 def test_equal_weights_change_nothing_but_the_unit(
     anonymize: Anonymize, unweighted: Callable[[str], Path], few: Path, name: str
 ) -> None:
-    release = anonymize(few, 5, name, weights=dict.fromkeys(ADULT, 2.0))
+    release = anonymize(few, 5, name, weights=dict.fromkeys(MODELS_OF_ADULT, 2.0))
     figures, expected = summary(release), summary(unweighted(name))
     assert classes_of(release) == classes_of(unweighted(name))
     assert figures["output_fingerprint"] == expected["output_fingerprint"]
@@ -268,7 +276,7 @@ def test_weighted_penalties_from_the_published_bounds(
     records, found = pq.read_table(few).to_pandas(), published(release).to_pandas()
     assert sorted(found["record"]) == list(range(len(records)))
     lost = pd.Series(0.0, index=found.index)
-    for column in ADULT:
+    for column in MODELS_OF_ADULT:
         width = found[f"{column}_max"] - found[f"{column}_min"]
         lost += weights.get(column, 1.0) * width / np.ptp(records[column].to_numpy())
     figures = summary(release)
@@ -277,3 +285,152 @@ def test_weighted_penalties_from_the_published_bounds(
     classes = metrics(release, "classes")
     assert sum(row["size"] * row["ncp"] for row in classes) == pytest.approx(lost.sum(), rel=1e-9)
     assert max(row["ncp"] for row in classes) <= 6.75
+
+
+NUMBERS = ADULT.quasi_identifiers
+
+
+@pytest.fixture(scope="module")
+def few_numbers(adult_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("adult") / "few.parquet"
+    table = pc.read_csv(adult_path).select([*NUMBERS, "sex", "marital-status", "income"])
+    pq.write_table(table.slice(0, 1_000), path)
+    return path
+
+
+def release_of(
+    engine: LocalEngine, table: Path, path: Path, model: dict[str, Any], task_rows: int = 250_000
+) -> dict[str, Any]:
+    document = {
+        "input": {"path": str(table)},
+        "attributes": dict.fromkeys([*NUMBERS, "sex", "marital-status"], "quasi_identifier")
+        | {"income": "sensitive"},
+        "privacy": {"k": 5, "l_diversity": {"attribute": "income", "l": 2}},
+        "model": model,
+        "output": {"path": str(path)},
+        "execution": {"task_rows": task_rows},
+    }
+    run(engine, parse_configuration(document))
+    manifest: dict[str, Any] = json.loads((path / "manifest.json").read_text())
+    return manifest
+
+
+@pytest.mark.parametrize("objective", ["loss", "queries"])
+def test_the_best_of_all_is_chosen(
+    engine: LocalEngine, few_numbers: Path, tmp_path: Path, objective: str
+) -> None:
+    auto = {"name": "auto", "objective": objective}
+    chosen = release_of(engine, few_numbers, tmp_path / "auto", auto)["chosen_model"]
+    audit_release(engine, str(tmp_path / "auto")).require()
+    assert (chosen["objective"], chosen["rows"]) == (objective, 1_000)
+    assert len(chosen["tried"]) == 3
+    best = min(chosen["tried"], key=lambda one: one["loss"])
+    assert chosen["model"] == best["model"]
+    # The release is that of the model named, and it is the same however it is cut into tasks.
+    options = best["model"]
+    release_of(engine, few_numbers, tmp_path / "named", options)
+    again = release_of(engine, few_numbers, tmp_path / "again", auto, task_rows=250)
+    assert again["chosen_model"] == chosen
+    found = summary(tmp_path / "auto")
+    for other in ("named", "again"):
+        fingerprint = summary(tmp_path / other)["output_fingerprint"]
+        assert fingerprint == found["output_fingerprint"]
+    assert found["model"] == "auto"
+
+
+def test_losses_are_those_of_releases(
+    engine: LocalEngine, few_numbers: Path, tmp_path: Path
+) -> None:
+    """All records are tried, so each candidate is known to lose what its release loses."""
+    told = release_of(engine, few_numbers, tmp_path / "auto", {"name": "auto"})["chosen_model"][
+        "tried"
+    ]
+    assert summary(tmp_path / "auto")["loss"] == pytest.approx(min(one["loss"] for one in told))
+    for place, one in enumerate(told):
+        release_of(engine, few_numbers, tmp_path / str(place), one["model"])
+        assert summary(tmp_path / str(place))["loss"] == pytest.approx(one["loss"], rel=1e-9)
+
+
+def test_a_table_larger_than_the_sample_is_drawn_from(
+    engine: LocalEngine, few_numbers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anonspark.models.choosing._SAMPLED", 500)
+    shuffled = tmp_path / "shuffled.parquet"
+    table = pq.read_table(few_numbers)
+    pq.write_table(table.take(pa.array(range(table.num_rows - 1, -1, -1))), shuffled)
+    chosen = release_of(engine, few_numbers, tmp_path / "one", {"name": "auto"})["chosen_model"]
+    assert 400 < chosen["rows"] < 600
+    other = release_of(engine, shuffled, tmp_path / "other", {"name": "auto"}, task_rows=350)
+    assert other["chosen_model"] == chosen
+
+
+def test_a_sample_that_is_smaller_than_k_chooses_all_the_same(
+    engine: LocalEngine, few_numbers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choosing, "_SAMPLED", 20)
+    document = {
+        "input": {"path": str(few_numbers)},
+        "attributes": dict.fromkeys(NUMBERS, "quasi_identifier"),
+        "privacy": {"k": 100},
+        "model": "auto",
+        "output": {"path": str(tmp_path / "out")},
+    }
+    run(engine, parse_configuration(document))
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert 0 < manifest["chosen_model"]["rows"] < 100
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with clustered records, which microaggregation is good for."""
+    folder = tmp_path_factory.mktemp("rivals")
+    random = np.random.default_rng(8)
+    centre = random.normal(0, 50, (40, 3))[random.integers(0, 40, rivals.LEAST_ROWS)]
+    values = (centre + random.normal(0, 1, centre.shape)).round(1)
+    table: dict[str, Any] = {name: values[:, place] for place, name in enumerate("abc")}
+    write_table(folder / "input.parquet", table)
+    return folder
+
+
+def configured(folder: Path, **sections: Any) -> Path:
+    roles = dict.fromkeys("abc", "quasi_identifier")
+    return configuration_file(folder, attributes=roles, privacy={"k": 5}, **sections)
+
+
+def test_a_model_that_loses_much_less_is_named(folder: Path, cli: Cli) -> None:
+    path = configured(folder, model={"name": "smondrian"}, output={"mode": "overwrite"})
+    first = cli.ends(0, "run", path, "--run-id", "a", "--details")
+    (line,) = [one for one in first.out.splitlines() if one.startswith("  better ")]
+    words = line.split()
+    assert words[1:6] == ["microaggregation", "would", "lose", "about", words[5]]
+    assert int(words[5].removesuffix("%")) >= 20
+    assert words[6] == "less"
+    assert line.endswith("--set model.name=microaggregation")
+    assert "microaggregation would lose about" in first.err
+    assert "microaggregation" not in json.dumps(
+        [text for name, text in contents(folder / "release").items() if name.endswith(".json")],
+        default=str,
+    )
+    # It is the same again, and true of the whole table.
+    again = cli("run", path, "--run-id", "a", "--details")
+    assert line in again.out
+    lost = [
+        json.loads(cli("run", path, "--json", "--no-progress", *arguments).out)["summary"]
+        for arguments in ([], ["--set", "model.name=microaggregation"])
+    ]
+    assert lost[1]["gcp"] < 0.9 * lost[0]["gcp"]
+
+
+@cases(__file__, "model")
+def test_nothing_is_said_of_the_best(folder: Path, cli: Cli, model: dict[str, Any]) -> None:
+    path = configured(folder, model=model, output={"mode": "overwrite"})
+    outcome = cli.ends(0, "run", path, "--no-progress", "--details")
+    assert "better" not in outcome.out
+
+
+def test_nothing_is_tried_unless_asked(folder: Path, cli: Cli) -> None:
+    path = configured(folder, model={"name": "smondrian"}, output={"mode": "overwrite"})
+    outcome = cli("run", path, "--json", "--no-progress")
+    assert "compare models" not in json.loads(outcome.out)["seconds"]
+    again = cli("run", path, "--json", "--no-progress", "--details")
+    assert "compare models" in json.loads(again.out)["seconds"]

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import typer.main
-from helpers import command, configuration_file, contents, metrics, published, summary, write_table
+from commands import Cli
+from helpers import configuration_file, contents, metrics, published, summary, write_table
 
 from anonspark.cli.application import application
 from anonspark.config import parse_configuration
@@ -230,17 +231,14 @@ def configuration_of(folder: Path, **model: Any) -> Path:
     return path
 
 
-def test_a_plan_shows_the_nodes_of_the_search(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plan_shows_the_nodes_of_the_search(tmp_path: Path, cli: Cli) -> None:
     path = configuration_of(tmp_path)
     before = contents(tmp_path)
     found = {}
     for most in (5_000_000, 1):
         # Tuples on the cluster, of which this engine is one, are told of alike.
         setting = f"model.driver_tuples={most}"
-        outcome = command(capsys, "check", path, "--nodes", "--json", "--set", setting)
-        assert outcome.code == 0, outcome.err
+        outcome = cli.ends(0, "check", path, "--nodes", "--json", "--set", setting)
         found[most] = json.loads(outcome.out)["best_nodes"]
     assert found[1] == found[5_000_000]
     told = {json.dumps(one["levels"]): one for one in found[1]}
@@ -249,10 +247,10 @@ def test_a_plan_shows_the_nodes_of_the_search(
     assert (finest["is_allowed"], finest["is_chosen"]) == (False, False)
     # Nothing stays that could be taken for a release, nor raw records.
     assert contents(tmp_path) == before
-    shown = command(capsys, "check", path, "--nodes", "--no-progress")
+    shown = cli("check", path, "--nodes", "--no-progress")
     assert "suppresses too much" in shown.out
     assert "keep them internal" in shown.out
-    assert command(capsys, "run", path, "--no-progress").code == 0
+    cli.ends(0, "run", path, "--no-progress")
     (of_run,) = metrics(tmp_path / "release", "rounds")
     (chosen,) = (one for one in found[1] if one["is_chosen"])
     assert levels_text(chosen["levels"]) == of_run["levels"]
@@ -261,12 +259,11 @@ def test_a_plan_shows_the_nodes_of_the_search(
     assert chosen["loss"] == pytest.approx(summary(tmp_path / "release")["loss"], rel=1e-12)
 
 
-def test_other_models_have_no_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_models_have_no_nodes(tmp_path: Path, cli: Cli) -> None:
     path = configuration_of(tmp_path)
     document = json.loads(path.read_text()) | {"model": {"name": "smondrian"}}
     path.write_text(json.dumps(document))
-    outcome = command(capsys, "check", path, "--nodes")
-    assert outcome.code == 2
+    outcome = cli.ends(2, "check", path, "--nodes")
     assert "--nodes: model.name is smondrian, which searches no lattice" in outcome.err
 
 
@@ -282,21 +279,16 @@ def configuration(tmp_path: Path) -> Path:
     return configuration_file(tmp_path, attributes=roles, output={"mode": "overwrite"})
 
 
-def planned(
-    capsys: pytest.CaptureFixture[str], configuration: Path, *arguments: str
-) -> dict[str, Any]:
-    outcome = command(
-        capsys, "check", "--plan", configuration, "--no-progress", "--json", *arguments
-    )
-    assert outcome.code == 0, outcome.err
+def planned(cli: Cli, configuration: Path, *arguments: str) -> dict[str, Any]:
+    outcome = cli.ends(0, "check", "--plan", configuration, "--no-progress", "--json", *arguments)
     told: dict[str, Any] = json.loads(outcome.out)
     return told
 
 
 def test_an_earlier_run_tells_what_another_takes(
-    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    configuration: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    told = planned(capsys, configuration)
+    told = planned(cli, configuration)
     assert (told["rows"], told["columns"]) == (200, ["age"])
     assert told["engine"]["name"] == "local"
     before = told["estimate"]
@@ -307,25 +299,25 @@ def test_an_earlier_run_tells_what_another_takes(
     assert "Constants of docs/performance.md" in before["basis"]
     assert (before["serial_seconds"], before["lower_bound"]) == (None, False)
 
-    assert command(capsys, "run", configuration, "--run-id", "first", "--no-progress").code == 0
+    cli.ends(0, "run", configuration, "--run-id", "first", "--no-progress")
     write_table(tmp_path / "input.parquet", {"age": list(range(400))})
-    after = planned(capsys, configuration)["estimate"]
+    after = planned(cli, configuration)["estimate"]
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     (data,) = [one for one in manifest["files"] if one["path"].startswith("data/")]
     assert after["run_id"] == "first"
     assert after["bytes"] == 2 * data["bytes"]
     assert after["seconds"] == pytest.approx(2 * sum(manifest["seconds"].values()))
-    shown = command(capsys, "check", "--plan", configuration, "--no-progress").out
+    shown = cli("check", "--plan", configuration, "--no-progress").out
     assert "of data: as run first, which published 200 records" in shown
     # Of other settings it tells nothing.
-    assert planned(capsys, configuration, "--set", "privacy.k=9")["estimate"]["run_id"] is None
+    assert planned(cli, configuration, "--set", "privacy.k=9")["estimate"]["run_id"] is None
 
 
-def test_a_model_without_a_rate_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_without_a_rate_says_so(tmp_path: Path, cli: Cli) -> None:
     write_table(tmp_path / "input.parquet", {"age": list(range(100))})
     roles = {"age": {"role": "quasi_identifier", "hierarchy": {"intervals": [10, 50]}}}
     path = configuration_file(tmp_path, attributes=roles, model={"name": "full-domain"})
-    told = planned(capsys, path)
+    told = planned(cli, path)
     assert told["estimate"]["seconds"] is None
     assert "no rate is known of full-domain" in told["estimate"]["basis"]
     assert told["nodes"] is not None
@@ -341,7 +333,6 @@ def test_every_command_tells_json() -> None:
     assert without <= WITHOUT_JSON
 
 
-def test_clean_tells_json(configuration: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = command(capsys, "clean", configuration, "--no-progress", "--json")
-    assert outcome.code == 0, outcome.err
+def test_clean_tells_json(configuration: Path, cli: Cli) -> None:
+    outcome = cli.ends(0, "clean", configuration, "--no-progress", "--json")
     assert json.loads(outcome.out)["found"] == []

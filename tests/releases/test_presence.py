@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from commands import Cli
 from helpers import (
     attribute,
-    command,
     configuration_file,
     local_table,
     published,
@@ -390,9 +390,7 @@ def test_every_possible_release(
         assert (0.5, known) in [(one.largest, max(shares[key])) for key, one in figures.items()]
 
 
-def require_what_a_journalist_knows(
-    folder: Path, capsys: pytest.CaptureFixture[str], population: pa.Table
-) -> None:
+def require_what_a_journalist_knows(folder: Path, cli: Cli, population: pa.Table) -> None:
     """Compare the journalist's risk with people who alone have the value of an end."""
     ages, sexes = population["age_days"].to_numpy(), np.array(population["sex"].to_pylist())
     attributes = {
@@ -406,7 +404,7 @@ def require_what_a_journalist_knows(
         output={"path": str(folder / "local"), "style": "bounds"},
         privacy={"k": 5},
     )
-    assert command(capsys, "run", path).code == 0
+    cli.ends(0, "run", path)
     release = published(folder / "local")
     names = ("age_days_min", "age_days_max", "sex")
     classes = Counter(
@@ -422,13 +420,13 @@ def require_what_a_journalist_knows(
         risks.append(1 / (size if any(alone) else held))
     assert proven > 30
     found = ("verify", folder / "local", "--population", folder / "population.parquet", "--json")
-    rows = json.loads(command(capsys, *found).out)["risk"]
+    rows = json.loads(cli(*found).out)["risk"]
     journalist = next(row for row in rows if row["attacker"] == "journalist")
     assert (journalist["highest"], journalist["lowest"]) == (max(risks), min(risks))
     assert journalist["highest"] > 0.15
 
 
-def test_what_ends_of_ranges_prove(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_ends_of_ranges_prove(tmp_path: Path, cli: Cli) -> None:
     """100 of 400 people, k = 5: at the ends of ranges 32 and more of them were proven to be in."""
     generator = np.random.default_rng(1)
     columns = {
@@ -443,16 +441,16 @@ def test_what_ends_of_ranges_prove(tmp_path: Path, capsys: pytest.CaptureFixture
     rules = {"age_days": {"intervals": [5_000]}, "sex": {"keep": []}}
     attributes = {n: {"role": "quasi_identifier", "hierarchy": one} for n, one in rules.items()}
     more = {"attributes": attributes, "privacy": {"k": 5, "delta_presence": bound}}
-    refused = command(capsys, "run", configuration_file(tmp_path, **more))
+    refused = cli("run", configuration_file(tmp_path, **more))
     assert (refused.code, "at the end of a range is in the release for sure" in refused.err) == (
         2,
         True,
     )
-    require_what_a_journalist_knows(tmp_path, capsys, population)
+    require_what_a_journalist_knows(tmp_path, cli, population)
     model = FIXED | {"levels": [{"age_days": 1, "sex": 0}]}
     path = configuration_file(tmp_path, **more, model=model)
-    assert command(capsys, "run", path).code == 0
-    shown = json.loads(command(capsys, "verify", tmp_path / "release", "--json").out)["presence"]
+    cli.ends(0, "run", path)
+    shown = json.loads(cli("verify", tmp_path / "release", "--json").out)["presence"]
     regions = Counter(zip(columns["age_days"] // 5_000, columns["sex"], strict=True))
     members = Counter(zip(own["age_days"].to_numpy() // 5_000, own["sex"].to_pylist(), strict=True))
     known = [members[one] / size for one, size in regions.items()]

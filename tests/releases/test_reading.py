@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from helpers import command
+from commands import Cli
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
@@ -234,9 +234,7 @@ def test_a_hierarchy_at_hand_tells_more(folder: Path) -> None:
         anonspark.read(str(folder / "interval"), hierarchies={"age": path}).count()
 
 
-def test_another_hierarchy_is_refused(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_hierarchy_is_refused(folder: Path, tmp_path: Path, cli: Cli) -> None:
     """As `mapping` refuses it, whatever is asked: with it a condition may contradict itself."""
     place, other = str(folder / "full-domain"), tmp_path / "other.csv"
     other.write_text("g,woman,*\nn,man,*\n")
@@ -252,8 +250,8 @@ def test_another_hierarchy_is_refused(
             with pytest.raises(DataError, match=rf"hierarchies\.sex: .*other\.csv {lacking}"):
                 ask()
     options = ("--hierarchy", f"sex={other}")
-    asked = command(capsys, "query", place, "sex = 'f'", *options)
-    mapped = command(capsys, "mapping", place, *options)
+    asked = cli("query", place, "sex = 'f'", *options)
+    mapped = cli("mapping", place, *options)
     assert (asked.code, asked.out) == (mapped.code, mapped.out) == (3, "")
     assert re.search(f"--hierarchy sex: .*{lacking}", mapped.err.replace("\n", " "))
     assert re.search(f"--hierarchy sex: .*{lacking}", asked.err.replace("\n", " "))
@@ -322,31 +320,25 @@ def test_what_is_no_release_is_refused(tmp_path: Path) -> None:
         anonspark.read(str(tmp_path))
 
 
-def test_the_command(
-    folder: Path, releases: dict[str, PublishedRelease], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command(folder: Path, releases: dict[str, PublishedRelease], cli: Cli) -> None:
     """The terminal says what Python returns."""
     place = str(folder / "interval")
     question = "age between 30 and 60 and visits < 3"
     expected = releases["interval"].answer(question)
-    found = command(capsys, "query", place, question, "--json")
-    assert found.code == 0
+    found = cli.ends(0, "query", place, question, "--json")
     assert json.loads(found.out) == expected.as_dict()
     assert expected.left_out == 0
-    shown = command(capsys, "query", place, question)
+    shown = cli("query", place, question)
     count = expected.count
     assert f"at least {count.lower:,} and at most {count.upper:,}" in shown.out
-    shown = command(capsys, "query", place, f"{question} by diagnosis")
+    shown = cli("query", place, f"{question} by diagnosis")
     assert "a 'b'" in shown.out
     assert "at least" in shown.out
-    assert command(capsys, "query", place, "visits < 3").out.endswith("records, exactly\n")
-    wrong = command(capsys, "query", place, "age betwen 3 and 5")
-    assert wrong.code == 2
-    assert "character 5" in wrong.err
+    assert cli("query", place, "visits < 3").out.endswith("records, exactly\n")
+    cli.ends(2, "query", place, "age betwen 3 and 5", says="character 5")
     # Of a column that was meant the release is asked first.
     for code, of in ((2, place), (3, str(folder))):
-        unquoted = command(capsys, "query", of, "postal-code = '1'")
-        assert unquoted.code == code
+        unquoted = cli.ends(code, "query", of, "postal-code = '1'")
         assert ("in double quotes" in unquoted.err.replace("\n", " ")) == (code == 2)
-    dropped = command(capsys, "query", str(folder / "dropped"), "age < 30")
+    dropped = cli("query", str(folder / "dropped"), "age < 30")
     assert "left out of the release are not counted" in dropped.out

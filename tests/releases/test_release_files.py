@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers import command, write_table
+from commands import Cli
+from helpers import write_table
 from release_folders import damage, list_files, release_of_several_files, rewrite, save_manifest
 
 from anonspark.engine.files import Entry
@@ -233,31 +234,25 @@ def test_bytes_that_were_not_published_are_not_parsed(
     assert not [tail for tail in tails if tail == forged or b"Zebediah" in tail]
 
 
-def test_verify_ends_with_4(release: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_ends_with_4(release: Path, cli: Cli) -> None:
     """Whether the figures can be told all the same or not."""
-    assert command(capsys, "verify", release).code == 0
+    cli.ends(0, "verify", release)
     rewrite(release / "data" / "_raw" / "part-0.parquet", b"Zebediah")
-    outcome = command(capsys, "verify", release)
-    assert outcome.code == 4
-    assert "data/_raw" in outcome.err
+    cli.ends(4, "verify", release, says="data/_raw")
     for number in range(3):
         part(release, number).unlink()
-    outcome = command(capsys, "verify", release)
-    assert outcome.code == 4
-    assert "data/_raw" in outcome.err
+    outcome = cli.ends(4, "verify", release, says="data/_raw")
     assert "Traceback" not in outcome.err
 
 
-def test_tables_of_other_tools(
-    engine: LocalEngine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tables_of_other_tools(engine: LocalEngine, tmp_path: Path, cli: Cli) -> None:
     table = pa.table({"age": ["20-30"] * 4, "illness": ["flu"] * 4})
     for number in range(3):
         write_table(tmp_path / "table" / f"{number}.parquet", table)
     for name in ("_SUCCESS", "_started_12"):
         rewrite(tmp_path / "table" / name, b"{}")
     verify = ("verify", tmp_path / "table", "--quasi-identifier", "age", "--k", "2")
-    assert command(capsys, *verify).code == 0
+    cli.ends(0, *verify)
     audit_table_files(engine, str(tmp_path / "table" / "1.parquet"))
     for name, content, told in (
         ("_raw/1.parquet", b"1", "_raw/1.parquet"),
@@ -265,15 +260,11 @@ def test_tables_of_other_tools(
         ("9.parquet", b"", "are empty: 9.parquet"),
     ):
         rewrite(tmp_path / "table" / name, content)
-        outcome = command(capsys, *verify)
-        assert outcome.code == 4
-        assert told in outcome.err
+        cli.ends(4, *verify, says=told)
         (tmp_path / "table" / name).unlink()
     shutil.rmtree(tmp_path / "table" / "_raw")
     write_table(tmp_path / "table" / "1.parquet", with_column(table))
-    outcome = command(capsys, *verify)
-    assert outcome.code == 4
-    assert "1.parquet (columns 'name' are too many)" in outcome.err
+    cli.ends(4, *verify, says="1.parquet (columns 'name' are too many)")
 
 
 def test_a_directory_that_cannot_be_listed(

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import command, configuration_file, write_table
+from commands import Cli
+from helpers import configuration_file, write_table
 
 from anonspark.engine.protocol import Table
 from anonspark.pipeline import preparing, repeats
@@ -32,52 +33,42 @@ def table() -> dict[str, Any]:
     }
 
 
-def checked(
-    folder: Path, table: dict[str, Any], capsys: pytest.CaptureFixture[str], **sections: Any
-) -> str:
+def checked(folder: Path, table: dict[str, Any], cli: Cli, **sections: Any) -> str:
     """Return the log of ``check``, and make sure that no value is in it."""
     write_table(folder / "input.parquet", table)
     roles = {"age": "quasi_identifier", "ill": "sensitive", **sections.pop("attributes", {})}
     path = configuration_file(folder, attributes=roles, **sections)
-    printed = command(capsys, "check", path, "--no-progress")
-    assert printed.code == 0, printed.err
+    printed = cli.ends(0, "check", path, "--no-progress")
     assert "P000" not in printed.out + printed.err
     return printed.err
 
 
-def test_an_identifier_that_repeats(
-    tmp_path: Path, table: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_identifier_that_repeats(tmp_path: Path, table: dict[str, Any], cli: Cli) -> None:
     roles = {"patient_nbr": "identifier"}
     assert (
         "(patient_nbr repeats: 120 records of 100 people, at most 5 of one. k = 4 counts records, "
         "so a class may hold fewer than 4 people: --set privacy.unit=patient_nbr)"
-    ) in checked(tmp_path, table, capsys, attributes=roles, privacy={"k": 4})
+    ) in checked(tmp_path, table, cli, attributes=roles, privacy={"k": 4})
 
 
 @pytest.mark.parametrize("roles", [{}, {"patient_nbr": "insensitive"}])
 def test_a_column_that_looks_like_an_identifier(
-    tmp_path: Path,
-    table: dict[str, Any],
-    capsys: pytest.CaptureFixture[str],
-    roles: dict[str, str],
+    tmp_path: Path, table: dict[str, Any], cli: Cli, roles: dict[str, str]
 ) -> None:
-    log = checked(tmp_path, table, capsys, attributes=roles)
+    log = checked(tmp_path, table, cli, attributes=roles)
     # Neither the number of the visit, which does not repeat, nor that of the ward of many people.
     assert log.count(" repeats: ") == 1
     assert "--set attributes.patient_nbr=identifier --set privacy.unit=patient_nbr" in log
     # And what it says can be done.
     done = {"attributes": {"patient_nbr": "identifier"}, "privacy": {"k": 3, "unit": "patient_nbr"}}
-    assert "repeats" not in checked(tmp_path, table, capsys, **done)
+    assert "repeats" not in checked(tmp_path, table, cli, **done)
 
 
-def test_missing_identifiers_are_nobody(
-    tmp_path: Path, table: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_identifiers_are_nobody(tmp_path: Path, table: dict[str, Any], cli: Cli) -> None:
     other = {**table, "patient_nbr": [*table["patient_nbr"][:100], *["?"] * 20]}
     markers = {"missing_markers": ["?"]}
     roles = {"patient_nbr": "identifier"}
-    assert "repeats" not in checked(tmp_path, other, capsys, attributes=roles, input=markers)
+    assert "repeats" not in checked(tmp_path, other, cli, attributes=roles, input=markers)
 
 
 def panel() -> dict[str, Any]:
@@ -96,13 +87,12 @@ def panel() -> dict[str, Any]:
 
 @pytest.mark.parametrize("role", ["quasi_identifier", None])
 def test_a_number_of_people_under_any_name_and_role(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], role: str | None
+    tmp_path: Path, cli: Cli, role: str | None
 ) -> None:
     roles = {"race": "quasi_identifier"} | ({"nr": role} if role else {})
-    log = checked(tmp_path, panel(), capsys, attributes=roles)
+    log = checked(tmp_path, panel(), cli, attributes=roles)
     assert "--set attributes.nr=identifier --set privacy.unit=nr" in log
-    ran = command(capsys, "run", tmp_path / "configuration.yaml", "--no-progress")
-    assert ran.code == 0, ran.err
+    ran = cli.ends(0, "run", tmp_path / "configuration.yaml", "--no-progress")
     assert "nr repeats: 1,200 records of 150 different values" in ran.err
     assert "if each value is a person" in ran.err
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
@@ -110,51 +100,43 @@ def test_a_number_of_people_under_any_name_and_role(
     # A release names no column that it does not have.
     assert warning["attribute"] == (role and "nr")
     assert "150" not in warning["text"]
-    assert command(capsys, "verify", tmp_path / "release", "--no-progress").code == 0
+    cli.ends(0, "verify", tmp_path / "release", "--no-progress")
 
 
-def test_a_release_says_nothing_that_a_dropped_record_decides(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_release_says_nothing_that_a_dropped_record_decides(tmp_path: Path, cli: Cli) -> None:
     table = panel()
     table["age"][3] = None
     roles = {"age": "quasi_identifier", "nr": "insensitive"}
     write_table(tmp_path / "input.parquet", table)
-    ran = command(
-        capsys,
-        "run",
-        configuration_file(tmp_path, attributes=roles, missing="drop"),
-        "--no-progress",
+    ran = cli.ends(
+        0, "run", configuration_file(tmp_path, attributes=roles, missing="drop"), "--no-progress"
     )
-    assert ran.code == 0, ran.err
     assert "nr repeats" in ran.err
     assert "people_repeat" not in (tmp_path / "release" / "manifest.json").read_text()
 
 
 def test_a_large_input_is_not_read_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(preparing, "SAMPLE_ROWS", 500)
     write_table(tmp_path / "input.parquet", panel())
     roles = {"race": "quasi_identifier", "age": "quasi_identifier", "educ": "insensitive"}
     listed = configuration_file(tmp_path, attributes={**roles, "nr": "quasi_identifier"})
-    ran = command(capsys, "run", listed, "--no-progress")
-    assert ran.code == 0, ran.err
+    ran = cli.ends(0, "run", listed, "--no-progress")
     # All records count, not those of the sample.
     assert "nr repeats: 1,200 records of 150 different values" in ran.err
     assert "age repeats" not in ran.err + ran.out
     assert "educ repeats" not in ran.err + ran.out
     # A column that is not listed would take another pass.
     place = {"path": str(tmp_path / "other")}
-    ran = command(
-        capsys, "run", configuration_file(tmp_path, attributes=roles, output=place), "--no-progress"
+    ran = cli.ends(
+        0, "run", configuration_file(tmp_path, attributes=roles, output=place), "--no-progress"
     )
-    assert ran.code == 0, ran.err
     assert "nr repeats" not in ran.err
 
 
 def test_a_large_input_is_not_read_for_amounts(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted: list[str] = []
 
@@ -170,29 +152,23 @@ def test_a_large_input_is_not_read_for_amounts(
     table["bill"] = [number / 100 + 0.5 for number in range(len(table["nr"]))]
     write_table(tmp_path / "input.parquet", table)
     roles = {"race": "quasi_identifier", "nr": "insensitive", "bill": "sensitive"}
-    ran = command(capsys, "run", configuration_file(tmp_path, attributes=roles), "--no-progress")
-    assert ran.code == 0, ran.err
-    assert "nr repeats" in ran.err
+    cli.ends(
+        0, "run", configuration_file(tmp_path, attributes=roles), "--no-progress", says="nr repeats"
+    )
     assert counted == ["nr"]
 
 
-def test_a_wrong_identifier_hides_no_other(
-    tmp_path: Path, table: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
-    log = checked(tmp_path, table, capsys, attributes={"ward_id": "identifier"})
+def test_a_wrong_identifier_hides_no_other(tmp_path: Path, table: dict[str, Any], cli: Cli) -> None:
+    log = checked(tmp_path, table, cli, attributes={"ward_id": "identifier"})
     assert "ward_id repeats" in log
     assert "patient_nbr repeats" in log
-    ran = command(capsys, "run", tmp_path / "configuration.yaml", "--no-progress")
+    ran = cli("run", tmp_path / "configuration.yaml", "--no-progress")
     assert "patient_nbr repeats" in ran.err
 
 
-def test_an_identifier_that_is_a_measurement(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_identifier_that_is_a_measurement(tmp_path: Path, cli: Cli) -> None:
     table = {name: values for name, values in panel().items() if name != "nr"}
-    assert "longitude" not in checked(
-        tmp_path, table, capsys, attributes={"longitude": "identifier"}
-    )
+    assert "longitude" not in checked(tmp_path, table, cli, attributes={"longitude": "identifier"})
 
 
 @pytest.mark.parametrize(
@@ -210,23 +186,17 @@ def test_an_identifier_that_is_a_measurement(
     ],
 )
 def test_who_says_that_a_figure_is_no_key(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    column: str,
-    role: Any,
-    is_warned: bool,
+    tmp_path: Path, cli: Cli, column: str, role: Any, is_warned: bool
 ) -> None:
     table = {column if name == "nr" else name: values for name, values in panel().items()}
     roles = {"race": "quasi_identifier"} | ({column: role} if role else {})
-    log = checked(tmp_path, table, capsys, attributes=roles)
+    log = checked(tmp_path, table, cli, attributes=roles)
     assert (f"{column} repeats: 1,200 records of 150" in log) is is_warned
 
 
-def test_who_a_person_is_ends_the_question(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_who_a_person_is_ends_the_question(tmp_path: Path, cli: Cli) -> None:
     people = panel() | {"person_id": list(range(1_200))}
-    assert "repeats" not in checked(tmp_path, people, capsys)
+    assert "repeats" not in checked(tmp_path, people, cli)
     # Days, amounts with a fraction and weights of texts are no numbers of people.
     texts = {
         "seen": [f"2020-01-{1 + row % 25:02}" for row in range(1_200)],
@@ -236,7 +206,7 @@ def test_who_a_person_is_ends_the_question(
     write_csv = "\n".join(",".join(map(str, row)) for row in zip(*table.values(), strict=True))
     (tmp_path / "t.csv").write_text(",".join(table) + "\n" + write_csv + "\n")
     source = {"path": str(tmp_path / "t.csv"), "format": "csv"}
-    assert "repeats" not in checked(tmp_path, table, capsys, input=source)
+    assert "repeats" not in checked(tmp_path, table, cli, input=source)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +215,7 @@ def test_who_a_person_is_ends_the_question(
 @pytest.mark.parametrize("most", [32_768, 500], ids=["small", "large"])
 def test_records_that_came_twice(
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     monkeypatch: pytest.MonkeyPatch,
     times: tuple[int, ...],
     most: int,
@@ -258,19 +228,17 @@ def test_records_that_came_twice(
         for age in [*range(part * 1_000, part * 1_000 + 600)] * number
     ]
     table = {"age": ages, "ill": [f"x{age % 3}" for age in ages]}
-    log = checked(tmp_path, table, capsys)
+    log = checked(tmp_path, table, cli)
     equal = sum(number * 600 for number in times if number > 1)
     assert (f"({equal:,} records have an equal one" in log) is is_warned
-    ran = command(capsys, "run", tmp_path / "configuration.yaml", "--no-progress")
+    ran = cli("run", tmp_path / "configuration.yaml", "--no-progress")
     assert ("records have an equal one" in ran.err) is is_warned
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     codes = [warning["code"] for warning in manifest["warnings"]]
     assert ("delivered_twice" in codes) is is_warned
 
 
-def test_records_that_are_equal_by_nature(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_records_that_are_equal_by_nature(tmp_path: Path, cli: Cli) -> None:
     random = np.random.default_rng(2)
     table = {"age": random.integers(20, 80, 900).tolist(), "ill": random.choice(["a", "b"], 900)}
-    assert "equal one" not in checked(tmp_path, table, capsys)
+    assert "equal one" not in checked(tmp_path, table, cli)

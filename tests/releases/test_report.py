@@ -1,4 +1,4 @@
-"""The report of a small release, opened in a real browser."""
+"""The report of a small release in a real browser, with what models learn from it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from helpers import command, local_table, write_table
+from cases import cases
+from commands import Cli
+from evaluated import people
+from helpers import configuration_file, local_table, write_table
 from places import REPOSITORY, skip_or_fail
 from release_folders import list_files, rewrite
 
+import anonspark
 from anonspark.cli.application import main
 from anonspark.config.decision import Decision
 from anonspark.core.hierarchies.hierarchy import Hierarchy
@@ -36,6 +40,7 @@ from anonspark.reporting.marginals import Marginal
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Request
+
 
 CHROMIUM = Path("/usr/bin/chromium")
 K = 5
@@ -121,14 +126,11 @@ def test_the_report_begins_with_what_decides_and_has_all_sections(made: Made) ->
         assert fingerprint in made.report
 
 
-def test_the_same_release_has_the_same_report(
-    made: Made, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_same_release_has_the_same_report(made: Made, cli: Cli, tmp_path: Path) -> None:
     reports = []
     for name in ("once.html", "again.html"):
         out = tmp_path / name
-        outcome = command(capsys, "report", made.release, "--original", made.people, "--out", out)
-        assert outcome.code == 0, outcome.err
+        outcome = cli.ends(0, "report", made.release, "--original", made.people, "--out", out)
         assert str(out) in outcome.out
         reports.append(out.read_text())
     assert reports[0] == reports[1]
@@ -470,9 +472,7 @@ def test_attributes_of_which_nothing_is_told(label: str) -> None:
         assert sum(one.after) == pytest.approx(5), one
 
 
-def test_a_release_that_does_not_hold_says_so(
-    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_release_that_does_not_hold_says_so(made: Made, tmp_path: Path, cli: Cli) -> None:
     release = tmp_path / "release"
     shutil.copytree(made.release, release)
     (part,) = (release / "data").glob("part-*")
@@ -484,11 +484,10 @@ def test_a_release_that_does_not_hold_says_so(
     assert f">fewer than {K}</td>" in report
     assert "another one" in report
     assert not re.search(rf"<td[^>]*>{K - 2}</td>", report)
-    outcome = command(capsys, "report", release, "--out", tmp_path / "bad.html", "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "report", release, "--out", tmp_path / "bad.html", "--json")
     assert json.loads(outcome.out) == {"report": str(tmp_path / "bad.html"), "holds": False}
     assert f"{release}: the guarantee does not hold" in outcome.err
-    outcome = command(capsys, "report", made.release, "--out", tmp_path / "good.html", "--json")
+    outcome = cli("report", made.release, "--out", tmp_path / "good.html", "--json")
     assert json.loads(outcome.out)["holds"] is True
     assert "does not hold" not in outcome.err
 
@@ -526,14 +525,11 @@ def test_means_count_where_they_lie() -> None:
 # The decision
 
 
-def decided(
-    made: Made, folder: Path, capsys: pytest.CaptureFixture[str], text: str, *words: object
-) -> tuple[int, str]:
+def decided(made: Made, folder: Path, cli: Cli, text: str, *words: object) -> tuple[int, str]:
     """Return the exit code of a report with a decision, and its page or what is wrong."""
     (folder / "decision.yaml").write_text(text)
     page = folder / "page.html"
-    outcome = command(
-        capsys, "report", made.release, "--decision", folder / "decision.yaml", "--out", page,
+    outcome = cli("report", made.release, "--decision", folder / "decision.yaml", "--out", page,
         "--no-progress", *words,
     )  # fmt: skip
     return outcome.code, page.read_text() if outcome.code == 0 else outcome.err
@@ -546,14 +542,12 @@ def rows_of_page(page: str, section: str) -> dict[str, str]:
     return {unescape(re.sub("<[^>]+>", "", row[0])): row[-1] for row in found if row}
 
 
-def test_a_decision_is_printed_with_the_fingerprint(
-    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_decision_is_printed_with_the_fingerprint(made: Made, tmp_path: Path, cli: Cli) -> None:
     text = (
         "recipients: <script>alert(1)</script> & sons\nthreshold: 1/11, as EMA 0070\ndate:\n"
         "valid_until: 2028\ncolumns: {sex: neighbours <b>see</b> it, city: not needed}\n"
     )
-    code, page = decided(made, tmp_path, capsys, text)
+    code, page = decided(made, tmp_path, cli, text)
     assert code == 0, page
     rows = rows_of_page(page, "decision")
     assert (
@@ -574,18 +568,72 @@ def test_a_decision_is_printed_with_the_fingerprint(
     assert 'id="decision"' not in made.report
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("recipient: a", "--decision: recipient: unknown key. Did you mean 'recipients'?"),
-        ("name: [a]", "--decision: name: found a list. Expected a text or null"),
-        ("name: a\nname: b", "--decision: name: found the key twice"),
-        ("", "the file is empty. Expected keys as anonspark init --decision writes them"),
-    ],
-)
-def test_what_is_no_decision(
-    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, problem: str
-) -> None:
-    code, message = decided(made, tmp_path, capsys, text)
+@cases(__file__, "text", "problem")
+def test_what_is_no_decision(made: Made, tmp_path: Path, cli: Cli, text: str, problem: str) -> None:
+    code, message = decided(made, tmp_path, cli, text)
     assert code == 2
     assert problem in message
+
+
+class LearnedRelease(NamedTuple):
+    """A release, and what it was made of."""
+
+    release: Path
+    original: Path
+    holdout: Path
+
+
+@pytest.fixture(scope="module")
+def learned_release(tmp_path_factory: pytest.TempPathFactory) -> LearnedRelease:
+    folder = tmp_path_factory.mktemp("learned")
+    table = people().drop_columns(["born", "visits"])
+    original = write_table(folder / "input.parquet", table.slice(0, 400))
+    holdout = write_table(folder / "holdout.parquet", table.slice(400))
+    attributes = {
+        **dict.fromkeys(("age", "job", "weight"), "quasi_identifier"),
+        "ill": "sensitive",
+    }
+    path = configuration_file(folder, attributes=attributes, missing="category")
+    assert main(["run", str(path), "--no-progress"]) == 0
+    return LearnedRelease(folder / "release", original, holdout)
+
+
+@pytest.mark.parametrize("held_out", [True, False])
+def test_the_sentence_is_that_of_evaluate(
+    learned_release: LearnedRelease, cli: Cli, tmp_path: Path, held_out: bool
+) -> None:
+    given = ["--original", learned_release.original, "--target", "ill", "--no-progress"]
+    given += ["--holdout", learned_release.holdout] * held_out
+    told = json.loads(cli("evaluate", learned_release.release, *given, "--json").out)
+    out = tmp_path / "report.html"
+    cli.ends(0, "report", learned_release.release, *given, "--out", out)
+    page = unescape(out.read_text())
+    sentence = f"{told['sentence'][0].upper()}{told['sentence'][1:]}."
+    assert "as good as on the original (95% interval" in sentence
+    # In the tile and in the section.
+    assert page.count(sentence) == 2
+    assert ("flattering" in page) is not held_out
+    share = f"{100 * told['kept']['share']:.1f}%"
+    assert re.search(rf'class="[^"]*value[^"]*">{share}<', page)
+    for one in told["learning"]["differences"]:
+        assert f"{one['roc_auc']['difference']:+.4f}" in page
+    if held_out:
+        html = anonspark.report(
+            learned_release.release,
+            original=learned_release.original,
+            target="ill",
+            holdout=learned_release.holdout,
+        ).html
+        assert html == out.read_text()
+
+
+def test_too_few_test_records_are_refused(
+    learned_release: LearnedRelease, cli: Cli, tmp_path: Path
+) -> None:
+    few = write_table(tmp_path / "few.parquet", pq.read_table(learned_release.holdout).slice(0, 4))
+    given = ["--original", learned_release.original, "--target", "ill", "--no-progress"]
+    outcome = cli.ends(3, "report", learned_release.release, *given, "--holdout", few)
+    assert "fewer than 5 test records. Expected k = 5 or none of each kind" in outcome.err
+    assert not (learned_release.release / "report.html").exists()
+    outcome = cli.ends(2, "report", learned_release.release, "--target", "ill", "--no-progress")
+    assert "--target: found no --original. " in outcome.err

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from helpers import command
+from commands import Cli
 
 from anonspark.cli.application import main
 from anonspark.config import Configuration
@@ -124,7 +124,7 @@ def test_what_verify_measures_of_classes_is_on_the_page(adult: Path) -> None:
 
 
 def test_a_stricter_promise_is_measured_with_its_line(
-    adult: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    adult: Path, tmp_path: Path, cli: Cli
 ) -> None:
     page = unescape(report_of(adult))
     lines = re.findall(r"<pre [^>]*>(--set [^<]*)</pre>", page)
@@ -152,13 +152,10 @@ def test_a_stricter_promise_is_measured_with_its_line(
     )
     options = [line.removeprefix("--set ").strip("'") for line in lines]
     options.append(f"output.path={tmp_path / 'stricter'}")
-    outcome = command(capsys, "check", adult / "adult.yaml", *(f"--set={one}" for one in options))
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "check", adult / "adult.yaml", *(f"--set={one}" for one in options))
 
 
-def test_a_run_with_all_lines_keeps_all_that_they_say(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_with_all_lines_keeps_all_that_they_say(tmp_path: Path, cli: Cli) -> None:
     records = 600
     columns = {
         "age": [one * 7 % 61 for one in range(records)],
@@ -184,8 +181,7 @@ def test_a_run_with_all_lines_keeps_all_that_they_say(
     assert len({one.partition("=")[0] for one in settings}) == len(settings)
     out = tmp_path / "stricter"
     options = [f"--set={one}" for one in (*settings, f"output.path={out}")]
-    outcome = command(capsys, "run", tmp_path / "people.yaml", *options)
-    assert outcome.code == 0, outcome.err
+    cli.ends(0, "run", tmp_path / "people.yaml", *options)
     kept = read_manifest(LocalEngine().files, str(out)).configuration
     privacy = kept["privacy"]
     asked = {

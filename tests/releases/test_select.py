@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from cases import cases
-from helpers import command, contents, document_file, write_table
+from commands import Cli
+from helpers import contents, document_file, write_table
 
 import anonspark
 from anonspark.config import load_configuration
@@ -85,14 +86,11 @@ def document_at(folder: Path, rows: int = ROWS, **selection: Any) -> dict[str, A
 
 @pytest.mark.parametrize("mechanism", ["top", "tables"])
 def test_the_best_are_chosen_and_nothing_exact_is_told(
-    tmp_path: Path,
-    mechanism: str,
-    capsys: pytest.CaptureFixture[str],
-    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path, mechanism: str, cli: Cli, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = document_file(tmp_path, document_at(tmp_path, mechanism=mechanism))
     with caplog.at_level(logging.DEBUG):
-        shown = command(capsys, "select", path, "--run-id", "one")
+        shown = cli("select", path, "--run-id", "one")
     assert shown.code == 0, shown.err
     told = json.loads((tmp_path / "selection" / "selection.json").read_text())
     assert told["attributes"][0] == "job"
@@ -196,30 +194,26 @@ def test_two_runs_draw_apart(tmp_path: Path) -> None:
     assert noisy[0] != noisy[1]
 
 
-def test_what_is_spent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_spent(tmp_path: Path, cli: Cli) -> None:
     path = document_file(tmp_path, document_at(tmp_path, rows=500))
     words = ("select", path, "--run-id", "one")
-    assert command(capsys, *words).code == 0
+    cli.ends(0, *words)
     before = contents(tmp_path / "selection")
     # The same run again is done already.
-    assert command(capsys, *words).code == 0
+    cli.ends(0, *words)
     assert contents(tmp_path / "selection") == before
-    refused = command(capsys, "select", path, "--run-id", "two")
-    assert refused.code == 2
-    assert "Nothing was charged" in refused.err
+    cli.ends(2, "select", path, "--run-id", "two", says="Nothing was charged")
     set_output = f"selection.output={tmp_path / 'other'}"
-    assert command(capsys, "select", path, "--set", set_output).code == 0
+    cli.ends(0, "select", path, "--set", set_output)
     set_output = f"selection.output={tmp_path / 'third'}"
-    refused = command(capsys, "select", path, "--set", set_output)
-    assert refused.code == 4
+    refused = cli.ends(4, "select", path, "--set", set_output)
     assert "2 of 2.5 are spent, and 1 more would exceed the limit" in refused.err
     assert not (tmp_path / "third").exists()
-    shown = command(capsys, "ledger", "show", tmp_path / "ledger")
-    assert shown.code == 0
+    shown = cli.ends(0, "ledger", "show", tmp_path / "ledger")
     assert "people: 2 of 2.5 spent, 0.5 left" in shown.out
     assert "For a record, added or removed" in shown.out
     words = ("ledger", "show", tmp_path / "ledger", "--dataset", "people", "--json")
-    told = json.loads(command(capsys, *words).out)
+    told = json.loads(cli(*words).out)
     assert [entry["number"] for entry in told["entries"]] == [1, 2]
     assert told["left"] == "1/2"
 
@@ -305,16 +299,14 @@ def test_columns_that_nobody_needs_are_not_read(tmp_path: Path) -> None:
     assert select(LocalEngine(), parse_selection(document)).attributes[0] == "job"
 
 
-def test_columns_that_are_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_columns_that_are_not_there(tmp_path: Path, cli: Cli) -> None:
     document = document_at(tmp_path, rows=10)
     document["selection"]["person"] = "patient"
-    shown = command(capsys, "select", document_file(tmp_path, document))
-    assert shown.code == 3
+    shown = cli.ends(3, "select", document_file(tmp_path, document))
     assert "the input has no column 'patient'" in shown.err
     del document["selection"]["person"]
     document["selection"]["domains"]["vaccinated"] = {"bins": [1]}
-    shown = command(capsys, "select", document_file(tmp_path, document))
-    assert shown.code == 3
+    shown = cli.ends(3, "select", document_file(tmp_path, document))
     assert "selection.domains.vaccinated: found bins, and column 'vaccinated' has type" in shown.err
     assert not (tmp_path / "ledger").exists()
 
@@ -347,12 +339,9 @@ def test_everything_is_charged_before_anything_is_drawn(tmp_path: Path, mechanis
     assert drawn
 
 
-def test_an_output_that_cannot_be_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_output_that_cannot_be_written(tmp_path: Path, cli: Cli) -> None:
     document = document_at(tmp_path, 100, output="/proc/none/selection")
-    shown = command(capsys, "select", document_file(tmp_path, document))
-    assert shown.code == 2
+    shown = cli.ends(2, "select", document_file(tmp_path, document))
     assert "selection.output: nothing can be written next to" in shown.err
     assert not (tmp_path / "ledger").exists()
 
@@ -408,11 +397,10 @@ def test_columns_that_have_no_rows(tmp_path: Path) -> None:
         select(LocalEngine(), parse_selection(document))
 
 
-def test_a_look_ahead_reads_no_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_look_ahead_reads_no_data(tmp_path: Path, cli: Cli) -> None:
     document = document_at(tmp_path, rows=10, epsilon="0.5", neighbors="replace")
     path = document_file(tmp_path, document)
-    shown = command(capsys, "select", path, "--dry-run", "--json")
-    assert shown.code == 0, shown.err
+    shown = cli.ends(0, "select", path, "--dry-run", "--json")
     told = json.loads(shown.out)
     assert told["candidates"] == ["job", "town", "age", "vaccinated"]
     assert (told["epsilon"], told["epsilon_of_a_record"], told["left"]) == ("1/2", "1/4", None)
@@ -421,8 +409,7 @@ def test_a_look_ahead_reads_no_data(tmp_path: Path, capsys: pytest.CaptureFixtur
     for epsilon, tables, warns in ((10, 0, False), (6, "4.000001", True), (20, 0, True)):
         changed = {"epsilon": epsilon, "tables_epsilon": tables}
         path = document_file(tmp_path, document_at(tmp_path, rows=10, **changed))
-        shown = command(capsys, "select", path, "--dry-run")
-        assert shown.code == 0
+        shown = cli.ends(0, "select", path, "--dry-run")
         assert ("which protects little: an answer may be e^" in shown.err) == warns
 
 
@@ -442,38 +429,31 @@ def test_a_table_of_nobody_looks_like_any_other(tmp_path: Path) -> None:
 
 @cases(__file__, "changes", "expected")
 def test_what_is_wrong_is_told_before_data_are_opened(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    changes: dict[str, Any],
-    expected: str,
+    tmp_path: Path, cli: Cli, changes: dict[str, Any], expected: str
 ) -> None:
     document = document_at(tmp_path, 10)
     domains = document["selection"]["domains"] | changes.get("domains", {})
     document["selection"] |= changes | {"domains": domains}
     (tmp_path / "people.parquet").unlink()
-    shown = command(capsys, "select", document_file(tmp_path, document))
-    assert shown.code == 2
-    assert expected in shown.err
+    cli.ends(2, "select", document_file(tmp_path, document), says=expected)
     assert not (tmp_path / "ledger").exists()
 
 
 @cases(__file__, "change", "expected")
 def test_ledgers_that_nothing_is_charged_to(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: Any, expected: str
+    tmp_path: Path, cli: Cli, change: Any, expected: str
 ) -> None:
     document = document_at(tmp_path, 10)
     document["ledger"] |= change or {}
     if change is None:
         del document["ledger"]
-    shown = command(capsys, "select", document_file(tmp_path, document))
-    assert shown.code == 2
-    assert expected in shown.err
+    cli.ends(2, "select", document_file(tmp_path, document), says=expected)
     assert not (tmp_path / "ledger").exists()
 
 
-def test_ledgers_of_other_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ledgers_of_other_people(tmp_path: Path, cli: Cli) -> None:
     document = document_at(tmp_path, 100)
-    assert command(capsys, "select", document_file(tmp_path, document)).code == 0
+    cli.ends(0, "select", document_file(tmp_path, document))
     document["selection"]["output"] = str(tmp_path / "other")
     for section, changes, expected in (
         ("ledger", {"limit": 3}, "ledger.limit: found 3. The ledger at"),
@@ -481,83 +461,71 @@ def test_ledgers_of_other_people(tmp_path: Path, capsys: pytest.CaptureFixture[s
     ):
         other = document | {section: document[section] | changes}
         for words in ((), ("--dry-run",)):
-            shown = command(capsys, "select", document_file(tmp_path, other), *words)
-            assert shown.code == 2
-            assert expected in shown.err
+            shown = cli.ends(2, "select", document_file(tmp_path, other), *words, says=expected)
     del document["ledger"]["limit"]
     # What is replaced is removed and added: half of it is charged.
     document["selection"]["neighbors"] = "replace"
-    shown = command(capsys, "select", document_file(tmp_path, document))
-    assert shown.code == 0, shown.err
+    shown = cli.ends(0, "select", document_file(tmp_path, document))
     assert "1-differentially private for one record replaced by another. Entry 2" in shown.out
     assert "1.5 of 2.5 spent" in shown.out
 
 
-def test_a_broken_chain_stops_everything(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broken_chain_stops_everything(tmp_path: Path, cli: Cli) -> None:
     document = document_at(tmp_path, 100)
     path = document_file(tmp_path, document)
-    assert command(capsys, "select", path).code == 0
+    cli.ends(0, "select", path)
     entry = tmp_path / "ledger" / "people" / "000001.json"
     entry.write_text(entry.read_text().replace('"spent_after": "1"', '"spent_after": "1/2"'))
     more = ("--set", f"selection.output={tmp_path / 'other'}")
     for words in (("select", path, *more), ("select", path, *more, "--dry-run")):
-        shown = command(capsys, *words)
-        assert shown.code == 4
-        assert "000001.json has another signature" in shown.err
+        cli.ends(4, *words, says="000001.json has another signature")
     for verb in ("show", "check"):
-        assert command(capsys, "ledger", verb, tmp_path / "ledger").code == 4
+        cli.ends(4, "ledger", verb, tmp_path / "ledger")
     assert len(list((tmp_path / "ledger" / "people").iterdir())) == 2
     (tmp_path / "ledger" / "people" / "limit.json").unlink()
-    assert command(capsys, "ledger", "check", tmp_path / "ledger").code == 4
-    assert command(capsys, "select", path, *more).code == 4
+    cli.ends(4, "ledger", "check", tmp_path / "ledger")
+    cli.ends(4, "select", path, *more)
 
 
-def test_ledgers_are_shown_and_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ledgers_are_shown_and_checked(tmp_path: Path, cli: Cli) -> None:
     for name in ("people", "visits"):
         document = document_at(tmp_path, 100, output=str(tmp_path / name), tables_epsilon="0.25")
         document["ledger"]["dataset"] = name
-        assert command(capsys, "select", document_file(tmp_path, document)).code == 0
+        cli.ends(0, "select", document_file(tmp_path, document))
     folder = tmp_path / "ledger"
-    shown = command(capsys, "ledger", "check", folder)
-    assert shown.code == 0
+    shown = cli.ends(0, "ledger", "check", folder)
     assert shown.out.split("\n")[:2] == [
         f"{name}: 1 entries, which follow from one another" for name in ("people", "visits")
     ]
-    told = json.loads(command(capsys, "ledger", "check", folder, "--json").out)
+    told = json.loads(cli("ledger", "check", folder, "--json").out)
     assert told == {"holds": True, "datasets": ["people", "visits"]}
-    told = json.loads(command(capsys, "ledger", "show", folder, "--json").out)
+    told = json.loads(cli("ledger", "show", folder, "--json").out)
     assert [one["left"] for one in told.values()] == ["5/4", "5/4"]
-    assert "visits: 1.25 of 2.5" in command(capsys, "ledger", "show", folder).out
-    shown = command(capsys, "ledger", "show", folder, "--dataset", "nobody")
-    assert shown.code == 2
-    assert "found no ledger at" in shown.err
-    assert command(capsys, "ledger", "show", folder, "--dataset", "no/body").code == 2
-    assert command(capsys, "ledger", "show", tmp_path / "people").code == 2
+    assert "visits: 1.25 of 2.5" in cli("ledger", "show", folder).out
+    cli.ends(2, "ledger", "show", folder, "--dataset", "nobody", says="found no ledger at")
+    cli.ends(2, "ledger", "show", folder, "--dataset", "no/body")
+    cli.ends(2, "ledger", "show", tmp_path / "people")
 
 
-def test_what_is_declared_nowhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_declared_nowhere(tmp_path: Path, cli: Cli) -> None:
     document = document_at(tmp_path, 10)
     del document["selection"]["domains"]["job"]
-    shown = command(capsys, "select", document_file(tmp_path, document))
-    assert shown.code == 2
+    shown = cli.ends(2, "select", document_file(tmp_path, document))
     assert "selection.domains.job: missing. The values of 'job' are declared nowhere" in shown.err
     assert not (tmp_path / "ledger").exists()
 
 
-def test_more_records_than_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_more_records_than_is_said(tmp_path: Path, cli: Cli) -> None:
     """A bound that does not hold is no error, because the answer would count the records."""
     for bound in (1, 499, 500, 501):
         output = str(tmp_path / str(bound))
         changes = {"score": "information_gain", "records_at_most": bound, "output": output}
         changes |= {"epsilon": "0.01"}
-        shown = command(
-            capsys, "select", document_file(tmp_path, document_at(tmp_path, 500, **changes))
+        shown = cli.ends(
+            0, "select", document_file(tmp_path, document_at(tmp_path, 500, **changes))
         )
-        assert shown.code == 0, shown.err
         assert "bound" not in shown.out + shown.err
-    told = json.loads(command(capsys, "ledger", "show", tmp_path / "ledger", "--json").out)
+    told = json.loads(cli("ledger", "show", tmp_path / "ledger", "--json").out)
     assert told["people"]["left"] == "123/50"
 
 
@@ -587,12 +555,11 @@ def test_no_record_decides_how_others_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("data_format", ["json", "XML", "text", "anything"])
 def test_formats_whose_types_may_be_those_of_the_records(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], data_format: str
+    tmp_path: Path, cli: Cli, data_format: str
 ) -> None:
     document = document_at(tmp_path, 10)
     document["input"] |= {"format": data_format}
-    shown = command(capsys, "select", document_file(tmp_path, document))
-    assert shown.code == 2
+    shown = cli.ends(2, "select", document_file(tmp_path, document))
     assert (
         f"input.format: found {data_format!r}, whose columns and types may be derived from all "
         "records" in shown.err

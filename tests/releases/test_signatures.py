@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import command, configuration_file, document_file, write_people_of_towns, write_table
+from commands import Cli, command
+from helpers import configuration_file, document_file, write_people_of_towns, write_table
 from holders import anonymize, write_coding
 from test_check_release import check
 from test_distribute import plan_of
@@ -68,12 +69,12 @@ Run = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def run(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(folder: Path, cli: Cli) -> Run:
     """Return what runs the configuration, and returns exit code and messages."""
 
     def of(*arguments: object) -> tuple[int, str]:
         path = folder / "configuration.yaml"
-        found = command(capsys, "run", path, "-q", *arguments)
+        found = cli("run", path, "-q", *arguments)
         return found.code, found.err
 
     return of
@@ -172,17 +173,13 @@ def test_what_no_allowed_signer_signed(folder: Path, run: Run, verify: Run) -> N
 
 
 def test_a_report_is_signed_again_by_the_same_key(
-    folder: Path,
-    run: Run,
-    verify: Run,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    folder: Path, run: Run, verify: Run, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run()[0] == 0
     release = folder / "release"
 
     def report(*arguments: object) -> tuple[int, str]:
-        found = command(capsys, "report", release, "-q", *arguments)
+        found = cli("report", release, "-q", *arguments)
         return found.code, found.err
 
     for key in ([], ["--sign", folder / "other"]):
@@ -219,7 +216,7 @@ def _killed_at(end: str) -> Callable[..., None]:
 
 
 def test_keys_that_cannot_sign(
-    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     """They are refused before any work, and nothing waits for a passphrase."""
     monkeypatch.setenv("SSH_AUTH_SOCK", "")
@@ -250,7 +247,7 @@ def test_keys_that_cannot_sign(
     finally:
         os.kill(int(agent["SSH_AGENT_PID"]), 15)
     monkeypatch.setenv("PATH", str(folder))
-    for found in (run(), _verified(folder, capsys)):
+    for found in (run(), _verified(folder, cli)):
         assert found[0] == 6
         assert "ssh-keygen: not found" in found[1]
 
@@ -260,9 +257,9 @@ def _agent() -> list[str]:
     return done.stdout.splitlines()[:2]
 
 
-def _verified(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+def _verified(folder: Path, cli: Cli) -> tuple[int, str]:
     signers = ("--signers", folder / "signers")
-    found = command(capsys, "verify", folder / "release", *signers, "-q")
+    found = cli("verify", folder / "release", *signers, "-q")
     return found.code, found.err
 
 
@@ -273,13 +270,11 @@ def test_a_run_that_is_published_already(folder: Path, run: Run, verify: Run) ->
     assert (code, "exists already" in err) == (2, True)
 
 
-def test_plans_unions_and_the_ledger(
-    folder: Path, run: Run, verify: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_plans_unions_and_the_ledger(folder: Path, run: Run, verify: Run, cli: Cli) -> None:
     office = ("--sign", folder / "office", "-q")
     (folder / "plan").mkdir()
     plan = document_file(folder / "plan", plan_of(folder / "plan"))
-    assert command(capsys, "distribute", plan, *office, "--report").code == 0
+    cli.ends(0, "distribute", plan, *office, "--report")
     for release in sorted((folder / "plan" / "releases").iterdir()):
         assert verify(release)[0] == 0
     coding = write_coding(folder / "parts", {"k": 2})
@@ -287,14 +282,14 @@ def test_plans_unions_and_the_ledger(
     for name, age in (("first", 20), ("second", 30)):
         anonymize(folder / "parts", name, people | {"age": [age] * 4}, coding)
     parts = (folder / "parts/first", folder / "parts/second")
-    assert command(capsys, "union", *parts, "--out", folder / "all", *office).code == 0
+    cli.ends(0, "union", *parts, "--out", folder / "all", *office)
     assert verify(folder / "all")[0] == 0
     assert verify(parts[0])[0] == 4
     together = ("--with", parts[1], "--same-people", "--signers", folder / "signers", "-q")
-    assert "not signed" in command(capsys, "verify", parts[0], *together).err
+    assert "not signed" in cli("verify", parts[0], *together).err
     table = write_table(folder / "people.csv", people, "csv")
     options = ("--signers", folder / "signers", "--quasi-identifier", "age")
-    assert "no one signed" in command(capsys, "verify", table, *options).err
+    assert "no one signed" in cli("verify", table, *options).err
     ledger = folder / "ledger"
     assert run("--set", f"ledger={{path: {ledger}, dataset: towns, limit: 1}}")[0] == 0
     key = ssh_keygen("-lf", folder / "office").decode().split()[1]

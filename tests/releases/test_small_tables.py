@@ -14,7 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from helpers import command, configuration_file, metrics, published, summary, write_table
+from cases import data_beside
+from commands import Cli
+from helpers import configuration_file, metrics, published, summary, write_table
 
 QI = "quasi_identifier"
 
@@ -26,15 +28,14 @@ Anonymize = Callable[..., Path]
 
 
 @pytest.fixture
-def anonymize(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Anonymize:
+def anonymize(tmp_path: Path, cli: Cli) -> Anonymize:
     """Write a table, anonymize it and return the release's directory."""
 
     def run(table: Any, *, name: str = "release", code: int = 0, **sections: Any) -> Path:
         if table is not None:
             write_table(tmp_path / "input.parquet", table)
         sections["output"] = {"path": str(tmp_path / name)} | sections.get("output", {})
-        outcome = command(capsys, "run", configuration_file(tmp_path, **sections))
-        assert outcome.code == code, outcome.err
+        cli.ends(code, "run", configuration_file(tmp_path, **sections))
         return tmp_path / name
 
     return run
@@ -285,9 +286,7 @@ def test_decimals_of_too_many_digits(anonymize: Anonymize) -> None:
 
 
 @pytest.mark.parametrize("style", ["interval", "bounds"])
-def test_column_names(
-    anonymize: Anonymize, tmp_path: Path, capsys: pytest.CaptureFixture[str], style: str
-) -> None:
+def test_column_names(anonymize: Anonymize, tmp_path: Path, cli: Cli, style: str) -> None:
     names = ["a.b", "with blank", "back`tick", "Straße", "UPPER", "lower", "class_id", "round"]
     random = np.random.default_rng(5)
     table = {name: random.integers(0, 30, 60) for name in names} | {"se.cret `x`": ["flu"] * 60}
@@ -300,9 +299,9 @@ def test_column_names(
     ]
     assert published(release).column_names == [*expected, "se.cret `x`"]
     assert min(class_sizes(release, *expected)) >= 5
-    assert command(capsys, "verify", release).code == 0
-    assert command(capsys, "check", "--plan", tmp_path / "configuration.yaml", "--set",
-                   "output.mode=overwrite").code == 0  # fmt: skip
+    cli.ends(0, "verify", release)
+    cli.ends(0, "check", "--plan", tmp_path / "configuration.yaml", "--set",
+                   "output.mode=overwrite")  # fmt: skip
     columns = list(metrics(release, "classes")[0])
     assert columns[:6] == ["run_id", "class_id", "round", "size", "a.b_min", "a.b_max"]
     assert [row["attribute"] for row in metrics(release, "attributes")] == names
@@ -318,34 +317,7 @@ def test_a_model_without_rounds_is_its_own_baseline(anonymize: Anonymize) -> Non
     assert [summary(release)[f"rule_{rule}"] for rule in "abc"] == [0, 0, 0]
 
 
-SCHEMAS = {
-    "summary": """
-        run_id:string model:string k:int32 rho:int32 rows_in:int64 rows_published:int64
-        rows_suppressed:int64 classes:int64 published_classes:int64 dm:decimal128(38,0)
-        gcp_total:double gcp:double aecs:double mean_class_size:double median_class_size:double
-        min_class_size:int64 max_class_size:int64 seconds:double
-    """,
-    "rounds": """
-        run_id:string round:int32 rows:int64 normal_rows:int64 outlier_rows:int64 classes:int64
-        classes_total:int64 dm:decimal128(38,0) dm_total:decimal128(38,0) gcp_total:double
-        gcp_total_cumulative:double gcp_total_if_last:double mean_class_size:double
-        mean_class_size_with_outliers:double precision:double loss:double height:int32
-        levels:string
-    """,
-    "privacy": """
-        run_id:string attribute:string criterion:string required:double c:double measured:double
-    """,
-    "classes": """
-        run_id:string class_id:string round:int32 size:int64 age_min:int16 age_max:int16
-        born_min:date32[day] born_max:date32[day] city_min:string city_max:string ncp:double
-    """,
-    "attributes": """
-        run_id:string position:int32 attribute:string kind:string weight:double missing_rows:int64
-        generalized_rows:int64 generalized_share:double ncp_total:double ncp:double iloss:double
-        loss:double height:int32 precision:double entropy:double association_before:double
-        association_after:double
-    """,
-}
+SCHEMAS = data_beside(__file__)["SCHEMAS"]
 
 
 def test_schemas_and_sums_of_the_metrics(anonymize: Anonymize) -> None:

@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from cases import cases, changed
-from helpers import command, configuration_file, published, write_table
+from commands import Cli
+from helpers import configuration_file, published, write_table
 from release_folders import save_manifest
 
 from anonspark.config import load_configuration
@@ -178,14 +179,12 @@ def test_metrics_of_other_columns_and_types(
 
 
 @pytest.mark.parametrize("name", ["verify", "report"])
-def test_commands_with_a_changed_manifest(
-    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_commands_with_a_changed_manifest(made: Made, tmp_path: Path, cli: Cli, name: str) -> None:
     release = tmp_path / "release"
     shutil.copytree(made.path, release)
     manifest = changed(made.said.manifest, {"published.rows": 301})
     save_manifest(release, manifest)
-    outcome = command(capsys, name, release)
+    outcome = cli(name, release)
     if name == "verify":
         assert outcome.code == 4
         assert "published.rows: found 301, expected 300" in outcome.err
@@ -194,9 +193,7 @@ def test_commands_with_a_changed_manifest(
         assert "The guarantee does not hold" in (release / "report.html").read_text()
     del manifest["published"]["rows"], manifest["configuration"]["input"]["missing_markers"]
     save_manifest(release, manifest)
-    outcome = command(capsys, name, release)
-    assert outcome.code == 4
-    assert "manifest.json: not a manifest of anonspark" in outcome.err
+    outcome = cli.ends(4, name, release, says="manifest.json: not a manifest of anonspark")
     assert "published.rows: expected a value there" in outcome.err
     assert "Traceback" not in outcome.err
 

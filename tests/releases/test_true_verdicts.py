@@ -10,7 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from cases import cases
-from helpers import command, configuration_file, write_table
+from commands import Cli
+from helpers import configuration_file, write_table
 from release_folders import save_manifest
 
 import anonspark
@@ -50,21 +51,21 @@ def configured(tmp_path: Path) -> Path:
 
 
 def test_a_sensitive_attribute_without_a_criterion(
-    configured: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    configured: Path, tmp_path: Path, cli: Cli
 ) -> None:
     remedy = "privacy.l_diversity (--set privacy.l_diversity=2, in Python l=2)"
-    checked = command(capsys, "check", configured, "--no-progress")
+    checked = cli("check", configured, "--no-progress")
     assert "75% of the records share its most frequent value" in checked.err
     assert remedy in checked.err
     assert "usable, with 1 warning" in checked.out
     share = "50% of the records lie in such classes"
-    done = command(capsys, "run", configured, "--no-progress", "--report")
+    done = cli("run", configured, "--no-progress", "--report")
     assert (done.code, share in done.err, remedy in done.err) == (0, True, True)
     (warning,) = manifest_of(tmp_path / "release")["warnings"]
     assert (warning["code"], warning["attribute"]) == ("no_criterion", "illness")
     assert warning["figures"] == {"homogeneous_records": ROWS // 2}
     assert "flu" not in warning["text"]
-    proved = command(capsys, "verify", tmp_path / "release", "--no-progress")
+    proved = cli("verify", tmp_path / "release", "--no-progress")
     assert (proved.code, share in proved.err, remedy in proved.err) == (0, True, True)
     assert "All criteria hold, with 1 warning" in proved.out
     readme = (tmp_path / "release" / "README.md").read_text()
@@ -72,43 +73,40 @@ def test_a_sensitive_attribute_without_a_criterion(
     assert "100% share one value" in (tmp_path / "release" / "report.html").read_text()
     # With the option that the warning names nothing is left to warn of.
     option = ("--set", "privacy.l_diversity=2", "--set", "output.mode=overwrite")
-    done = command(capsys, "run", configured, "--no-progress", *option)
+    done = cli("run", configured, "--no-progress", *option)
     assert (done.code, done.err) == (0, "")
     assert "no criterion" not in (tmp_path / "release" / "README.md").read_text()
-    proved = command(capsys, "verify", tmp_path / "release", "--no-progress")
+    proved = cli("verify", tmp_path / "release", "--no-progress")
     assert "All criteria hold." in proved.out
 
 
 @cases(__file__, "privacy", "code")
 def test_a_criterion_that_allows_classes_with_one_value(
     configured: Path, tmp_path: Path, privacy: dict[str, Any], code: str | None,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:  # fmt: skip
     options = [f"--set=privacy.{key}={json.dumps(value)}" for key, value in privacy.items()]
-    done = command(capsys, "run", configured, "--no-progress", *options)
-    assert done.code == 0, done.err
+    cli.ends(0, "run", configured, "--no-progress", *options)
     found = [one["code"] for one in manifest_of(tmp_path / "release")["warnings"]]
     assert found == ([] if code is None else [code])
-    proved = command(capsys, "verify", tmp_path / "release", "--no-progress", "--json")
+    proved = cli("verify", tmp_path / "release", "--no-progress", "--json")
     assert len(json.loads(proved.out)["warnings"]) == len(found)
 
 
-def test_the_option_that_is_named_fits_the_configuration(
-    configured: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_option_that_is_named_fits_the_configuration(configured: Path, cli: Cli) -> None:
     attributes = {**ATTRIBUTES, "note": "sensitive"}
     several = [f"--set=attributes={json.dumps(attributes)}"]
     named = "--set privacy.l_diversity.note=3)"
-    checked = command(capsys, "check", configured, "--no-progress", *several)
+    checked = cli("check", configured, "--no-progress", *several)
     assert named in checked.err
     # In Python l is asked of all attributes.
     assert "in Python" not in checked.err
-    checked = command(
-        capsys, "check", configured, "--no-progress", *several, "--set=privacy.l_diversity.note=3"
+    checked = cli(
+        "check", configured, "--no-progress", *several, "--set=privacy.l_diversity.note=3"
     )
     assert "attributes.note: no criterion" not in checked.err
     listed = [*several, '--set=privacy.l_diversity=[{"attribute": "illness", "l": 2}]']
-    checked = command(capsys, "check", configured, "--no-progress", *listed)
+    checked = cli("check", configured, "--no-progress", *listed)
     assert "(add an entry of this attribute with l: 3)" in checked.err
     assert named not in checked.err
 
@@ -173,19 +171,16 @@ def test_what_cannot_be_hidden_or_measured_is_said() -> None:
     assert "what classes show of it is not measured" in codes["text"]
 
 
-def test_k_1_protects_nobody(
-    configured: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_k_1_protects_nobody(configured: Path, tmp_path: Path, cli: Cli) -> None:
     for name in ("check", "run"):
-        refused = command(capsys, name, configured, "--set", "privacy.k=1")
+        refused = cli(name, configured, "--set", "privacy.k=1")
         assert refused.code == 2, name
         assert "privacy.k: found 1, which protects no one" in refused.err
         assert "set privacy.allow_k_1 to true" in refused.err
     allowed = ("--set", "privacy.k=1", "--set", "privacy.allow_k_1=true")
-    checked = command(capsys, "check", configured, "--no-progress", *allowed)
+    checked = cli("check", configured, "--no-progress", *allowed)
     assert "privacy.k is 1: every record may be a class alone" in checked.err
-    done = command(capsys, "run", configured, "--no-progress", *allowed, "--report")
-    assert done.code == 0, done.err
+    done = cli.ends(0, "run", configured, "--no-progress", *allowed, "--report")
     assert "no protection, because k = 1 lets every record" in done.out
     assert "excellent" not in done.out
     release = tmp_path / "release"
@@ -195,7 +190,7 @@ def test_k_1_protects_nobody(
     page = (release / "report.html").read_text()
     assert "no protection" in page
     assert "excellent" not in page
-    proved = command(capsys, "verify", release, "--no-progress")
+    proved = cli("verify", release, "--no-progress")
     assert "All criteria hold, but k = 1 protects no one." in proved.out
     with pytest.raises(ConfigurationError, match="which protects no one"):
         anonspark.anonymize(pd.DataFrame(people()), k=1, quasi_identifiers=["age"])
@@ -226,10 +221,8 @@ def test_a_plan_does_not_let_recipients_single_people_out(tmp_path: Path) -> Non
         anonspark.distribute(table, document)
 
 
-def test_usefulness_counts_what_is_left_out(
-    configured: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    done = command(capsys, "run", configured, "--no-progress", "--report")
+def test_usefulness_counts_what_is_left_out(configured: Path, tmp_path: Path, cli: Cli) -> None:
+    done = cli("run", configured, "--no-progress", "--report")
     words = "for the detail kept in the published columns, 2 of 4 columns published"
     assert words in done.out
     assert "2 not published: ward, note" in done.out
@@ -240,13 +233,13 @@ def test_usefulness_counts_what_is_left_out(
     page = (release / "report.html").read_text()
     assert words in page
     assert words.replace("the published", "its") not in page
-    told = json.loads(command(capsys, "verify", release, "--json", "--no-progress").out)
+    told = json.loads(cli("verify", release, "--json", "--no-progress").out)
     assert (told["columns_in"], told["columns_published"]) == (4, 2)
     # What nobody could count is checked: the columns that are published.
     manifest = json.loads((release / "manifest.json").read_text())
     manifest["summary"]["columns_published"] = 4
     save_manifest(release, manifest)
-    proved = command(capsys, "verify", release, "--no-progress")
+    proved = cli("verify", release, "--no-progress")
     assert (proved.code, "summary.columns_published: found 4" in proved.err) == (4, True)
 
 
@@ -260,10 +253,8 @@ def test_the_card_names_columns_that_are_not_published() -> None:
     assert "and 4 more" in text
 
 
-def test_a_query_for_a_value_that_nobody_has(
-    configured: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert command(capsys, "run", configured, "--no-progress").code == 0
+def test_a_query_for_a_value_that_nobody_has(configured: Path, tmp_path: Path, cli: Cli) -> None:
+    cli.ends(0, "run", configured, "--no-progress")
     release = tmp_path / "release"
     for question, warns in (
         ("illness = 'Flu'", True),
@@ -272,11 +263,10 @@ def test_a_query_for_a_value_that_nobody_has(
         ("age = 99", True),
         ("illness = 'flu' and not age = 25", False),
     ):
-        found = command(capsys, "query", release, question, "--no-progress")
-        assert found.code == 0, found.err
+        found = cli.ends(0, "query", release, question, "--no-progress")
         assert ("no record can have the value" in found.err) == warns, question
         assert "lu" not in found.err.replace("value", "")
-    told = json.loads(command(capsys, "query", release, "age = 99", "--json", "--no-progress").out)
+    told = json.loads(cli("query", release, "age = 99", "--json", "--no-progress").out)
     assert told["upper"] == 0
     (warning,) = told["warnings"]
     assert "'age' is compared with at character 7" in warning

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from cases import cases, changed
+from commands import Cli
 from forgeries import read_table, save_table
 from helpers import (
-    command,
     configuration_file,
     contents,
     metrics,
@@ -118,16 +118,13 @@ def change_manifest(release: Path, **changes: Any) -> None:
     save_manifest(release, read_manifest(release) | changes)
 
 
-def test_a_union_is_published_and_proved(parts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_union_is_published_and_proved(parts: Path, cli: Cli) -> None:
     out = parts / "union"
-    done = command(capsys, "union", *(parts / name for name in PLACES), "--out", out)
-    assert done.code == 0, done.err
+    done = cli.ends(0, "union", *(parts / name for name in PLACES), "--out", out)
     told = " ".join(done.out.split())
     assert "a person whose records two holders have is not protected by the union" in told
     assert "Ganta, Kasiviswanathan and Smith 2008" in told
-    proved = command(capsys, "verify", out)
-    assert proved.code == 0
-    assert "a person whose records two holders have is not protected" in proved.err
+    cli.ends(0, "verify", out, says="a person whose records two holders have is not protected")
     whole = sum((records(parts / name) for name in PLACES), Counter())
     assert records(out) == whole
     assert sorted(path.name for path in (out / "metrics").iterdir()) == [
@@ -180,9 +177,7 @@ def test_the_seed_is_told_nobody(parts: Path) -> None:
     assert "8675309017443211" not in json.dumps(made.as_dict(), default=str)
 
 
-def test_classes_of_two_holders_beside_the_distribution_of_both(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_classes_of_two_holders_beside_the_distribution_of_both(tmp_path: Path, cli: Cli) -> None:
     closeness = {"attribute": "illness", "t": 0.3, "distance": "equal"}
     coding = write_coding(tmp_path, {"k": 10, "t_closeness": closeness})
     for name, flu, age in (("north", 9, 30), ("south", 1, 50)):
@@ -194,15 +189,14 @@ def test_classes_of_two_holders_beside_the_distribution_of_both(
         (distance,) = audit_release(LocalEngine(), str(part)).criteria
         assert distance.measured == 0.0
     before = contents(tmp_path)
-    done = command(capsys, "union", *both, "--out", tmp_path / "union")
-    assert done.code == 4
+    done = cli.ends(4, "union", *both, "--out", tmp_path / "union")
     assert "t_closeness of 'illness': the union needs 0.4:" in done.err
     assert "l-diversity" in done.err
     assert "--holder-column" in done.err
     assert contents(tmp_path) == before
     options = ("--out", tmp_path / "union", "--holder-column", "clinic")
-    assert command(capsys, "union", *both, *options).code == 0
-    assert command(capsys, "verify", tmp_path / "union").code == 0
+    cli.ends(0, "union", *both, *options)
+    cli.ends(0, "verify", tmp_path / "union")
     (row,) = [row for row in metrics(tmp_path / "union", "privacy") if row["attribute"]]
     assert row["measured"] == 0.0
 
@@ -224,14 +218,13 @@ def test_a_column_of_holders(parts: Path) -> None:
 
 @pytest.mark.parametrize("holder_column", [None, "clinic"])
 def test_a_configuration_may_require_more_of_a_union(
-    parts: Path, capsys: pytest.CaptureFixture[str], holder_column: str | None
+    parts: Path, cli: Cli, holder_column: str | None
 ) -> None:
     made = union(parts, holder_column=holder_column)
     smallest = made.summary["published_min_class_size"]
     for k in (smallest, smallest + 1):
         path = configuration_file(parts, attributes=dict(ATTRIBUTES), privacy=PRIVACY | {"k": k})
-        done = command(capsys, "verify", parts / "union", "--config", path)
-        assert done.code == (0 if k == smallest else 4)
+        done = cli.ends(0 if k == smallest else 4, "verify", parts / "union", "--config", path)
         (told,) = [line for line in done.err.splitlines() if "error" in line] or [""]
         assert (k == smallest) == (told == "")
 
@@ -433,16 +426,12 @@ def test_a_union_whose_manifest_names_what_is_not_there_is_damaged(
         audit_release(LocalEngine(), str(united))
 
 
-def test_what_needs_a_run_refuses_a_union(parts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_needs_a_run_refuses_a_union(parts: Path, cli: Cli) -> None:
     union(parts)
     out = parts / "union"
     original = parts / "north.parquet"
-    shown = command(capsys, "report", out, "--original", original)
-    assert shown.code == 2
-    assert "is a union, which has no original" in shown.err
-    proved = command(capsys, "verify", out, "--original", original)
-    assert proved.code == 2
-    assert "a union, which has no original" in proved.err
+    cli.ends(2, "report", out, "--original", original, says="is a union, which has no original")
+    cli.ends(2, "verify", out, "--original", original, says="a union, which has no original")
     with pytest.raises(ConfigurationError, match="the release is a union"):
         anonymize(
             parts,
@@ -454,13 +443,10 @@ def test_what_needs_a_run_refuses_a_union(parts: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize("holder_column", [None, "clinic"])
-def test_the_report_of_a_union(
-    parts: Path, capsys: pytest.CaptureFixture[str], holder_column: str | None
-) -> None:
+def test_the_report_of_a_union(parts: Path, cli: Cli, holder_column: str | None) -> None:
     union(parts, holder_column=holder_column)
     out = parts / "union"
-    done = command(capsys, "report", out)
-    assert done.code == 0, done.err
+    cli.ends(0, "report", out)
     page = (out / "report.html").read_text()
     assert "union of 3 releases · k = 3" in page
     assert "A union has no original" in page
@@ -471,11 +457,10 @@ def test_the_report_of_a_union(
     assert failures(out) == ""
 
 
-def test_models_learn_from_a_union(parts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_models_learn_from_a_union(parts: Path, cli: Cli) -> None:
     union(parts)
     options = ("--original", parts / "north.parquet", "--target", "illness", "--json")
-    done = command(capsys, "evaluate", parts / "union", *options)
-    assert done.code == 0, done.err
+    done = cli.ends(0, "evaluate", parts / "union", *options)
     trained = {score["trained_on"] for score in json.loads(done.out)["learning"]["scores"]}
     assert "release" in trained
 
@@ -567,9 +552,9 @@ def test_a_place_that_cannot_be_written_is_named_as_the_user_did(
         union(parts)
 
 
-def test_figures_as_json_and_in_python(parts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_figures_as_json_and_in_python(parts: Path, cli: Cli) -> None:
     paths = [str(parts / name) for name in PLACES]
-    done = command(capsys, "union", *paths, "--out", parts / "one", "--json", "--seed", "5")
+    done = cli("union", *paths, "--out", parts / "one", "--json", "--seed", "5")
     told = json.loads(done.out)
     made = anonspark.union(paths, str(parts / "two"), seed=5)
     assert told["summary"]["output_fingerprint"] == made.summary["output_fingerprint"]
@@ -578,8 +563,7 @@ def test_figures_as_json_and_in_python(parts: Path, capsys: pytest.CaptureFixtur
     assert "is not protected" in told["warnings"][0]
 
 
-def test_it_is_shown_without_commands(by_holder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shown = command(capsys, "show", by_holder)
-    assert shown.code == 0, shown.err
+def test_it_is_shown_without_commands(by_holder: Path, cli: Cli) -> None:
+    shown = cli.ends(0, "show", by_holder)
     assert "has no configuration of its own" in shown.out
     assert "anonspark run again.yaml" not in shown.out

@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cases import cases
+from cases import cases, data_beside
+from commands import Cli
 from forgeries import list_files, read_table, save_table
 from forgeries import verified as proven
-from helpers import command, configuration_file, metrics, published, summary, write_table
+from helpers import configuration_file, metrics, published, summary, write_table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -33,20 +34,7 @@ from anonspark.verification.claims.claim import Claim
 K = 5
 ALONE = "agree with no one else in the classes of all their records"
 QUASI_IDENTIFIERS = ["age", "zone", "sex"]
-MODELS: dict[str, dict[str, Any]] = {
-    "smondrian": {"name": "smondrian"},
-    "relaxed": {"name": "smondrian", "split": "relaxed"},
-    "published": {"name": "smondrian", "cut": "published", "span": "cell"},
-    "su-mondrian": {"name": "su-mondrian", "rho": 3},
-    "su-mondrian as published": {"name": "su-mondrian", "rho": 3, "separation": "always"},
-    "auto": {"name": "auto"},
-    "canon": {"name": "canon"},
-    "u-canon": {"name": "u-canon", "rho": 3, "separation": "always"},
-    "microaggregation": {"name": "microaggregation", "block_rows": 1000},
-    "full-domain": {"name": "full-domain"},
-    "full-domain in tasks": {"name": "full-domain", "driver_tuples": 1000},
-    "rho-gain": {"name": "rho-gain", "rho": 2},
-}
+MODELS: dict[str, dict[str, Any]] = data_beside(__file__)["MODELS"]
 
 
 @cache
@@ -433,9 +421,7 @@ def test_the_number_is_not_published(folder: Path) -> None:
     assert not [one for one in manifest["warnings"] if one["code"].startswith("identifier")]
 
 
-def test_no_identifier_makes_k_count_fewer_people(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_identifier_makes_k_count_fewer_people(tmp_path: Path, cli: Cli) -> None:
     # The warning that k counts records is for those who have not said that it counts people.
     write_table(tmp_path / "input.parquet", visits() | {"mail": visits()["patient"]})
     path = configured(
@@ -445,8 +431,7 @@ def test_no_identifier_makes_k_count_fewer_people(
     )
     manifest = json.loads((run(path) / "manifest.json").read_text())
     assert not [one for one in manifest["warnings"] if one["code"].startswith("identifier")]
-    outcome = command(capsys, "check", path, f"--set=output.path={tmp_path / 'other'}")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "check", path, f"--set=output.path={tmp_path / 'other'}")
     assert "of another record" not in outcome.out + outcome.err
 
 
@@ -489,19 +474,20 @@ def test_a_published_number_proves_it(folder: Path) -> None:
     assert stated["highest"] == highest
 
 
-def test_a_release_about_fewer_people_fails(folder: Path, tmp_path: Path) -> None:
-    """Whoever changes the numbers of a release is found out by counting them."""
-    release = run(with_input(folder, place(folder, "changed"), model={"name": "smondrian"}))
-    table = published(release)
-    table = table.set_column(
-        table.schema.get_field_index("patient"), "patient", pa.repeat(1, len(table)).cast("int64")
-    )
+@pytest.mark.parametrize(("column", "value"), [("patient", 1), ("person", "a" * 32)])
+def test_a_release_about_fewer_people_fails(
+    folder: Path, tmp_path: Path, column: str, value: int | str
+) -> None:
+    """Whoever changes the numbers of a release, or takes a pseudonym of another, is found out."""
+    make = with_input if column == "patient" else with_pseudonyms
+    table = published(run(make(folder, place(tmp_path, "released"))))
+    changed = pa.repeat(value, len(table))
+    table = table.set_column(table.schema.get_field_index(column), column, changed)
     pq.write_table(table, tmp_path / "table.parquet")
-    configuration = load_configuration(with_input(folder, place(folder, "asked")))
+    asked = load_configuration(make(folder, place(tmp_path, "asked")))
+    audit = audit_release(LocalEngine(), str(tmp_path / "table.parquet"), configuration=asked)
     with pytest.raises(GuaranteeError, match="about 1 people, expected k = 5"):
-        audit_release(
-            LocalEngine(), str(tmp_path / "table.parquet"), configuration=configuration
-        ).require()
+        audit.require()
 
 
 @pytest.mark.parametrize(
@@ -546,11 +532,9 @@ def test_several_columns_tell_people_apart(tmp_path: Path) -> None:
     assert summary(run(path))["units"] == 2 * len(set(table["number"]))
 
 
-def test_check_counts_people_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_counts_people_too(folder: Path, cli: Cli) -> None:
     path = with_input(folder, place(folder, "checked"), privacy={"k": 1000, "unit": "patient"})
-    outcome = command(capsys, "check", path)
-    assert outcome.code == 3
-    assert "needs at least 1000 people" in outcome.err
+    cli.ends(3, "check", path, says="needs at least 1000 people")
 
 
 @cases(__file__, "privacy", "told")
@@ -679,7 +663,7 @@ def test_pseudonyms_keep_records_of_a_person_together(folder: Path, model: str) 
 
 
 @pytest.mark.parametrize("role", ["pseudonym", "insensitive"])
-def test_people_who_are_alone_in_their_combination(tmp_path: Path, capsys: Any, role: str) -> None:
+def test_people_who_are_alone_in_their_combination(tmp_path: Path, cli: Cli, role: str) -> None:
     """300 people with 2 to 5 records are in 16 classes of each day, so hardly two of them agree."""
     generator = np.random.default_rng(1)
     person = np.repeat(np.arange(300), generator.integers(2, 6, 300))
@@ -703,18 +687,18 @@ def test_people_who_are_alone_in_their_combination(tmp_path: Path, capsys: Any, 
         output=output | ({"pseudonyms": {"patient": "person"}} if hidden else {}),
     )
     if hidden:
-        refused = command(capsys, "run", path)
+        refused = cli("run", path)
         assert (refused.code, (tmp_path / "release").exists()) == (4, False)
         assert f"output.pseudonyms: 278 people {ALONE}" in refused.err
         assert "set privacy.allow_alone to true" in refused.err
     allowed = ("run", path, "--set", "privacy.allow_alone=true")
-    refused = command(capsys, *allowed, "--set", "gates.alone={max: 0}")
+    refused = cli(*allowed, "--set", "gates.alone={max: 0}")
     assert (refused.code, "gates.alone: found 278, expected at most 0" in refused.err) == (4, True)
-    assert f"278 people {ALONE}" in command(capsys, *(allowed if hidden else ("run", path))).err
+    assert f"278 people {ALONE}" in cli(*(allowed if hidden else ("run", path))).err
     release = tmp_path / "release"
     codes = [one["code"] for one in json.loads((release / "manifest.json").read_text())["warnings"]]
     assert ("people_alone" in codes, summary(release)["alone"]) == (True, 278)
-    shown = command(capsys, "verify", release)
+    shown = cli("verify", release)
     assert (shown.code, f"278 people {ALONE}" in shown.err) == (0, True)
     page, _ = make_report(LocalEngine(), str(release))
     assert "People found by all their records" in page
@@ -767,19 +751,6 @@ def test_criteria_of_people_are_proven_by_pseudonyms(tmp_path: Path) -> None:
     assert all("no criterion forbids" in one or ALONE in one for one in verified.warnings)
     (stated,) = [row for row in metrics(release, "privacy") if row["criterion"] == "distinct"]
     assert verified.criteria[0].measured == stated["measured"]
-
-
-def test_whoever_takes_pseudonyms_of_another_is_found_out(folder: Path, tmp_path: Path) -> None:
-    configuration = load_configuration(with_pseudonyms(folder, place(tmp_path, "own")))
-    release = run(with_pseudonyms(folder, place(tmp_path, "released")))
-    table = published(release)
-    place_of = table.schema.get_field_index("person")
-    table = table.set_column(place_of, "person", pa.repeat("a" * 32, len(table)))
-    pq.write_table(table, tmp_path / "table.parquet")
-    with pytest.raises(GuaranteeError, match="about 1 people, expected k = 5"):
-        audit_release(
-            LocalEngine(), str(tmp_path / "table.parquet"), configuration=configuration
-        ).require()
 
 
 @cases(__file__, "sections", "told")

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from cases import cases
-from helpers import command, configuration_file, published, write_table
+from commands import Cli
+from helpers import configuration_file, published, write_table
 
 from anonspark.config.loading import SEED_VARIABLE
 from anonspark.engine.local.engine import LocalEngine
@@ -67,7 +68,7 @@ def manifest_of(release: Path) -> dict[str, Any]:
     return document
 
 
-def test_everything_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_everything_to_warn_of(tmp_path: Path, cli: Cli) -> None:
     write_table(tmp_path / "input.parquet", table())
     path = configuration_file(
         tmp_path,
@@ -95,16 +96,14 @@ def test_everything_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str
         ("no_criterion", "note"),
     }
 
-    outcome = command(capsys, "check", path, "--json")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "check", path, "--json")
     checked = by_kind(json.loads(outcome.out)["warnings"])
     assert set(checked) == expected
     assert checked["equal_values", "disease"]["figures"] == {"values": 6, "merged_values": 2}
     logged = outcome.err
-    assert "are fine" not in command(capsys, "check", path).out
+    assert "are fine" not in cli("check", path).out
 
-    outcome = command(capsys, "run", path, "--json", "--no-progress", "--report")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "run", path, "--json", "--no-progress", "--report")
     release = tmp_path / "release"
     manifest = manifest_of(release)
     warned = by_kind(manifest["warnings"])
@@ -144,8 +143,7 @@ def test_everything_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert all(name in report for name in ("full_name", "patient", "ward"))
 
     logged += outcome.err
-    outcome = command(capsys, "verify", release, "--json", "--no-progress")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "verify", release, "--json", "--no-progress")
     verified = json.loads(outcome.out)
     assert [warning.partition(":")[0] for warning in verified["warnings"]] == [
         "attributes.disease",
@@ -167,9 +165,7 @@ def test_everything_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "secrets.randbits" not in json.dumps(manifest) + report
 
 
-def test_nothing_to_warn_of(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_to_warn_of(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = {
         "patient": [f"P-{row}" for row in range(ROWS)],
         "disease": [("flu", "cold", "grippe")[row // 2 % 3] for row in range(ROWS)],
@@ -183,10 +179,10 @@ def test_nothing_to_warn_of(
         privacy={"l_diversity": {"attribute": "disease", "l": 2}},
     )
     monkeypatch.setenv(SEED_VARIABLE, str(SEED))
-    outcome = command(capsys, "check", path, "--no-progress")
+    outcome = cli("check", path, "--no-progress")
     assert (outcome.code, outcome.err) == (0, "")
     assert "configuration and data are fine" in outcome.out
-    outcome = command(capsys, "run", path, "--no-progress", "--report")
+    outcome = cli("run", path, "--no-progress", "--report")
     assert (outcome.code, outcome.err) == (0, "")
     release = tmp_path / "release"
     manifest = manifest_of(release)
@@ -200,8 +196,7 @@ def test_nothing_to_warn_of(
     seed.write_text(f"{SEED}\n")
     seed.chmod(0o644)
     again = [f"--set=execution.seed_file={seed}", f"--set=output.path={tmp_path / 'again'}"]
-    outcome = command(capsys, "run", path, "--no-progress", *again)
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "run", path, "--no-progress", *again)
     assert str(SEED) not in outcome.err
     other = manifest_of(tmp_path / "again")
     assert [one["code"] for one in other["warnings"]] == ["seed_file_readable"]
@@ -209,9 +204,7 @@ def test_nothing_to_warn_of(
     assert other["configuration"]["execution"] == manifest["configuration"]["execution"]
 
 
-def test_nothing_is_told_of_records_that_were_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_told_of_records_that_were_left_out(tmp_path: Path, cli: Cli) -> None:
     told = []
     for identifier, disease in (("P-1", "zoster"), ("P-alone", "Flu")):
         rows = {
@@ -232,8 +225,7 @@ def test_nothing_is_told_of_records_that_were_left_out(
             execution={"seed": SEED},
             output={"mode": "overwrite"},
         )
-        outcome = command(capsys, "run", path, "--no-progress")
-        assert outcome.code == 0, outcome.err
+        outcome = cli.ends(0, "run", path, "--no-progress")
         # Whoever has the data is told, roundly.
         assert "is that of another record, too" in outcome.err
         assert published(tmp_path / "release").num_rows == 40
@@ -247,11 +239,7 @@ def test_nothing_is_told_of_records_that_were_left_out(
 
 @cases(__file__, "dropped", "words")
 def test_records_that_are_dropped(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    dropped: int,
-    words: str | None,
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, dropped: int, words: str | None
 ) -> None:
     others = 20 if dropped != 4 else 5
     rows = {
@@ -270,11 +258,9 @@ def test_records_that_are_dropped(
         privacy={"k": 5},
     )
     monkeypatch.setenv(SEED_VARIABLE, str(SEED))
-    outcome = command(capsys, "check", path, "--no-progress")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "check", path, "--no-progress")
     assert words in outcome.err if words else outcome.err == ""
-    outcome = command(capsys, "run", path, "--no-progress")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "run", path, "--no-progress")
     assert words in outcome.err if words else outcome.err == ""
     codes = [one["code"] for one in manifest_of(tmp_path / "release")["warnings"]]
     assert codes == (["many_dropped"] if words else [])

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cases import cases
-from helpers import Outcome, command, document_file, local_table, metrics, published, write_table
+from commands import Cli, Outcome, command
+from helpers import document_file, local_table, metrics, published, write_table
 from release_folders import list_files, rewrite
 
 from anonspark.config import parse_configuration
@@ -208,16 +209,13 @@ def test_weights_may_be_zero(tmp_path: Path) -> None:
 
 
 @cases(__file__, "value", "shown")
-def test_a_weight_that_is_none(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], value: Any, shown: str
-) -> None:
+def test_a_weight_that_is_none(tmp_path: Path, cli: Cli, value: Any, shown: str) -> None:
     weights: list[Any] = sample()["w"].to_pylist()
     weights[7] = None if value is None else float(value)
     path = document_file(tmp_path, document_at(tmp_path, pa.array(weights, pa.float64())))
     for name, role in (("run", "sensitive"), ("check", "identifier"), ("run", "identifier")):
         role_of_weights = ("--set", f"attributes.w.role={role}")
-        found = command(capsys, name, path, "--no-progress", *role_of_weights)
-        assert found.code == 3, found.err
+        found = cli.ends(3, name, path, "--no-progress", *role_of_weights)
         assert shown in found.err, found.err[-400:]
     assert not (tmp_path / "release").exists()
 

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import data_beside
 from places import REPOSITORY
 from scaling import PUBLISHING
 
@@ -26,35 +27,7 @@ BENCHMARKS = REPOSITORY / "benchmarks"
 LINES = 600
 
 # Arguments by program; DATA is a folder of small public tables, OUT one for what is written.
-SMALL = {
-    "bench": "--in-session --rows 2000 --runs 1 --models smondrian --directory OUT",
-    "compare_models": "--data DATA --tables adult --models smondrian",
-    "copies": "duckdb OUT/people OUT/copy.parquet",
-    "defaults": "--data DATA --tables Adult --models smondrian --ks 5",
-    "full_domain": "adult --data DATA",
-    "generated_people": "--rows 1000 --out OUT/generated",
-    "grids": "--data DATA --tables Adult --classes 10",
-    "large_blocks": "--rows 2000 --engines local",
-    "learning": "--rows 1000 --warm-up 1000 --runs 1 --jobs run --directory OUT",
-    "mapping": "--rows 2000 --regions 50",
-    "minimality": "--data DATA --tables Adult --ks 5",
-    "model_loss": "--data DATA --tables privacy",
-    "private_selection": "--rows 2000 --candidates 8 --without-identity",
-    "quality/attacks": "--data DATA --tables Adult --seeds 0 --ks 5 --rounds 1",
-    "quality/identifying": "--data DATA --tables Adult",
-    "quality/selection": "--data DATA --runs 1",
-    "quality/silos": "--data DATA --seeds 0",
-    "recipients": "--rows 2000",
-    "refined": "--data DATA --tables Adult --ks 5 --runs 1",
-    "release_pairs": "--people 2000",
-    "scaling": "OUT/small.json OUT/large.json",
-    "separation": "--data DATA",
-    "suppression": "--data DATA --tables Adult --models smondrian --limits 0.05",
-    "tables": "people 1000 OUT/table",
-    "union": "--rows 1000 --holders 2",
-    "units": "--visits 3000 --k 5",
-    "utility": "--data DATA --tables numbers --models smondrian --ks 5",
-}
+SMALL = data_beside(__file__)["SMALL"]
 # What is run before.
 BEFORE = {
     "bench": ["tables people 20000 OUT/people-20000", "tables people 2000 OUT/people-2000"],

@@ -1,8 +1,10 @@
-"""The documentation agrees with the code: keys, columns, links, examples, error texts."""
+"""The documentation agrees with the code: keys, columns, links, examples, rooms, notebooks."""
 
 from __future__ import annotations
 
 import ast
+import importlib
+import importlib.util
 import re
 import runpy
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 import yaml
 from markdown_it import MarkdownIt
@@ -39,7 +42,6 @@ PAGES = sorted(
     ]
 )
 page = pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(REPOSITORY)))
-
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -274,3 +276,92 @@ def test_error_texts_of_troubleshooting_are_those_of_the_code() -> None:
                 texts = list(literals(source)) if unsaid else []
                 unsaid -= {part for part in unsaid if any(part in text for text in texts)}
     assert not unsaid
+
+
+ROOMS: dict[str, Any] = runpy.run_path(str(REPOSITORY / "tools" / "draw_rooms.py"))
+PAGES_ABOUT_ROOMS = [
+    *(REPOSITORY / "docs").glob("*.md"),
+    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "tests/README.md")),
+]
+
+
+def test_the_page_shows_the_imports_of_the_code() -> None:
+    page = ROOMS["PAGE"].read_text()
+    assert page == ROOMS["with_drawing"](page), "imports have changed: run `make rooms`"
+
+
+def test_every_module_is_in_a_room() -> None:
+    names = ROOMS["rooms"]()
+    modules = {
+        ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
+        for path in (REPOSITORY / "anonspark").rglob("*.py")
+    }
+    outside = {module for module in modules if ROOMS["room_of"](module, names) is None}
+    # The first three are what users import, run or ask for; the others hold rooms.
+    assert outside == {
+        *("anonspark.__init__", "anonspark.__main__", "anonspark._version"),
+        *("anonspark.layers.__init__", "anonspark.sharing.__init__"),
+    }
+
+
+@pytest.mark.parametrize("page", PAGES_ABOUT_ROOMS, ids=lambda page: page.name)
+def test_files_of_the_package_are_where_pages_say(page: Path) -> None:
+    folders = "anonspark|tests|tools|jobs|benchmarks|distribution|compatibility|conf|docs"
+    named = re.findall(rf"`((?:{folders})/[\w./-]*)`", page.read_text())
+    assert [name for name in named if not (REPOSITORY / name).exists()] == []
+    # What is named without the folders above is found by nobody who reads it.
+    loose = re.findall(rf"`(?!{folders})((?:\w+/)+\w+\.py)`", page.read_text())
+    files = [str(path) for path in (REPOSITORY / "anonspark").rglob("*.py")]
+    assert [name for name in loose if any(path.endswith(f"/{name}") for path in files)] == []
+
+
+NOTEBOOKS = sorted((REPOSITORY / "examples").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_they_begin_with_a_title_and_hold_no_output(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    assert notebook.cells[0].cell_type == "markdown"
+    assert notebook.cells[0].source.startswith("# ")
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert code
+    assert not any(cell.outputs or cell.execution_count for cell in code)
+    assert set(notebook.metadata) == {"kernelspec", "language_info"}
+
+
+@pytest.fixture(scope="module")
+def ran() -> dict[str, list[Any]]:
+    """Run the cells of all three in one process, where none finds a name of the one before."""
+    cells = {path.stem: nbformat.read(path, as_version=4).cells for path in NOTEBOOKS}
+    together = nbformat.v4.new_notebook()
+    for own in cells.values():
+        together.cells += [*own, nbformat.v4.new_code_cell("%reset -f")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(REPOSITORY / "tools")
+        patch.setenv("PYTHONPATH", str(REPOSITORY))
+        importlib.import_module("run_notebooks").execute(together, REPOSITORY / "examples")
+    return cells
+
+
+def printed(cells: list[Any]) -> str:
+    outputs = [out for cell in cells if cell.cell_type == "code" for out in cell.outputs]
+    return "\n".join(
+        str(out.get("text", "")) + "".join(map(str, out.get("data", {}).values()))
+        for out in outputs
+    )
+
+
+@pytest.mark.parametrize("name", [path.stem for path in NOTEBOOKS])
+def test_notebooks_run_without_a_warning(ran: dict[str, list[Any]], name: str) -> None:
+    shown = printed(ran[name])
+    assert '<div class="anonspark">' in shown
+    assert "<svg" in shown
+    # No warning, and of progress nothing stays.
+    assert not [
+        out
+        for cell in ran[name]
+        for out in cell.get("outputs", [])
+        if out.output_type == "stream" and out.name == "stderr"
+    ]
+    assert " ... 0 s" not in shown

@@ -349,3 +349,15 @@ def require_same_groups(
     found = records.names_by_leaves(criteria, rule, largest_leaf)
     assert (records.contents(found) == records.contents(expected)).all()
     return len(np.unique(expected))
+
+
+def contents_by_name(
+    table: Any, groups: tuple[np.ndarray, np.ndarray, np.ndarray]
+) -> dict[int, object]:
+    """Return the content of each group that a kernel cut, by its name."""
+    order, starts, paths = groups
+    assert len(set(paths.tolist())) == len(paths)
+    return {
+        int(path): table.records(order[start:stop])
+        for path, start, stop in zip(paths, starts[:-1], starts[1:], strict=True)
+    }

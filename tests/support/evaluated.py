@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from helpers import write_table
 from manifests import manifest_of
 
@@ -74,3 +75,32 @@ def write_raw_release(path: Path) -> Path:
     data: dict[str, Any] = {name: labels(table[name]) for name in KINDS}
     data |= {"visits": table["visits"], "ill": table["ill"]}
     return write_release(path, data, visits="insensitive", ill="sensitive")
+
+
+def require_figures_of_the_original(opened: Any, *trained_on: str) -> tuple[Any, dict[str, Any]]:
+    """Require that a release that tells everything is as good as its original.
+
+    Return what models learned, and the accuracy, F1 and area of each of those of the release.
+    """
+    workload = opened.workload()
+    assert (workload.median, workload.mean, workload.third_quartile) == (0, 0, 0)
+    assert workload.attributes == ["age", "born", "job", "weight"]
+    assert workload.filters == ["ill"]
+    assert 0.01 < workload.selectivity < 0.2
+    found = opened.learning(trained_on) if trained_on else opened.learning()
+    assert (found.held_out, found.classes) == (False, 2)
+    assert 0.2 * ROWS < found.test_records < 0.4 * ROWS
+    originals, released = (
+        {
+            score.learner: (score.accuracy, score.f1, score.roc_auc)
+            for score in found.scores
+            if score.trained_on == name
+        }
+        for name in ("original_with_test", "release")
+    )
+    assert list(released) == ["logistic regression", "random forest", "gradient-boosted trees"]
+    for learner, (accuracy, _, area) in released.items():
+        assert released[learner] == pytest.approx(originals[learner], abs=1e-9)
+        assert accuracy > found.majority
+        assert area > 0.7
+    return found, released

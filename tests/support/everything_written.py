@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from helpers import Outcome
+from commands import Outcome
 
 # Of the time that a run takes and of when it began; of the input as a whole, under the secret seed.
 _TIMES = ("seconds", "started")

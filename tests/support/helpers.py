@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import logging
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +18,6 @@ import pytest
 import yaml
 from manifests import listed_files, manifest_of
 
-from anonspark.cli.application import main
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Table
 from anonspark.engine.spark.engine import SparkEngine
@@ -166,14 +164,6 @@ def attribute(name: str, kind: Any, *columns: str, **fields: Any) -> PublishedAt
     return PublishedAttribute(name, kind, style, columns or (name,), **fields)
 
 
-class Outcome(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-
 def table_of(frame: DataFrame) -> SparkTable:
     """Return a DataFrame as the package knows tables."""
     return SparkEngine(frame.sparkSession).wrap(frame)
@@ -187,20 +177,6 @@ def local_table(rows: pa.Table, tasks: int = 1) -> Table:
     for own in dealt[1:]:
         table = table.union(engine.wrap(own))
     return table
-
-
-def command(capsys: pytest.CaptureFixture[str], *arguments: object) -> Outcome:
-    """Run a command in this process."""
-    capsys.readouterr()
-    logger = logging.getLogger("anonspark")
-    handlers, level = logger.handlers, logger.level
-    try:
-        code = main([str(argument) for argument in arguments])
-    finally:
-        # They write to what stands in for standard error during this test only.
-        logger.handlers = handlers
-        logger.setLevel(level)
-    return Outcome(code, *capsys.readouterr())
 
 
 def write_files(table: pa.Table, path: Path, files: int, *, shuffled: bool = False) -> Path:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from unittest.mock import patch
 
 import pytest
-from helpers import Outcome, command
+from commands import Outcome, command
 
 _BLOCK = re.compile(
     r"<!-- (?P<kind>file|run|refused|prints|drawn|ends with)(?:: (?P<of>\S+))? -->\n\n"

@@ -82,6 +82,28 @@ def plan_of(
     }
 
 
+def plan_about(
+    source: Path,
+    roles: Mapping[str, str],
+    recipients: Mapping[str, Any],
+    base: Mapping[str, Any] | None = None,
+    **sections: Any,
+) -> dict[str, Any]:
+    """Return a plan about the persons of a table whose columns have these roles."""
+    return {
+        "base": {
+            "input": {"path": str(source)},
+            "attributes": {name: {"role": role} for name, role in roles.items()},
+            "privacy": {"k": 5},
+            "execution": {"seed": 2**40},
+            **(base or {}),
+        },
+        "subject": "person",
+        "recipients": {name: {"approved": "yes", **one} for name, one in recipients.items()},
+        **sections,
+    }
+
+
 def with_ledger(
     plan: dict[str, Any],
     folder: Path,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from helpers import command, configuration_file, write_table
+from commands import command
+from helpers import configuration_file, write_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

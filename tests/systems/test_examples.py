@@ -12,7 +12,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 import yaml
-from helpers import command, published, write_table
+from commands import command
+from helpers import published, write_table
 from places import REPOSITORY
 
 EXAMPLES = REPOSITORY / "examples"

@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow.orc
 import pytest
-from helpers import (
-    command,
-    configuration_file,
-    published,
-    summary,
-    write_people_of_towns,
-)
+from commands import command
+from helpers import configuration_file, published, summary, write_people_of_towns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

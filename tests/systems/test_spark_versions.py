@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from commands import command
 from generated_people import generate_people
 from golden_run import FINGERPRINTS, ROWS, SECTIONS
-from helpers import command, configuration_file
+from helpers import configuration_file
 
 from anonspark.config import load_configuration
 from anonspark.engine.local.engine import LocalEngine

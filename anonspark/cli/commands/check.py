@@ -69,33 +69,34 @@ def check(
 
 
 def _show_plan(call: Call, config: ConfigurationPath, overrides: Overrides, *, nodes: bool) -> None:
+    """Show what a run would do, on which engine and why, and perhaps the best nodes."""
     from anonspark.cli.display import plan_blocks
     from anonspark.engine.choice import choose_engine
 
-    def look_ahead(
+    def preview(
         engine: Engine, configuration: Configuration
     ) -> tuple[Plan, list[NodePreview] | None]:
         from anonspark.pipeline.plan import plan_run, preview_nodes, require_lattice
 
         if nodes:
             require_lattice(configuration)
-        planned = plan_run(engine, configuration, call.progress)
-        return planned, preview_nodes(engine, configuration, call.progress) if nodes else None
+        plan = plan_run(engine, configuration, call.progress)
+        return plan, preview_nodes(engine, configuration, call.progress) if nodes else None
 
     def describe(configuration: Configuration) -> tuple[EngineName, Work]:
-        # Before any engine starts, which would be a reason by itself.
+        # Before an engine starts: a Spark that runs would be a reason for it by itself.
         work = of_configuration(configuration)
-        chosen.append(choose_engine(*work, call.master))
+        choices.append(choose_engine(*work, call.master))
         return work
 
-    chosen: list[Choice] = []
-    planned, looked_at = call.load(config, loads(config, overrides), look_ahead, describe)
-    engines = [{"name": choice.name, "reason": choice.reason} for choice in chosen]
-    more: Any = {} if looked_at is None else {"best_nodes": [asdict(node) for node in looked_at]}
-    engine = "".join(f"{choice.name}, because {choice.reason}" for choice in chosen)
+    choices: list[Choice] = []
+    plan, best_nodes = call.load(config, loads(config, overrides), preview, describe)
+    engines = [{"name": choice.name, "reason": choice.reason} for choice in choices]
+    more: Any = {} if best_nodes is None else {"best_nodes": [asdict(node) for node in best_nodes]}
+    engine = "".join(f"{choice.name}, because {choice.reason}" for choice in choices)
     call.show(
-        planned,
-        lambda _: plan_blocks(planned, looked_at, engine),
+        plan,
+        lambda _: plan_blocks(plan, best_nodes, engine),
         engine=engines[0] if engines else None,
         **more,
     )

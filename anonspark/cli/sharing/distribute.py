@@ -66,9 +66,11 @@ def distribute(  # noqa: PLR0913 - each parameter is an option of the command
         if report:
             from anonspark.reporting.build_report import report_run
 
-            for asked in read.recipients:
-                with progress.stage(f"report of {asked.name}"):
-                    report_run(engine, asked.configuration, done.releases[asked.name].verified)
+            for recipient in read.recipients:
+                with progress.stage(f"report of {recipient.name}"):
+                    report_run(
+                        engine, recipient.configuration, done.releases[recipient.name].verified
+                    )
         return done
 
     result = call.load(

@@ -39,6 +39,26 @@ KeyFile = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="File of the key that the ledger was made with."),
 ]
+Coalition = Annotated[
+    str | None,
+    typer.Option(metavar="NAME,NAME", help="Recipients. Default: all who have a release."),
+]
+JointK = Annotated[
+    int | None, typer.Option("--k", min=2, help="People that every joint class must have.")
+]
+Colluders = Annotated[
+    int | None, typer.Option(min=1, help="How many recipients may collude. Default: all.")
+]
+ComparesFiles = Annotated[
+    bool, typer.Option("--files", help="Also compare with the published releases.")
+]
+AsNewest = Annotated[
+    bool,
+    typer.Option(
+        "--as-newest",
+        help="Accept the ledger as the newest, whatever the file next to its key says.",
+    ),
+]
 
 
 def _names(option: str, text: str) -> list[str]:
@@ -172,27 +192,12 @@ def _release_document(release: LedgerRelease) -> dict[str, object]:
 def check(  # noqa: PLR0913 - each parameter is an option of the command
     call: Call,
     path: Path,
-    coalition: Annotated[
-        str | None,
-        typer.Option(metavar="NAME,NAME", help="Recipients. Default: all who have a release."),
-    ] = None,
-    k: Annotated[
-        int | None, typer.Option("--k", min=2, help="People that every joint class must have.")
-    ] = None,
-    recipients: Annotated[
-        int | None, typer.Option(min=1, help="How many recipients may collude. Default: all.")
-    ] = None,
-    files: Annotated[
-        bool, typer.Option("--files", help="Also compare with the published releases.")
-    ] = False,
+    coalition: Coalition = None,
+    k: JointK = None,
+    recipients: Colluders = None,
+    files: ComparesFiles = False,
     key_file: KeyFile = None,
-    as_newest: Annotated[
-        bool,
-        typer.Option(
-            "--as-newest",
-            help="Accept the ledger as the newest, whatever the file next to its key says.",
-        ),
-    ] = False,
+    as_newest: AsNewest = False,
     dataset: Dataset = None,
 ) -> None:
     """Check the events, files and joint classes of a ledger.
@@ -206,7 +211,7 @@ def check(  # noqa: PLR0913 - each parameter is an option of the command
 
     chosen = None if coalition is None else [name.strip() for name in coalition.split(",")]
 
-    def look(engine: Engine) -> LedgerCheck | list[Budget]:
+    def check_files(engine: Engine) -> LedgerCheck | list[Budget]:
         budgets = _budgets(engine, path, dataset)
         if budgets:
             return budgets
@@ -219,18 +224,20 @@ def check(  # noqa: PLR0913 - each parameter is an option of the command
                 opened.events.remember(older=True)
         return checked
 
-    sets = call.work(look, written=(path,))
-    if isinstance(sets, list):
+    result = call.work(check_files, written=(path,))
+    if isinstance(result, list):
         # Whatever is wrong with one has been raised when it was read.
-        result = {"holds": True, "datasets": [item.name for item in sets]}
         entries = "{0.name}: {1:,} entries, which follow from one another"
-        call.say(result, *(entries.format(item, len(item.entries)) for item in sets))
+        call.say(
+            {"holds": True, "datasets": [budget.name for budget in result]},
+            *(entries.format(budget, len(budget.entries)) for budget in result),
+        )
         return
 
     names = ("holds", "problems", "releases", "coalitions")
-    call.show({name: getattr(sets, name) for name in names}, lambda _: check_blocks(sets))
-    if not sets.holds:
-        raise GuaranteeError("\n".join(sets.problems))
+    call.show({name: getattr(result, name) for name in names}, lambda _: check_blocks(result))
+    if not result.holds:
+        raise GuaranteeError("\n".join(result.problems))
 
 
 @ledger.command(

@@ -80,7 +80,7 @@ class Hierarchy:
         return cls(tuple(columns[0][index] for index in order), tuple(levels))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Without the arrays that are derived from the fields.
+        # The arrays that are derived from the fields do not travel.
         return type(self), (self.leaves, self.levels)
 
     @property

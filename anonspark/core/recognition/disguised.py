@@ -16,8 +16,8 @@ _SIGNS = (
     *("Null", "(null)", "\\N", "k.A.", "k. A.", "K.A.", "k.a.", "o.A.", "N.D.", "n.d."),
 )
 
-# Of English, German, French, Spanish, Italian and Turkish; none is no such word, for it may be a
-# value that says that there is nothing.
+# English, German, French, Spanish, Italian and Turkish words. "none" is no such word: it may be a
+# value that means that there is nothing.
 _WORDS = (
     *("unknown", "missing", "not available", "not known", "not specified", "unspecified"),
     *("unbekannt", "nicht bekannt", "keine Angabe", "keine Angaben", "fehlend", "fehlt"),
@@ -43,7 +43,7 @@ ENOUGH = 0.95
 
 _FEWEST_GROUPS, _MOST_GROUPS = 3, 1_000
 _OTHER_GROUPS = 0.2
-# Of more values some are looked at.
+# Of more values a sample is tested.
 _MOST_VALUES = 20_000
 
 NUMBER = r"^\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*$"
@@ -82,7 +82,7 @@ OTHER_DAY = (
     rf"|{_MONTHS}[ -][0-9]{{2,4}})\s*$)"
 )
 
-# What groups are written with around their lowest number.
+# Words around the lowest number of a group.
 _LESS = (
     r"<|\u2264|under|below|less than|fewer than|younger than|at most|up to|unter|bis|weniger als"
 )

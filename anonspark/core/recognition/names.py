@@ -84,7 +84,7 @@ _KEY_WORDS = {"id", "ids", "uid", "uuid", "guid", "key", "nbr", "nr", "no", "num
               "konto", "idnum"}  # fmt: skip
 # Without another word they do not say what is numbered.
 _BARE_NUMBERS = {"key", "nbr", "nr", "no", "num", "number", "code", "nummer", "numero"}
-# A code numbers things, as a rule; the others are who is numbered, or a number of people alone.
+# A code usually numbers things. The other words mean people, or numbers of people alone.
 _WORDS_OF_PEOPLE = (_KEY_WORDS - {"code"}) | {
     "ident", "ssn", "mrn", "pid", "pseudonym", "person", "patient", "customer", "user",
 }  # fmt: skip
@@ -111,7 +111,7 @@ _PERSON_ALONE = {"person", "patient", "customer", "subject", "respondent", "prob
                  "individual", "user", "mrn", "ssn", "case", "client", "member", "participant",
                  "pidp"}  # fmt: skip
 _BARE_KEYS = {"id", "ident", "identifier", "uid", "uuid", "guid", "idnum", "kennung"}
-# Whom a sampling weight is for, or which of several it is: hhweight, finalwgt, WTINT2YR, pspwght.
+# Units of a sampling weight, or which of several it is: hhweight, finalwgt, WTINT2YR, pspwght.
 _OF_WEIGHT = (
     "h|hh|hhld|hou?sehold|p|per|pers|person|ind|individual|pop|population|samp|sampl|sample|"
     "sampling|survey|svy|final|finl|fin|fnl|tot|stu|stud|student|fstu|design|d|an|analysis|psp|"
@@ -136,7 +136,7 @@ _WHEN = re.compile(
 )
 _OF = {"", "i", "of", "de", "di", "s", "d", "m", "my", "the", "person", "patient", "child"}
 # A number of diagnoses is no diagnosis.
-# Whose numbers stand for names: no range joins neighbours.
+# Kinds whose numbers stand for names, so that a range would join unrelated values.
 _NAMED_BY_NUMBERS = {"sex", "race", "marital status", "city", "region", "country", "language",
                      "occupation", "employer", "religion"}  # fmt: skip
 _LAST_WORDS_OF_CODES = {"id", "code", "cd", "type", "typ", "category", "cat", "kind"}
@@ -165,13 +165,13 @@ def meaning_of(name: str) -> Meaning | None:
     words = words_of(name)
     if words and words[0] in _COUNTED:
         return None
-    # Of capital-gain and of birthDate the whole is looked up, too.
+    # Words are also looked up in pairs: capital-gain, birthDate.
     joined = ["".join(words[at : at + 2]) for at in range(len(words) - 1)]
     for rank, (kind, role, words_of_kind) in enumerate(_WORDS):
         for word in words_of_kind.split():
             if not any(_says(part, word) for part in (*words, *joined)):
                 continue
-            # The order, weight, place or country of a birth is no date of it.
+            # The order, weight, place or country of a birth is no date of birth.
             others = {part.replace(word, "", 1) for part in words}
             if kind != "date of birth" or others <= _OF or any(map(_WHEN.fullmatch, others)):
                 return Meaning(kind, role, word, rank)

@@ -116,7 +116,7 @@ def _is_phone(text: str) -> bool:
         and not text.isdigit()
         and not _DATE.fullmatch(text)
         and (text[0] in "+(0" or sum(sign in " -/." for sign in text) >= 2)
-        # A number with a point is none of a telephone.
+        # A number with a point is no telephone number.
         and not re.fullmatch(r"[0-9]+\.[0-9]+", text)
     )
 
@@ -138,7 +138,7 @@ def _matches(pattern: re.Pattern[str], text: str) -> bool:
     return pattern.fullmatch(text) is not None
 
 
-# In the order in which they are asked for: what is more certain comes first.
+# Tests in their order: more certain forms come first.
 _FORMS: dict[str, Callable[[str], bool]] = {
     "e-mail address": partial(_matches, _E_MAIL),
     "IBAN": partial(_bare, is_iban),

@@ -257,10 +257,10 @@ def _stored_fields(
         for name, column in by_name.items()
         if name not in inner
     }
-    named = pa.schema([(name, types[column]) for name, column in by_name.items()])
+    renamed = pa.schema([(name, types[column]) for name, column in by_name.items()])
     return stored_fields | {
         name.lower(): replace(inner_field, column=by_name[inner_field.column])
-        for name, inner_field in struct_fields(named).items()
+        for name, inner_field in struct_fields(renamed).items()
         if name.lower() in inner
     }
 

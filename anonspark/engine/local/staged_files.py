@@ -114,8 +114,8 @@ def write_parts(
                 sums_of_batches.append(aggregate(rows.select([part, *sums]), [part], figures))
                 names = pc.unique(batch.column(part)).to_pylist()
                 for name in names:
-                    alike = pc.equal(batch.column(part), name)
-                    rows_of_part = batch if len(names) == 1 else batch.filter(alike)
+                    is_in_part = pc.equal(batch.column(part), name)
+                    rows_of_part = batch if len(names) == 1 else batch.filter(is_in_part)
                     writers[name].write(rows_of_part.select(schema.names))
         return sums_of_batches
 

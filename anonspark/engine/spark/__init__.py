@@ -1,1 +1,1 @@
-"""Spark: the session, tasks, tables and files, and what its exceptions may say."""
+"""Spark as an engine: its session, tasks, tables and files, and errors without data."""

@@ -1,4 +1,4 @@
-"""Adding up in tasks what functions of ours make, before anything of it is handed over."""
+"""Aggregate the batches of our functions in Python's tasks, before they are handed to Spark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from anonspark.engine.protocol import OnBatches
 from anonspark.engine.raw_columns import is_plain, is_publishable
-from anonspark.engine.spark.python_stage import PythonStage, Then, is_whole_type, stage_of
+from anonspark.engine.spark.python_stage import Chain, PythonStage, is_whole_type, stage_of
 from anonspark.engine.spark.shuffle_batches import PARCELS, Unpack, divide, shuffled, together
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.tasks import Batches
@@ -19,28 +19,19 @@ from anonspark.engine.values.batches import conform
 from anonspark.engine.values.grouping import Aggregate, aggregate, schema_of
 from anonspark.engine.values.hashing import content_hash
 
-# Rows that are added up at a time: those of most batches by themselves, for the dictionaries of
-# several would have to be made one.
+# Rows to aggregate at a time: most batches alone, as several have different dictionaries.
 _ROWS_AT_ONCE = 1 << 16
 
 _BATCH_ROWS = 1 << 18
 
-# Groups that wait in a task until they are added up again.
+# Groups that wait in a task until they are merged.
 _WAITING_GROUPS = 1 << 20
 
 
 def can_aggregate_in_tasks(
     schema: pa.Schema, by: Sequence[str], figures: Sequence[Aggregate]
 ) -> bool:
-    """Return whether figures are the same here as in Spark, to the last bit.
-
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        Of the rows.
-    by : sequence of str
-    figures : sequence of Aggregate
-    """
+    """Return whether tasks compute the same figures of rows as Spark, to the last bit."""
     keys = map(schema.field, by)
     return all(is_whole_type(key) and is_plain(key.type) for key in keys) and all(
         _is_exact(schema, figure) for figure in figures
@@ -48,13 +39,14 @@ def can_aggregate_in_tasks(
 
 
 def _is_exact(schema: pa.Schema, figure: Aggregate) -> bool:
+    """Return whether a figure does not depend on the order of rows, nor on NaN or a collation."""
     if figure.kind == "count":
         return True
     field = schema.field(figure.column)
     if not is_whole_type(field):
         return False
     if figure.kind in ("sum", "min", "max"):
-        # Floats depend on the order, or on what NaN is worth.
+        # Sums of floats depend on the order of rows, and their extremes on how NaN is ordered.
         return bool(
             pa.types.is_integer(field.type)
             or pa.types.is_decimal(field.type)
@@ -73,36 +65,22 @@ def aggregate_in_tasks(
     figures: Sequence[Aggregate],
     task_keys: npt.NDArray[np.int32],
 ) -> PythonStage:
-    """Return one row for all rows that are equal in some columns.
+    """Return one row for each group of rows that are equal in some columns, as Spark would.
 
-    Parameters
-    ----------
-    rows : PythonStage
-    by : sequence of str
-    figures : sequence of Aggregate
-        For which :func:`can_aggregate_in_tasks` holds.
-    task_keys : int32 ndarray of shape (parts,)
-        What Spark sends to each part of the groups.
-
-    Notes
-    -----
-    Each task adds its rows up, so that one shuffle has a row a group and task. With lists it has
-    all rows. A task holds the groups of its part.
+    :func:`can_aggregate_in_tasks` has to hold. ``task_keys``, int32 (parts,), are the keys that
+    Spark sends to each part of the groups. Each task aggregates its rows, so that one shuffle has a
+    row per group and task, but all rows for lists. A task holds the groups of its part.
     """
     schema = schema_of(rows.schema, by, figures)
     first, last = in_two_steps(by, figures, task_keys, schema)
-    parcels = map_batches(rows.source, Then(rows.function, first), PARCELS)
+    parcels = map_batches(rows.source, Chain(rows.function, first), PARCELS)
     return stage_of(shuffled(parcels), last, schema)
 
 
 def aggregate_each_task(rows: PythonStage, figures: Sequence[Aggregate]) -> PythonStage:
     """Return a row for all rows of each task that has some.
 
-    Parameters
-    ----------
-    rows : PythonStage
-    figures : sequence of Aggregate
-        For which :func:`can_aggregate_in_tasks` holds.
+    :func:`can_aggregate_in_tasks` has to hold.
     """
     schema = schema_of(rows.schema, (), figures)
     return rows.map_batches(_AggregateTask(tuple(figures), schema), schema)
@@ -114,15 +92,9 @@ def in_two_steps(
     task_keys: npt.NDArray[np.int32],
     schema: pa.Schema,
 ) -> tuple[OnBatches, OnBatches]:
-    """Return what makes parcels of rows, and what makes figures of the parcels of a part.
+    """Return the functions that make parcels of rows, and figures of the parcels of a part.
 
-    Parameters
-    ----------
-    by : sequence of str
-    figures : sequence of Aggregate
-    task_keys : int32 ndarray of shape (parts,)
-    schema : pyarrow.Schema
-        Of the figures.
+    ``schema`` is that of the figures. See :func:`aggregate_in_tasks` for the others.
     """
     names, divided = tuple(by), _Divide(tuple(by), task_keys)
     if any(figure.kind == "list" for figure in figures):
@@ -143,6 +115,7 @@ class _Divide:
             yield from self.divided(pa.Table.from_batches(waiting))
 
     def divided(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
+        """Yield parcels of rows, by the hash of their groups."""
         columns = [
             column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
             for column in rows.columns
@@ -155,7 +128,7 @@ class _Divide:
 
 @dataclass(frozen=True)
 class _AggregateAndDivide:
-    """Adds up what a task has, and divides the groups among the parts."""
+    """Aggregates the rows of a task, and divides the groups among the parts."""
 
     by: tuple[str, ...]
     figures: tuple[Aggregate, ...]
@@ -168,12 +141,12 @@ class _AggregateAndDivide:
 
 @dataclass(frozen=True)
 class _Aggregate:
-    """Adds up the parts of the groups."""
+    """Merges the figures of the groups of a part, or aggregates all rows at once."""
 
     by: tuple[str, ...]
     figures: tuple[Aggregate, ...]
     schema: pa.Schema
-    # Whether all rows have to be there first.
+    # Whether all rows are aggregated at once, as for lists.
     once: bool = False
 
     def __call__(self, batches: Batches) -> Batches:
@@ -190,7 +163,7 @@ class _Aggregate:
 
 @dataclass(frozen=True)
 class _AggregateTask:
-    """Adds up what a task has, as it comes."""
+    """Aggregates all rows of a task to one."""
 
     figures: tuple[Aggregate, ...]
     schema: pa.Schema
@@ -201,6 +174,7 @@ class _AggregateTask:
 
 
 def _conformed(table: pa.Table, schema: pa.Schema) -> Batches:
+    """Yield a table as batches of a schema."""
     for batch in table.combine_chunks().to_batches(_BATCH_ROWS):
         yield conform(batch, schema)
 
@@ -213,13 +187,16 @@ def _aggregated(
     at_once: int = _ROWS_AT_ONCE,
     most: int | None = None,
 ) -> Iterator[pa.Table]:
-    """Add up batches. Hand over what there is where more groups than some would wait."""
+    """Aggregate batches to tables of groups, in which groups may still be divided.
+
+    With ``most``, a table is yielded when more groups than half of it would wait.
+    """
     merged = [figure.merged for figure in figures]
     waiting: list[pa.Table] = []
-    # Doubled as groups are added, so that all of them are not looked at again and again.
+    # Doubled as groups are added: else each batch would merge all groups again.
     limit = _WAITING_GROUPS
 
-    def together_again() -> pa.Table:
+    def merge_waiting() -> pa.Table:
         whole = pa.concat_tables(waiting)
         return whole if len(waiting) == 1 else aggregate(whole, by, merged)
 
@@ -227,10 +204,10 @@ def _aggregated(
         waiting.append(aggregate(pa.Table.from_batches(rows), by, figures))
         if sum(map(len, waiting)) < limit:
             continue
-        waiting = [together_again()]
+        waiting = [merge_waiting()]
         if most is not None and len(waiting[0]) > most // 2:
             yield waiting.pop()
         else:
             limit = max(_WAITING_GROUPS, 2 * sum(map(len, waiting)))
     if waiting:
-        yield together_again()
+        yield merge_waiting()

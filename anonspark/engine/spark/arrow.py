@@ -1,6 +1,6 @@
-"""Spark's types and tables as Arrow's, alike on every version of Spark.
+"""Convert Spark's types and tables to Arrow's, and back, on every version of Spark.
 
-pyspark translates the types in functions whose arguments differ between its versions.
+The arguments of pyspark's functions for types differ between versions.
 """
 
 from __future__ import annotations
@@ -16,17 +16,21 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 
-# Points in time are in UTC, as in our sessions; from Spark 4.3 on this has to be said.
+# Points in time are in UTC, as in our sessions. From Spark 4.3 on this is an argument.
 _POINTS_IN_TIME: Mapping[str, Any] = (
     {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
 )
 
 SPARK_TYPE = b"spark_type"
-"""In the metadata of a field: its type of Spark, which Arrow cannot express."""
+"""Key of a field's metadata: its type of Spark, which Arrow cannot express."""
 
 
 def arrow_type(data_type: st.DataType) -> pa.DataType:
-    """Return Arrow's type for a type of Spark. Points in time are in UTC."""
+    """Return Arrow's type for a type of Spark. Points in time are in UTC.
+
+    >>> arrow_type(st.ArrayType(st.LongType()))
+    ListType(list<element: int64>)
+    """
     return to_arrow_type(data_type, **_POINTS_IN_TIME)
 
 
@@ -40,23 +44,29 @@ def arrow_schema(schema: st.StructType) -> pa.Schema:
 
 
 def _arrow_field(field: st.StructField) -> pa.Field:
+    """Return Arrow's field for a column of Spark."""
     try:
-        own_type = arrow_type(field.dataType)
+        converted = arrow_type(field.dataType)
     except PySparkException:
-        # Arrow has no such type: nobody can read the column, and nobody has to.
+        # Arrow has no such type. The column cannot be read, but need not be.
         return pa.field(field.name, pa.null(), True, {SPARK_TYPE: field.dataType.json()})
-    extra = None if spark_type(own_type) == field.dataType else {SPARK_TYPE: field.dataType.json()}
-    return pa.field(field.name, own_type, field.nullable, extra)
+    extra = None if spark_type(converted) == field.dataType else {SPARK_TYPE: field.dataType.json()}
+    return pa.field(field.name, converted, field.nullable, extra)
 
 
 def spark_schema(schema: pa.Schema) -> st.StructType:
-    """Return Spark's schema for one of Arrow. The way back from :func:`arrow_schema`."""
+    """Return Spark's schema for one of Arrow. The inverse of :func:`arrow_schema`.
+
+    >>> spark_schema(pa.schema({"age": pa.int64()})).simpleString()
+    'struct<age:bigint>'
+    """
     return st.StructType(
         [st.StructField(field.name, _spark_type_of(field), field.nullable) for field in schema]
     )
 
 
 def _spark_type_of(field: pa.Field) -> st.DataType:
+    """Return Spark's type of a field, by its metadata if these have it."""
     type_json = (field.metadata or {}).get(SPARK_TYPE)
     if type_json is None:
         return spark_type(field.type)
@@ -66,7 +76,11 @@ def _spark_type_of(field: pa.Field) -> st.DataType:
 
 
 def spark_type(data_type: pa.DataType) -> st.DataType:
-    """Return Spark's type for a type of Arrow. A timestamp without a zone stays without."""
+    """Return Spark's type for a type of Arrow. A timestamp without a zone stays so.
+
+    >>> spark_type(pa.timestamp("us")).simpleString()
+    'timestamp_ntz'
+    """
     return from_arrow_type(data_type, prefer_timestamp_ntz=True)
 
 
@@ -74,6 +88,6 @@ def collect_arrow(table: DataFrame) -> pa.Table:
     """Collect a small table as Arrow: one Spark job, all rows on the driver."""
     if hasattr(table, "toArrow"):
         return table.toArrow()
-    # Before Spark 4. A table without rows has no batches to tell its schema from.
+    # Before Spark 4. Without rows there is no batch with the schema.
     batches = table._collect_as_arrow()  # type: ignore[operator]
     return pa.Table.from_batches(batches, None if batches else arrow_schema(table.schema))

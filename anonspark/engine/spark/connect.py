@@ -1,7 +1,7 @@
-"""Spark Connect: how a session without Java at hand knows its files, their columns and its jobs.
+"""Reach the files of Spark Connect, and their columns, without Java in this process.
 
 This process reads, writes and renames files by a path that is mounted here. The server and its
-workers reach the same path by Spark's own file systems.
+workers reach the same path by Spark's file systems.
 """
 
 from __future__ import annotations
@@ -32,23 +32,14 @@ _OF_FOLDERS = ("basepath", "recursivefilelookup")
 
 @dataclass(frozen=True)
 class MountedFiles(LocalFiles):
-    """Files by paths that this process, the server and its workers all reach.
-
-    Parameters
-    ----------
-    spark : SparkSession
-        One of Spark Connect.
-    """
+    """Files by paths that this process, and the server and workers of Spark Connect, all reach."""
 
     spark: SparkSession
 
     def make_private_directory(self, path: str) -> None:
-        """Create a directory, readable by its owner only, and check that Spark reads it.
+        """Create a directory that its owner alone can read, and check that Spark reads it.
 
-        Raises
-        ------
-        EnvironmentProblem
-            If the server and this process find different things there.
+        Raises EnvironmentProblem if the server does not read there what this process writes.
         """
         super().make_private_directory(path)
         probe, written = f"{self.qualified(path)}/probe-{uuid.uuid4().hex}", uuid.uuid4().hex
@@ -70,31 +61,28 @@ class MountedFiles(LocalFiles):
 
 
 def input_files(table: DataFrame) -> list[str]:
-    """Return the addresses of a table's files, sorted, as :class:`MountedFiles` has them."""
+    """Return the addresses of a table's files, sorted, in the form of :class:`MountedFiles`."""
     return sorted(f"file:{unquote(urlsplit(uri).path)}" for uri in table.inputFiles())
 
 
 def folder_names(table: DataFrame, paths: Sequence[str], options: Mapping[str, str]) -> list[str]:
     """Return the columns of a table that folders name.
 
-    Raises
-    ------
-    ConfigurationError
-        If an option decides which folders are columns.
+    Raises ConfigurationError if an option decides which folders are columns.
     """
     listed = listed_files(MountedFiles(table.sparkSession), paths)
     names = next((list(file.folders) for file in listed if file.folders and file.bytes), [])
-    odd = sorted(name for name in options if name.lower() in _OF_FOLDERS)
-    if names and odd:
+    deciding = sorted(name for name in options if name.lower() in _OF_FOLDERS)
+    if names and deciding:
         raise ConfigurationError(
-            f"input.options.{odd[0]}: found it with folders like column=value, of which Spark "
+            f"input.options.{deciding[0]}: found it with folders like column=value, of which Spark "
             "Connect does not report which are columns. Remove it, or use spark-submit"
         )
     return names
 
 
 def schema_of_file(spark: SparkSession, data_format: str, file: str) -> StructType:
-    """Return the columns of a file as Spark reads them, without columns if it has none."""
+    """Return the columns that Spark reads in a file, or no columns if it has none."""
     try:
         return spark.read.format(data_format).load(literal(file)).schema
     except AnalysisException as error:
@@ -104,18 +92,13 @@ def schema_of_file(spark: SparkSession, data_format: str, file: str) -> StructTy
 
 
 def read_footers(files: Sequence[str], readers: int) -> list[parquet.FileMetaData]:
-    """Read the footers of Parquet files, several at the same time.
-
-    Raises
-    ------
-    DataError
-        If a file cannot be read, or is none.
-    """
+    """Read the footers of Parquet files in parallel. Raises DataError if a file cannot be read."""
     with ThreadPoolExecutor(readers) as pool:
         return list(pool.map(_read_footer, files))
 
 
 def _read_footer(file: str) -> parquet.FileMetaData:
+    """Read the footer of a Parquet file."""
     try:
         return parquet.read_metadata(file.removeprefix("file:"))
     except (pa.ArrowException, OSError) as error:
@@ -123,7 +106,7 @@ def _read_footer(file: str) -> parquet.FileMetaData:
 
 
 def words_of_footer(footer: parquet.FileMetaData) -> str:
-    """Return the columns of a Parquet file, in the words that Spark's reader has for them."""
+    """Return the columns of a Parquet file in the words of Spark's reader."""
     text = re.sub(r" field_id=-?\d+", "", str(footer.schema).partition("\n")[2])
     text = re.sub(r"\(([A-Z][a-z]+)\) {", lambda match: f"({match[1].upper()}) {{", text)
     text = re.sub(

@@ -1,4 +1,4 @@
-"""Tables of a database, read through one connection of JDBC."""
+"""Open tables of a database, which one connection of JDBC reads."""
 
 from __future__ import annotations
 
@@ -11,38 +11,26 @@ from anonspark.redaction import redact
 
 _FORMAT = "jdbc"
 _FETCHED_AT_ONCE = "10000"
-"""Rows. Without a number PostgreSQL's driver holds all of them, and begins no transaction."""
+"""Rows. Without a number PostgreSQL's driver holds all, and begins no transaction."""
 
 
 def is_database(data_format: str) -> bool:
-    """Return whether a data source is a table of a database."""
+    """Return whether a data source is a table of a database.
+
+    >>> is_database("JDBC")
+    True
+    """
     return data_format.lower() == _FORMAT
 
 
 def open_database_table(
     spark: SparkSession, paths: Sequence[str], options: Mapping[str, str]
 ) -> DataFrame:
-    """Open a table of a database.
+    """Open a table of the database at one JDBC address. Lazy, but Spark asks for the schema.
 
-    Parameters
-    ----------
-    spark : SparkSession
-    paths : sequence of str
-        One address of a database, as JDBC has it.
-    options : mapping of str to str
-        Of Spark's data source.
-
-    Raises
-    ------
-    ConfigurationError
-        If the options ask for several connections, which cannot be proven to read one state.
-    DataError
-        If there is not one address.
-
-    Notes
-    -----
-    Lazy. Spark asks the database for the schema. One connection reads what its database shows to
-    one statement.
+    One connection reads the state that the database shows to one statement. Raises
+    ConfigurationError if options ask for several connections, which may read different states, and
+    DataError if there is not one address.
     """
     if len(paths) != 1 or not paths[0].startswith("jdbc:"):
         raise DataError(
@@ -63,9 +51,9 @@ def open_database_table(
             "record twice or not at all while others write to the table. Remove it to read with "
             "one connection, or export the table to Parquet first"
         )
-    # PostgreSQL's dialect looks for it in small letters alone, and begins no transaction without.
-    others = {name: value for name, value in options.items() if name.lower() != "fetchsize"}
+    # PostgreSQL's dialect needs the option in small letters: else it begins no transaction.
+    other_options = {name: value for name, value in options.items() if name.lower() != "fetchsize"}
     fetched = values.get("fetchsize", "0")
     chosen = _FETCHED_AT_ONCE if not fetched.strip("0 ") else fetched
-    reader = spark.read.format(_FORMAT).options(**others).options(url=url, fetchsize=chosen)
+    reader = spark.read.format(_FORMAT).options(**other_options).options(url=url, fetchsize=chosen)
     return reader.load()

@@ -1,4 +1,4 @@
-"""The settings of a Spark inside this machine: what its users set always wins."""
+"""Choose the settings of an embedded Spark. Those of its users go first."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from pathlib import Path
 from anonspark.engine.memory import driver_memory_mebibytes
 from anonspark.errors import EnvironmentProblem
 
-# An embedded session lives from seconds to minutes. Compiling each method at once with the heavy
-# compiler costs half of a short run, doing without it half of a long one: so it compiles only
-# what has run ten times as often as the default asks for.
+# An embedded session lives from seconds to minutes. Java's optimizing compiler takes half of a
+# short run, and saves half of a long one: so it compiles methods after ten times the usual calls.
 _QUICK_START_OPTIONS = (
     "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
     "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
@@ -26,15 +25,15 @@ _COLLECTOR_OPTION = "-XX:+UseParallelGC"
 
 
 def embedded_settings(defaults: Mapping[str, str], scratch: Path) -> dict[str, str]:
-    """Choose the settings of a Spark inside this machine. Keys in `defaults` are left alone."""
+    """Return the settings of an embedded Spark, without keys that the defaults have."""
     settings = {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
-        # The bar would be drawn into our own messages on standard error.
+        # The bar would mix with our messages on standard error.
         "spark.ui.showConsoleProgress": "false",
-        # For each expression pyspark would ask Java eight questions, to note which line it is from:
-        # a tenth of a short run. The line is always one of ours, and our messages name columns.
+        # pyspark would call Java eight times for each expression, to note its line: a tenth of a
+        # short run. The line is always one of ours, and our messages name columns.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
@@ -51,7 +50,7 @@ def embedded_settings(defaults: Mapping[str, str], scratch: Path) -> dict[str, s
     options = [_QUICK_START_OPTIONS]
     if "GC" not in all_options:  # Java refuses to start with two garbage collectors
         options.append(_COLLECTOR_OPTION)
-    log_configuration = own_log_configuration()
+    log_configuration = find_log_configuration()
     if log_configuration is not None:
         options.append(f"-Dlog4j2.configurationFile={log_configuration.as_uri()}")
     options.append(users_options)  # the last one wins
@@ -61,10 +60,10 @@ def embedded_settings(defaults: Mapping[str, str], scratch: Path) -> dict[str, s
 
 @cache
 def scratch_folder() -> Path:
-    """Make the folder for Spark's temporary files, which hold raw data: for the owner alone.
+    """Create the folder for Spark's temporary files, which hold raw data, for the owner alone.
 
-    There is one for the life of the process: Spark's Java outlives the sessions in it and comes
-    back to the folder of the first.
+    It lives as long as the process: Spark's Java outlives sessions, and uses the folder of the
+    first.
     """
     scratch = Path(tempfile.mkdtemp(prefix="anonspark-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
@@ -72,7 +71,7 @@ def scratch_folder() -> Path:
 
 
 def _configuration_folder() -> Path | None:
-    """Return where Spark will look for spark-defaults.conf and log4j2.properties."""
+    """Return the folder where Spark will look for its configuration, or None if none is set."""
     if folder := os.environ.get("SPARK_CONF_DIR"):
         return Path(folder)
     if home := os.environ.get("SPARK_HOME"):
@@ -81,7 +80,10 @@ def _configuration_folder() -> Path | None:
 
 
 def read_spark_defaults() -> dict[str, str]:
-    """Read the user's spark-defaults.conf, a Java properties file. Empty if there is none."""
+    """Read the user's spark-defaults.conf, a Java properties file, or nothing without one.
+
+    Raises EnvironmentProblem if it cannot be read.
+    """
     folder = _configuration_folder()
     if folder is None:
         return {}
@@ -98,8 +100,11 @@ def read_spark_defaults() -> dict[str, str]:
     return {match[1]: match[2] for match in matches if match}
 
 
-def own_log_configuration() -> Path | None:
-    """Return where our log4j2 configuration is. None if the user has one, or we are in a zip."""
+def find_log_configuration() -> Path | None:
+    """Return the path of our log4j2 configuration, or None if it is not used.
+
+    That is if the user has one, or this package is in a zip.
+    """
     folder = _configuration_folder()
     if folder is not None and any(folder.glob("log4j2.*")):
         return None

@@ -30,7 +30,7 @@ from anonspark.engine.spark.errors import (
     writing_output,
 )
 from anonspark.engine.spark.fields import with_fields
-from anonspark.engine.spark.file_contents import SourceFiles, open_own_parquet
+from anonspark.engine.spark.file_contents import SourceFiles, open_published_parquet
 from anonspark.engine.spark.filesystem import files_of, path_for
 from anonspark.engine.spark.input import SparkInput
 from anonspark.engine.spark.java_objects import java_class
@@ -47,18 +47,13 @@ from anonspark.errors import ConfigurationError
 from anonspark.progress import Progress
 from anonspark.redaction import redact
 
-# More than any file system takes.
+# Longer than any path of a file system.
 _LONGEST_PATH = 1 << 20
 
 
 @dataclass(frozen=True)
 class SparkEngine:
-    """Spark as an :class:`anonspark.engine.protocol.Engine`.
-
-    Parameters
-    ----------
-    session : SparkSession
-    """
+    """A session of Spark as an :class:`anonspark.engine.protocol.Engine`."""
 
     session: SparkSession
 
@@ -69,7 +64,7 @@ class SparkEngine:
 
     @property
     def versions(self) -> dict[str, str]:
-        """Versions of Spark, on the cluster and here, and of what it hands rows over with."""
+        """Return the versions of Spark, there and here, and of pandas, which converts rows."""
         return {
             "spark": self.session.version,
             "pyspark": pyspark.__version__,
@@ -77,7 +72,7 @@ class SparkEngine:
         }
 
     def input_version(self, configuration: Configuration) -> dict[str, str]:
-        """Return options found in the files, and the current version of Delta Lake and Iceberg."""
+        """Return options that files show, and the current version of Delta Lake or Iceberg."""
         recognized = found_in_files(self.files, configuration)
         options = configuration.with_input(recognized).input
         with opening_table(options.paths, options.format, "input.path", "input"):
@@ -91,7 +86,7 @@ class SparkEngine:
         for_tasks: bool = False,
         skips_malformed: bool = False,
     ) -> SparkTable:
-        """Open the table that a configuration names, as it lies there."""
+        """Open the table that a configuration names, with all of its raw columns."""
         configuration = settled(self.files, configuration)
         opened = open_input(self.session, configuration, skips_malformed=skips_malformed)
         return self._opened(opened, opened.source if for_tasks else None)
@@ -135,7 +130,7 @@ class SparkEngine:
         texts: Sequence[str] = (),
         selection: WantedColumns | None = None,
     ) -> SparkTable:
-        """Open a table that lies beside a release."""
+        """Open a table of any files."""
         opened = open_table(
             self.session,
             paths,
@@ -149,9 +144,11 @@ class SparkEngine:
         return self._opened(opened)
 
     def published(self, path: str, data_format: str) -> SparkTable:
-        """Return a table that this program published."""
+        """Open a table that this program published."""
         path = path_for(self.session, path)
-        frame = open_own_parquet(self.session, path) if data_format.lower() == "parquet" else None
+        frame = (
+            open_published_parquet(self.session, path) if data_format.lower() == "parquet" else None
+        )
         if frame is not None:
             return SparkTable(frame, self)
         return self.wrap(self.session.read.format(data_format).load(literal(path)))
@@ -165,14 +162,15 @@ class SparkEngine:
                 f"output.format: this Spark has no data source {data_format!r}. Expected parquet, "
                 "orc or the name of one whose package Spark was started with"
             ) from error
-        if odd := find_unknown_settings(self.session):
+        if keys := find_unknown_settings(self.session):
             raise ConfigurationError(
-                f"Spark's settings {', '.join(odd)}: releases are encoded without bloom filters, "
+                f"Spark's settings {', '.join(keys)}: releases are encoded without bloom filters, "
                 "encryption and pages of the second version, by the codecs none, snappy, gzip, "
                 "lz4_raw and zstd. Unset them, or choose another codec (metrics are always Parquet)"
             )
 
     def _look_up(self, data_format: str) -> None:
+        """Raise an error if Spark has no data source of a name."""
         if not is_of_connect(self.session):
             package = "org.apache.spark.sql.execution.datasources"
             sources = java_class(self.session, f"{package}.DataSource")
@@ -187,7 +185,7 @@ class SparkEngine:
     def contents(
         self, directory: str, *, largest: int, tail: int, whole: Sequence[str] = ()
     ) -> SparkTable:
-        """Return what is in the files below a directory, hidden ones left out."""
+        """Read the files below a directory, without hidden ones."""
         address = self.files.qualified(directory).rstrip("/")
         reader = self.session.read.format("binaryFile").option("recursiveFileLookup", "true")
         path = sf.col("path").substr(len(address) + 2, _LONGEST_PATH)
@@ -224,7 +222,7 @@ class SparkEngine:
             context.setLocalProperty("spark.job.description", description)
 
         with (
-            # Puts the description back, too.
+            # Also restores the description of jobs.
             stoppable_jobs(context, f"anonspark-{run_id}"),
             running_tasks(progress),
             writing_output(),
@@ -234,26 +232,26 @@ class SparkEngine:
             yield
 
     def staged(self, paths: Sequence[str], schema: pa.Schema) -> SparkTable:
-        """Return what :meth:`SparkTable.stage` wrote to some directories."""
-        # The schema is said, so that nobody asks the files.
+        """Open what :meth:`SparkTable.stage` wrote to some directories."""
+        # With a schema Spark opens no file for its own.
         reader = self.session.read.schema(spark_schema(schema))
         return self.wrap(reader.parquet(*map(literal, paths)))
 
     def learn(self, examples: Table, classes: int, records: int) -> dict[str, Model]:
         """Train each learner of Spark ML."""
-        # Few sessions learn anything, and the learners take their time to load.
+        # Imported late: few sessions learn, and Spark ML takes time to import.
         from anonspark.engine.spark.learning import train
 
         return {**train(frame_of(examples), classes, records)}
 
     def predict(self, test: Table, models: Mapping[str, Model]) -> SparkTable:
-        """Add what models predict of each record."""
+        """Add the predictions of models for each record."""
         from anonspark.engine.spark.learning import predict
 
         return self.wrap(predict(frame_of(test), models))
 
     def table(self, rows: pa.Table) -> SparkTable:
-        """Return a small table that is known already."""
+        """Hand over a small table of this process."""
         schema = spark_schema(rows.schema)
         return self.wrap(self.session.createDataFrame(rows.to_pandas(), schema))
 

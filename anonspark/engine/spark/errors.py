@@ -1,4 +1,4 @@
-"""Explain Spark's exceptions to a user, without the values that their texts may hold."""
+"""Explain Spark's exceptions to users, without the values that their texts may hold."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _QUOTA = re.compile(r"quota of .* is exceeded|QuotaExceededException", re.IGNORE
 
 _VANISHED = re.compile(r"FileNotFoundException|FILE_NOT_EXIST|PATH_NOT_FOUND|NoSuchFileException")
 
-# What the reader of text files says in a task, which holds no value.
+# An error of our reader of text files in a task, whose text holds no value.
 _OURS = re.compile(r"anonspark\.errors\.DataError: (?!CANNOT_READ)(\S.*)")
 
 _UNREADABLE = re.compile(
     r"UNABLE_TO_INFER_SCHEMA|"
-    # The second is what the first says before Spark 4.
+    # The second is the first one's text before Spark 4.
     r"FAILED_READ_FILE|Encountered error while reading file|"
     r"CANNOT_READ|is not a Parquet file|Malformed|"
     r"AccessControlException|AccessDeniedException|Permission denied|BadRecordException|"
@@ -60,7 +60,7 @@ _NAMED = re.compile(
     r"while reading file (file:\S+?)\.?(?:\s|$)|CANNOT_READ: ([^{\s].*?) is damaged, or is another"
 )
 
-# A changed byte in a dictionary or a length: the decoders of Parquet and ORC do not look for it.
+# The decoders of Parquet and ORC do not check a changed byte in a dictionary or a length.
 _CORRUPT = re.compile(
     r"(?:IndexOutOfBounds|NegativeArraySize|NullPointer|BufferUnderflow|IllegalArgument"
     r"|IllegalState|Arithmetic|ClassCast|UnsupportedOperation)Exception\b[^\n]*"
@@ -113,7 +113,7 @@ _ENVIRONMENT = (
         "has left it (hdfs dfsadmin -safemode get), and run again",
     ),
     (
-        # Of an object store, and of HDFS; a host of a wrong name is none that may come back.
+        # Errors of object stores and HDFS. A host of a wrong name will not come back.
         re.compile(
             r"^(?!.*UnknownHostException).*(?:AWSClientIOException|AWSServiceThrottledException"
             r"|AWSStatus500Exception|AWSApiCallTimeoutException|SdkClientException"
@@ -162,12 +162,12 @@ _ENVIRONMENT = (
         "master. Look at the cluster, and run again, a run with --resume",
     ),
 )
-"""Faults of the environment that make queries fail, and remedies. The first that fits counts."""
+"""Faults of the environment that make queries fail, with remedies. The first match counts."""
 
 _TASK = re.compile(r"failed \d+ times|Traceback \(most recent call last\)")
 
-# What anonspark.engine.spark.tasks leaves of an error, or the last line of a traceback, which
-# begins with the exception's type; what follows may hold data.
+# The type of an error that anonspark.engine.spark.tasks leaves, or at the beginning of the last
+# line of a traceback. The text behind it may hold data.
 _PYTHON_TYPE = re.compile(
     r"FailedTaskError: (\w+)"
     r"|^(?!\S*FailedTaskError)([A-Za-z_][\w.]*(?:Error|Exception|Exit))(?=:|$)",
@@ -177,29 +177,21 @@ _PYTHON_TYPE = re.compile(
 
 def condition_of(error: PySparkException) -> str | None:
     """Return the name of an error's condition, which holds no data, in any version of Spark."""
-    named = getattr(error, "getCondition", None) or error.getErrorClass
-    condition: str | None = named()
+    get_condition = getattr(error, "getCondition", None) or error.getErrorClass
+    condition: str | None = get_condition()
     return condition
 
 
 def environment_problem(error: BaseException) -> str | None:
-    """Return the fault of the environment that made a query fail, and a remedy, or None.
+    """Return the fault of the environment that made a query fail with a remedy, or None.
 
-    Parameters
-    ----------
-    error : BaseException
-        Of whichever kind. Those that are not Spark's give None.
-
-    Returns
-    -------
-    str or None
-        No value of the data.
+    No value of the data is in it. Errors that are not Spark's give None.
     """
     if not isinstance(error, PySparkException | Py4JError):
         return None
     try:
         text = str(error)
-    except (Py4JError, OSError):  # it asks Java
+    except (Py4JError, OSError):  # the text comes from Java
         return "Java has ended, or was killed. Look at the system's log, and run again"
     for pattern, problem in _ENVIRONMENT:
         if (match := pattern.search(text)) is not None:
@@ -208,7 +200,7 @@ def environment_problem(error: BaseException) -> str | None:
 
 
 def java_class_name(error: BaseException) -> str | None:
-    """Return the class of the Java exception behind an error, which holds no data."""
+    """Return the class of the Java exception behind an error, which holds no data, or None."""
     thrown = None
     if isinstance(error, Py4JJavaError):
         thrown = error.java_exception
@@ -217,7 +209,7 @@ def java_class_name(error: BaseException) -> str | None:
     return None if thrown is None else str(thrown.getClass().getName())
 
 
-# What Java throws at an option, a class or an address that it cannot take.
+# Exceptions of Java because of a wrong option, class or address.
 _NOT_TAKEN = re.compile(
     r"IllegalArgument|NumberFormat|DateTime|ClassNotFound|NoClassDefFound|Instantiation"
     r"|NoSuchMethod|NegativeArraySize|SparkRuntimeException"
@@ -229,34 +221,18 @@ _NO_DRIVER = re.compile(r"No suitable driver|Did not find registered driver|Clas
 def opening_table(
     paths: Sequence[str], data_format: str, path_key: str, section: str | None
 ) -> Iterator[None]:
-    """Translate whatever a data source throws while a table is opened.
+    """Translate errors of a data source while a table is opened.
 
-    Parameters
-    ----------
-    paths : sequence of str
-    data_format : str
-        Name of the data source.
-    path_key : str
-        What named the paths, for messages.
-    section : str or None
-        The configuration's section with format and options, if there is one.
-
-    Raises
-    ------
-    ConfigurationError
-        If Spark does not know the format, or the data source does not take its options.
-    DataError
-        If the table cannot be opened.
-    PySparkException, Py4JError
-        Errors that :func:`reading_input` and :func:`environment_problem` explain better.
+    Raises ConfigurationError if Spark does not know the format, or the data source refuses its
+    options, and DataError if the table cannot be opened. Errors that :func:`reading_input` and
+    :func:`environment_problem` explain better stay.
     """
-    where = path_key if section is None else f"{section}.format, {section}.options"
     try:
         yield
     except AnalysisException as error:
         reason = condition_of(error) or "no reason given"
         if reason == "PARQUET_TYPE_ILLEGAL":
-            # Without a schema to go by Spark asks the file for all columns.
+            # Without a schema Spark reads the types of all columns.
             parameters = error.getMessageParameters() or {}
             where = f"{path_key}: {', '.join(paths)}"
             raise type_not_read(where, parameters.get("parquetType", "unknown")) from error
@@ -267,55 +243,56 @@ def opening_table(
         raise  # Java has ended
     except (PySparkException, Py4JError) as error:
         text = str(error)
-        if "DATA_SOURCE_NOT_FOUND" in text:
-            key = path_key if section is None else f"{section}.format"
-            raise ConfigurationError(
-                f"{key}: this Spark has no data source {data_format!r}. Expected parquet, "
-                "csv, orc, json or the name of one whose package Spark was started with"
-            ) from error
         if (reported := _OURS.search(text)) is not None:
             raise DataError(reported[1]) from error
-        if _told_elsewhere(text) or environment_problem(error) is not None:
+        # These have better words elsewhere.
+        if "DATA_SOURCE_NOT_FOUND" not in text and (
+            any(pattern.search(text) for pattern in (_NO_SPACE, _VANISHED, _UNREADABLE))
+            or environment_problem(error) is not None
+        ):
             raise
-        kind = java_class_name(error) or type(error).__name__
-        # Its text may quote an address with a password.
-        details = "(the details, with --debug, may show credentials)"
-        if _NO_DRIVER.search(text):
-            raise ConfigurationError(
-                f"{where}: the data source {data_format!r} found no driver or class that it needs "
-                f"({kind}). Check the options, and start Spark with its package (--packages, "
-                f"--jars) {details}"
-            ) from error
-        if _NOT_TAKEN.search(kind):
-            raise options_not_taken(data_format, path_key, section, kind) from error
-        raise DataError(
-            f"{path_key}: cannot open {', '.join(paths)} as {data_format} ({kind}). Check the "
-            f"path, and {remedy(section)} {details}"
-        ) from error
+        raise _opening_error(error, paths, data_format, path_key, section) from error
 
 
-def _told_elsewhere(text: str) -> bool:
-    """Return whether :func:`reading_input` knows better words for an error."""
-    return any(pattern.search(text) for pattern in (_NO_SPACE, _VANISHED, _UNREADABLE))
+def _opening_error(
+    error: PySparkException | Py4JError,
+    paths: Sequence[str],
+    data_format: str,
+    path_key: str,
+    section: str | None,
+) -> ConfigurationError | DataError:
+    """Explain the error of a data source that could not open a table."""
+    text = str(error)
+    if "DATA_SOURCE_NOT_FOUND" in text:
+        return ConfigurationError(
+            f"{path_key if section is None else f'{section}.format'}: this Spark has no data "
+            f"source {data_format!r}. Expected parquet, csv, orc, json or the name of one whose "
+            "package Spark was started with"
+        )
+    kind = java_class_name(error) or type(error).__name__
+    # Only the kind is shown: the text may quote an address with a password.
+    details = "(the details, with --debug, may show credentials)"
+    if _NO_DRIVER.search(text):
+        where = path_key if section is None else f"{section}.format, {section}.options"
+        return ConfigurationError(
+            f"{where}: the data source {data_format!r} found no driver or class that it needs "
+            f"({kind}). Check the options, and start Spark with its package (--packages, --jars) "
+            f"{details}"
+        )
+    if _NOT_TAKEN.search(kind):
+        return options_not_taken(data_format, path_key, section, kind)
+    return DataError(
+        f"{path_key}: cannot open {', '.join(paths)} as {data_format} ({kind}). Check the path, "
+        f"and {remedy(section)} {details}"
+    )
 
 
 @contextmanager
 def reading_input(paths: tuple[str, ...], key: str = "input.path: ") -> Iterator[None]:
-    """Translate failures of reading.
+    """Translate errors of reading some paths, which a key with a colon named.
 
-    Parameters
-    ----------
-    paths : tuple of str
-        What is read.
-    key : str
-        Put before them: the configuration key that named them.
-
-    Raises
-    ------
-    DataError
-        If files vanished or cannot be decoded.
-    PublishingError
-        If the disk of the staging directory is full.
+    Raises DataError if files vanished or cannot be decoded, and PublishingError if the disk of the
+    staging directory is full.
     """
     where = key + ", ".join(paths)
     with writing_output():
@@ -330,8 +307,8 @@ def reading_input(paths: tuple[str, ...], key: str = "input.path: ") -> Iterator
             if (reported := _OURS.search(text)) is not None:
                 raise DataError(reported[1]) from error
             if _UNREADABLE.search(text) or _CORRUPT.search(text):
-                named = _NAMED.search(text)
-                file = named and unquote(named[1] or named[2]).replace("file:///", "file:/")
+                match = _NAMED.search(text)
+                file = match and unquote(match[1] or match[2]).replace("file:///", "file:/")
                 raise unreadable(where, file) from error
             if environment_problem(error) is None and (kind := _kind_of_input_failure(error)):
                 raise DataError(
@@ -341,7 +318,7 @@ def reading_input(paths: tuple[str, ...], key: str = "input.path: ") -> Iterator
             raise
 
 
-# What a data source, or the expressions and functions of a given DataFrame, fail with.
+# Errors of a data source, or of the expressions and functions of a DataFrame of the user.
 _INPUT_FAILURE = re.compile(
     r"\[((?:CAST_|ARITHMETIC_|DIVIDE_|NUMERIC_|DATETIME_|CANNOT_PARSE_|INVALID_|DUPLICATED_MAP_KEY"
     r"|FAILED_EXECUTE_UDF|USER_RAISED|SCALAR_SUBQUERY|INCONSISTENT_BEHAVIOR|UNSUPPORTED_CHAR)"
@@ -351,10 +328,10 @@ _INPUT_FAILURE = re.compile(
 
 
 def _kind_of_input_failure(error: BaseException) -> str | None:
-    """Return what made the input fail, if it was the input. No value of the data."""
+    """Return the kind of a failure of the input, without data, or None if it was none."""
     text = str(error)
     if isinstance(error, AnalysisException) or "FailedTaskError" in text:
-        return None  # of our own queries and functions
+        return None  # an error of our queries or functions
     if (match := _INPUT_FAILURE.search(text)) is not None:
         return match[1] or match[2]
     kind = java_class_name(error) or ""
@@ -366,13 +343,7 @@ def _kind_of_input_failure(error: BaseException) -> str | None:
 
 @contextmanager
 def writing_output() -> Iterator[None]:
-    """Translate failures of writing.
-
-    Raises
-    ------
-    PublishingError
-        If a disk is full.
-    """
+    """Raise PublishingError if a disk is full, or a quota is exceeded."""
     try:
         yield
     except (PySparkException, Py4JError, FilesError) as error:
@@ -395,19 +366,10 @@ def writing_output() -> Iterator[None]:
 
 @contextmanager
 def running_tasks(progress: Progress) -> Iterator[None]:
-    """Translate failures of tasks that Spark has run again in vain.
+    """Translate errors of tasks that failed each time, with the stage that was running.
 
-    Parameters
-    ----------
-    progress : Progress
-        Knows the stage that was at work.
-
-    Raises
-    ------
-    EnvironmentProblem
-        If memory ran out, executors were lost, or workers have another Python or lack packages.
-    TaskFailure
-        If a task failed as often as Spark runs it, for another reason.
+    Raises EnvironmentProblem if memory ran out, executors were lost, or workers have another Python
+    or lack packages, and TaskFailure for another reason.
     """
     try:
         yield

@@ -1,9 +1,10 @@
-"""Fields of structs as columns of a DataFrame (:mod:`anonspark.engine.struct_fields`)."""
+"""Add fields of structs as columns of a DataFrame (:mod:`anonspark.engine.struct_fields`)."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -15,11 +16,11 @@ from anonspark.engine.struct_fields import struct_fields, with_field, with_struc
 
 
 def with_fields(table: DataFrame) -> DataFrame:
-    """Return a table with the fields of its structs as columns, of which files read those asked."""
-    # By their places: how names are found is a setting of the session.
+    """Add the fields of a table's structs as columns. Files read only those that are selected."""
+    # By position: a setting of the session decides how names are resolved.
     numbered = [f"column_{index}" for index in range(len(table.columns))]
     if (text := table.schema.json()).count('"void"'):
-        # As columns of files without values, which are texts, and numbers inside of others.
+        # Like in files, columns without values are texts, and integers inside of others.
         typed = json.loads(text.replace('ype":"void"', 'ype":"integer"'))
         types = [
             "string" if isinstance(field.dataType, st.NullType) else column.dataType
@@ -31,11 +32,11 @@ def with_fields(table: DataFrame) -> DataFrame:
     inner = struct_fields(schema)
     if not inner:
         return table
-    places = dict(zip(table.columns, numbered, strict=True))
+    column_by_name = dict(zip(table.columns, numbered, strict=True))
     outer = iter(numbered)
     columns = [
         (
-            _field(sf.col(places[inner[name].column]), inner[name].path)
+            _field(sf.col(column_by_name[inner[name].column]), inner[name].path)
             if name in inner
             else sf.col(next(outer))
         ).alias(name)
@@ -45,35 +46,31 @@ def with_fields(table: DataFrame) -> DataFrame:
 
 
 def _of_structs(schema: st.StructType) -> st.StructType:
-    """Return a schema without what is a struct to Arrow alone, such as vectors of Spark ML."""
+    """Return a schema without types that are structs for Arrow alone, as vectors of Spark ML."""
     return st.StructType(
         [st.StructField(field.name, _of_structs_alone(field.dataType)) for field in schema]
     )
 
 
 def _of_structs_alone(data_type: st.DataType) -> st.DataType:
+    """Return a type without types that are structs only for Arrow."""
     if isinstance(data_type, st.UserDefinedType):
         return st.NullType()
     return _of_structs(data_type) if isinstance(data_type, st.StructType) else data_type
 
 
 def _field(column: Column, path: Sequence[str]) -> Column:
-    for name in path:
-        column = column.getField(name)
-    return column
+    """Return a field of a struct at a path."""
+    return reduce(Column.getField, path, column)
 
 
 def with_lacking(
     table: DataFrame, lacking: Iterable[pa.Field], of_files: Iterable[pa.Schema]
 ) -> st.StructType:
-    """Return the schema of a table with columns, and fields of its structs, of some files alone.
+    """Return the schema of a table with columns, or fields of structs, that only some files have.
 
-    Parameters
-    ----------
-    table : DataFrame
-    lacking : iterable of pyarrow.Field
-        See :func:`anonspark.engine.data_files.require_columns`.
-    of_files : iterable of pyarrow.Schema
+    ``lacking`` are those of :func:`anonspark.engine.data_files.require_columns`, and ``of_files``
+    the schemas of the files.
     """
     schema = table.schema
     schemas = list(of_files)

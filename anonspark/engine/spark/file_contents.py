@@ -1,8 +1,8 @@
-"""Parquet files as rows of their bytes, which tasks decode.
+"""Read Parquet files as rows of their bytes, which tasks decode.
 
-Row by row, the way from Java to Python takes longer than all that is done with records there. As
-one value each, the bytes of files take next to nothing. Spark's source ``binaryFile`` reads them
-with its own file systems and credentials, and tasks come about as with every other table.
+Row by row, the way from Java to Python takes longer than all work on records in Python. As one
+value each, files take next to no time. Spark's source ``binaryFile`` reads them with Spark's file
+systems and credentials, in tasks like those of every other table.
 """
 
 from __future__ import annotations
@@ -42,48 +42,39 @@ from anonspark.engine.values.file_types import is_read_as
 from anonspark.engine.values.whole_files import Share, decode_file
 
 LARGEST_FILE = 128 * 2**20
-"""Bytes of a file that one task takes as a whole.
+"""Bytes of the largest file that one task reads as a whole.
 
-It holds it about four times: in Java, on the way, and in Python. Of larger files on a disk that all
-tasks reach a task reads row groups, a buffer of each column at a time.
+The task holds it about four times: in Java, on the way, and in Python. If all tasks reach the disk
+of a larger file, each reads row groups of it, a buffer of each column at a time.
 """
 
 _LOGGER = logging.getLogger("anonspark")
 
 _FAILURES = (PySparkException, Py4JError, FilesError, OSError, pa.ArrowException)
 
-# Of the bytes of a file, at most one in so many is of columns that are read, or Spark, which reads
-# no others, is as fast.
+# If fewer than one in so many bytes of a file are of wanted columns, Spark, which reads only these,
+# is as fast.
 _BYTES_FOR_ONE = 4
 
-# Options that say which files are read, and nothing of how.
+# Options that decide which files are read, but not how.
 _HARMLESS = ("modifiedafter", "modifiedbefore", "pathglobfilter", "recursivefilelookup")
 
-# More than most footers have; their length, and the magic bytes.
+# More bytes than most footers have, and the bytes of a footer's length and the magic.
 _TAIL, _END = 1 << 16, 8
 
-# What the footers of our files say of their columns, and of who wrote them.
+# Entries in the footers of our files: their columns, and Spark's version.
 _SCHEMA_KEY = b"org.apache.spark.sql.parquet.row.metadata"
 _VERSION_KEY = b"org.apache.spark.version"
-# Of files that count days and times by an old calendar.
+# Entries of files that count days and times by the Julian calendar.
 _LEGACY_KEYS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 
 
 @dataclass(frozen=True)
 class SourceFiles:
-    """The files of a table as it was opened.
+    """The files of an opened table, with the options of its format and texts that mean missing.
 
-    Parameters
-    ----------
-    files : FileSchemas or None
-    paths : sequence of str
-    options : mapping of str to str
-        Of the format.
-    markers : sequence of str
-        Texts that mean missing.
-    level : int
-        Of the log's line that says why rows are handed over. The reason may be sizes, which
-        ``select`` shows only to those who debug.
+    ``level`` is that of the log's line about why rows are handed over. The reason may be sizes,
+    which ``select`` shows only in a debug log.
     """
 
     files: FileSchemas | None = None
@@ -93,15 +84,7 @@ class SourceFiles:
     level: int = logging.DEBUG
 
     def select(self, frame: DataFrame, columns: Mapping[str, str]) -> PythonStage | None:
-        """Return columns under new names, None where only Spark's own reader knows them.
-
-        Parameters
-        ----------
-        frame : DataFrame
-            The table.
-        columns : mapping of str to str
-            New names, and the columns that get them.
-        """
+        """Return columns of the table under new names, or None if tasks cannot decode its files."""
         schema = arrow_schema(frame.schema)
         chosen = pa.schema(map(schema.field, dict.fromkeys(columns.values())))
         session, names = frame.sparkSession, self.files.folders if self.files else ()
@@ -109,7 +92,7 @@ class SourceFiles:
         reason = find_reason_for_rows(session, self.files, self.options, stored)
         listed = [] if reason else listed_files(files_of(session), self.paths)
         if reason is None and not self._are_as_they_were(listed):
-            # Spark says so of those that it listed.
+            # Reading by Spark raises the error of a file that vanished.
             reason = "files that changed since the table was opened"
         missing = dict.fromkeys(names, frozenset[str]())
         for name in missing.keys() & set(schema.names) if reason is None else ():
@@ -131,7 +114,7 @@ class SourceFiles:
         return decoded(session, listed, contents, decode, lambda: frame).select(columns)
 
     def _are_as_they_were(self, listed: Sequence[DataFile]) -> bool:
-        """Return whether the files are there in their sizes, for Spark lists them again."""
+        """Return whether all files still have their sizes: Spark lists them again."""
         if not isinstance(self.files, ParquetFooters):
             return False
         bytes_of_file = {file.address: file.bytes for file in listed}
@@ -146,17 +129,10 @@ def decoded(
     decode: DecodeParquet,
     rows: Callable[[], DataFrame],
 ) -> PythonStage:
-    """Return what Parquet files hold: each as a whole in one task, or some row groups in each.
+    """Return the content of Parquet files: each is read by one task, or divided among tasks.
 
-    Parameters
-    ----------
-    session : SparkSession
-    files : sequence of DataFile
-    contents : callable
-        Returns them as Spark's source ``binaryFile`` reads them.
-    decode : DecodeParquet
-    rows : callable
-        Returns them as Spark reads them.
+    ``contents`` returns them as Spark's source ``binaryFile`` reads them, and ``rows`` as Spark
+    does.
     """
     sizes = [file.bytes for file in files]
     if max(sizes, default=0) <= largest_whole_file(session, sizes):
@@ -168,19 +144,19 @@ def decoded(
     return PythonStage(source, decode, decode.schema, decode.select, rows)
 
 
-def _shares(files: Sequence[DataFile], opening: int, most: int, tasks: int) -> list[list[Share]]:
-    """Return what each task reads, as much as Spark would give it."""
+def _shares(files: Sequence[DataFile], opening: int, limit: int, tasks: int) -> list[list[Share]]:
+    """Return the shares that each task reads, with as many bytes as Spark would give it."""
     total = sum(file.bytes + opening for file in files)
-    of_task = min(most, max(opening, total // tasks))
+    of_task = min(limit, max(opening, total // tasks))
     shares: list[list[Share]] = []
-    taken = of_task
+    bytes_of_last = of_task
     for file in files:
         parts = max(round(file.bytes / of_task), 1)
         for part in range(parts):
-            taken += file.bytes // parts + opening
-            if taken > of_task:
+            bytes_of_last += file.bytes // parts + opening
+            if bytes_of_last > of_task:
                 shares.append([])
-                taken = file.bytes // parts + opening
+                bytes_of_last = file.bytes // parts + opening
             shares[-1].append(Share(file.address, file.bytes, part, parts))
     return shares
 
@@ -191,22 +167,14 @@ def find_reason_for_rows(
     options: Mapping[str, str],
     columns: pa.Schema,
 ) -> str | None:
-    """Return why files cannot be handed to tasks as a whole, or None if they can.
+    """Return why tasks cannot decode whole files, or None if they can.
 
-    Parameters
-    ----------
-    session : SparkSession
-    files : FileSchemas or None
-        Of the table.
-    options : mapping of str to str
-        Of the format.
-    columns : pyarrow.Schema
-        Those that are read, with the types that Spark reads them as.
+    ``columns`` are those that are read, with the types that Spark reads them as.
     """
     if not isinstance(files, ParquetFooters):
         return "a table of another kind than Parquet files"
-    if odd := sorted(name for name in options if name.lower() not in _HARMLESS):
-        return f"input.options.{odd[0]}"
+    if unknown := sorted(name for name in options if name.lower() not in _HARMLESS):
+        return f"input.options.{unknown[0]}"
     if files.old_calendar and any(pa.types.is_temporal(column.type) for column in columns):
         return "days or times that may be those of an old calendar"
     if (reason := find_odd_setting(session)) or (
@@ -214,7 +182,7 @@ def find_reason_for_rows(
     ):
         return reason
     try:
-        # One of each kind, and the one that takes longest.
+        # A file of each kind, and the largest.
         largest = max(range(len(files.sizes)), key=files.sizes.__getitem__)
         footers = [
             read_footer(files_of(session), files.files[index], files.sizes[index])
@@ -226,19 +194,19 @@ def find_reason_for_rows(
 
 
 def find_odd_setting(session: SparkSession) -> str | None:
-    """Return what a session with our settings says of reading Parquet files beyond them."""
+    """Return a setting, beyond ours, that decides how Spark reads Parquet files, or None."""
     if keys := parquet_settings(session):
         return keys[0]
-    most = "spark.sql.sources.binaryFile.maxLength"
-    return most if int(session.conf.get(most, None) or LARGEST_FILE) < LARGEST_FILE else None
+    key = "spark.sql.sources.binaryFile.maxLength"
+    return key if int(session.conf.get(key, None) or LARGEST_FILE) < LARGEST_FILE else None
 
 
 def find_odd_size(
     session: SparkSession, sizes: Sequence[int], addresses: Sequence[str]
 ) -> str | None:
-    """Return what of the files' sizes is against decoding them in tasks of ours.
+    """Return why the sizes of files prevent decoding in tasks of ours, or None if they do not.
 
-    A file that is not on a disk is read by one task. See :func:`largest_whole_file`.
+    One task reads a file that is not on a disk. See :func:`largest_whole_file`.
     """
     if not any(sizes):
         return "a table without files"
@@ -252,21 +220,17 @@ def find_odd_size(
 
 
 def largest_whole_file(session: SparkSession, sizes: Sequence[int]) -> int:
-    """Return the bytes of the largest file that one task may read without others waiting for it.
+    """Return the bytes of the largest file that one task may read without delaying the others.
 
-    Parameters
-    ----------
-    session : SparkSession
-    sizes : sequence of int
-        Bytes of the files of a table. Spark would divide a larger one among more than two tasks.
+    Spark would divide a larger one among more than two tasks, given the sizes of a table's files.
     """
-    opening, most, tasks = sizes_of_tasks(session)
-    of_task = min(most, max(opening, (sum(sizes) + len(sizes) * opening) // tasks))
+    opening, limit, tasks = sizes_of_tasks(session)
+    of_task = min(limit, max(opening, (sum(sizes) + len(sizes) * opening) // tasks))
     return min(LARGEST_FILE, 2 * of_task)
 
 
 def find_odd_column(footers: Iterable[parquet.FileMetaData], columns: pa.Schema) -> str | None:
-    """Return what of the files' columns Spark reads otherwise than Arrow does, or not at all."""
+    """Return a column that Arrow reads differently from Spark, or not at all, or None."""
     for footer in footers:
         types = {column.name.lower(): column.type for column in footer.schema.to_arrow_schema()}
         stored_columns = map(footer.schema.column, range(len(footer.schema)))
@@ -282,7 +246,7 @@ def find_odd_column(footers: Iterable[parquet.FileMetaData], columns: pa.Schema)
 
 
 def find_odd_share(footer: parquet.FileMetaData, names: Sequence[str]) -> str | None:
-    """Return whether most of a file, as its first row group has it, would be read for nothing."""
+    """Return a reason if the first row group is mostly of columns that are not read, or None."""
     if not footer.num_row_groups:
         return None
     group = footer.row_group(0)
@@ -298,11 +262,9 @@ def find_odd_share(footer: parquet.FileMetaData, names: Sequence[str]) -> str | 
 
 
 def read_footer(files: Files, path: str, size: int) -> parquet.FileMetaData:
-    """Read the footer of a Parquet file of so many bytes.
+    """Read the footer of a Parquet file of a size.
 
-    Raises
-    ------
-    pyarrow.ArrowException, OSError, FilesError
+    Raises errors of Arrow and of the file system.
     """
     tail = files.read_part(path, max(size - _TAIL, 0), min(size, _TAIL))
     needed = int.from_bytes(tail[-_END:-4], "little") + _END
@@ -311,25 +273,13 @@ def read_footer(files: Files, path: str, size: int) -> parquet.FileMetaData:
     return parquet.read_metadata(pa.BufferReader(tail))
 
 
-def open_own_parquet(spark: SparkSession, path: str) -> PythonStage | None:
-    """Open Parquet files that we wrote, to be decoded in Python.
+def open_published_parquet(spark: SparkSession, path: str) -> PythonStage | None:
+    """Open Parquet files that we wrote to a directory, to be decoded in Python. No job.
 
-    Parameters
-    ----------
-    spark : SparkSession
-    path : str
-        A directory of files.
-
-    Returns
-    -------
-    PythonStage or None
-        None where only Spark's reader knows the files, or what to say of them: there are none, one
-        is too large or damaged, or they have columns or footers that we do not write.
-
-    Notes
-    -----
-    No job. The driver lists the files and reads the footer of the first one, by name, as Spark's
-    reader does. The types of the columns of the others are compared when they are decoded.
+    Returns None if only Spark's reader can read them: there are none, one is too large or damaged,
+    or they have columns or footers that we do not write. The driver lists the files and reads the
+    footer of the first one by name, as Spark's reader does. The others' types are checked when they
+    are decoded.
     """
     files = files_of(spark)
     if not files.exists(path):
@@ -346,7 +296,7 @@ def open_own_parquet(spark: SparkSession, path: str) -> PythonStage | None:
         if find_odd_size(spark, [*sizes.values()], addresses) or find_odd_setting(spark):
             return None
         first = min(sizes)
-        schema = _own_schema(read_footer(files, f"{path}/{first}", sizes[first]))
+        schema = _published_schema(read_footer(files, f"{path}/{first}", sizes[first]))
         if schema is None:
             return None
 
@@ -361,8 +311,8 @@ def open_own_parquet(spark: SparkSession, path: str) -> PythonStage | None:
         return None
 
 
-def _own_schema(footer: parquet.FileMetaData) -> pa.Schema | None:
-    """Return the columns of a file's footer, or None if it is not one that we write."""
+def _published_schema(footer: parquet.FileMetaData) -> pa.Schema | None:
+    """Return the columns of a file's footer, or None if we do not write such footers."""
     entries = footer.metadata or {}
     version = entries.get(_VERSION_KEY, b"")
     if (
@@ -379,28 +329,20 @@ def _own_schema(footer: parquet.FileMetaData) -> pa.Schema | None:
 
 
 def _reader(content: pa.Buffer, _: DataFile) -> pa.BufferReader:
+    """Return a stream of a file's content."""
     return pa.BufferReader(content)
 
 
 @dataclass(frozen=True)
 class DecodeOrc:
-    """Decodes ORC files whose contents are values, with columns that Spark reads in no file.
-
-    Parameters
-    ----------
-    files : DataFiles
-    schema : pyarrow.Schema
-        The columns to decode, in the order that they shall have.
-    where : str
-        What named the paths, and the paths, for messages.
-    """
+    """Decodes columns of ORC files whose contents are values, also types that Spark cannot read."""
 
     files: DataFiles
     schema: pa.Schema
     where: str
 
     def select(self, names: Sequence[str]) -> DecodeOrc:
-        """Return what decodes some of the columns."""
+        """Return the decoder of some of the columns."""
         return replace(self, schema=pa.schema(map(self.schema.field, names)))
 
     def __call__(self, batches: Batches) -> Batches:
@@ -417,19 +359,12 @@ class DecodeOrc:
 
 @dataclass(frozen=True)
 class DecodeParquet:
-    """Decodes files whose contents are values. Some texts of their rows are dictionaries.
+    """Decodes columns of Parquet files whose contents are values. Texts may be dictionaries.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        The columns to decode, in the order that they shall have.
-    published : bool
-        Whether files are ours: all texts become dictionaries, and what a file lacks is null. Files
-        without a byte Spark's reader passes over then, too.
-    folders : mapping of str to frozenset of str
-        The columns that a file's innermost folders name, and the texts that mean missing there.
-    shares : sequence of sequence of Share
-        What each task reads, where values are the numbers of tasks.
+    In ``published`` files all texts become dictionaries, a column that a file lacks is null, and an
+    empty file is passed over, as Spark's reader does. ``folders`` are the columns that a file's
+    innermost folders name, with the texts that mean missing there. ``shares`` are those of each
+    task, if the values are numbers of tasks.
     """
 
     schema: pa.Schema
@@ -438,7 +373,7 @@ class DecodeParquet:
     shares: Sequence[Sequence[Share]] = ()
 
     def select(self, names: Sequence[str]) -> DecodeParquet:
-        """Return what decodes some of the columns."""
+        """Return the decoder of some of the columns."""
         return replace(self, schema=pa.schema(map(self.schema.field, names)))
 
     def __call__(self, batches: Batches) -> Batches:
@@ -453,6 +388,7 @@ class DecodeParquet:
                 yield from self._rows(content.as_buffer(), str(name))
 
     def _rows(self, source: pa.Buffer | Share, name: str) -> Batches:
+        """Yield the rows of a file, or of a share, at an address."""
         if self.published and not (source.bytes if isinstance(source, Share) else source.size):
             return
         texts = folders_of(name.split("/")[-1 - len(self.folders) : -1]) or {}

@@ -1,4 +1,4 @@
-"""Asking each file of a table for its columns, for :mod:`anonspark.engine.data_files`."""
+"""Read the columns of each file of a table, for :mod:`anonspark.engine.data_files`."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.settings import is_of_connect
 from anonspark.engine.values.file_types import FIRST_DAY, FIRST_TIME
 
-# Footers that the driver reads at the same time.
+# Footers that the driver reads in parallel.
 _READERS = 16
-# Spark's classes, for a format may be named by its class, too.
+# Spark's classes, as a format may be named by its class.
 _PARQUET, _ORC, _AVRO = "ParquetFileFormat", "OrcFileFormat", "AvroFileFormat"
 _TEXT = "TextFileFormat"
 # Through Spark Connect formats are known by their names.
@@ -50,9 +50,9 @@ _CONNECT_FORMATS = ("parquet", "orc", "avro")
 
 NO_VALUES, NANOSECONDS = "no values", "timestamp[ns]"
 NESTED_NANOSECONDS = "timestamp[ns], inside of others"
-"""The types of stored columns that Spark takes for numbers."""
+"""The types of stored columns that Spark reads as numbers."""
 
-# In the words of a footer's columns: a plain one, and one that has others inside.
+# Words of a footer for a plain column, and for a column with others inside.
 _STORED = re.compile(
     r"  \w+ \w+ (.*) \((?:(UNKNOWN)|TIMESTAMP\(NANOS,(true|false)\))\)(?: = \d+)?;"
 )
@@ -61,18 +61,11 @@ _GROUP = re.compile(r"  \w+ group (.+?)(?: \([A-Z_]+\))?(?: = \d+)? {")
 
 @dataclass(frozen=True)
 class ParquetFooters(FileSchemas):
-    """The columns of each file of a table of Parquet files, and the other content of their footers.
+    """The columns and bytes of each Parquet file of a table.
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        Bytes of each file.
-    examples : sequence of int
-        Places of files: one for each way in which columns stand in files.
-    old_calendar : bool
-        Whether a file may count days and times as Spark 2 did.
-    stored : sequence of mapping of str to str
-        For each of `schemas`, how columns are stored that Spark takes for numbers.
+    ``examples`` are indices of files, one for each way in which columns are stored.
+    ``old_calendar`` says whether a file may count days and times as Spark 2 did. ``stored`` has,
+    for each of ``schemas``, the columns that Spark reads as numbers, and how they are stored.
     """
 
     sizes: Sequence[int] = ()
@@ -83,12 +76,10 @@ class ParquetFooters(FileSchemas):
 
 @dataclass(frozen=True)
 class ListedSchemas(FileSchemas):
-    """The columns of each file of a table whose columns Spark asks the first one listed for.
+    """The columns of each file of a table for which Spark reads those of the first one listed.
 
-    Parameters
-    ----------
-    schema_of_first : StructType or None
-        Columns of the first one by name that has any, where Spark took those of another.
+    ``schema_of_first`` has the columns of the first file by name that has any, if Spark took those
+    of another one, or is None.
     """
 
     schema_of_first: StructType | None = None
@@ -97,7 +88,7 @@ class ListedSchemas(FileSchemas):
 def folder_columns(
     table: DataFrame, data_format: str, paths: Sequence[str], options: Mapping[str, str]
 ) -> list[str]:
-    """Return the columns of a table of files, as a data source opens it, that folders name."""
+    """Return the columns of an opened table of files that folders name."""
     if is_of_connect(table.sparkSession):
         plain = data_format.lower() in _CONNECT_FORMATS
         return folder_names(table, paths, options) if plain else []
@@ -109,36 +100,13 @@ def folder_columns(
 def read_file_schemas(
     table: DataFrame, data_format: str, paths: Sequence[str], options: Mapping[str, str]
 ) -> FileSchemas | None:
-    """Ask each file of a table for its columns.
+    """Read the columns of each file of an opened table, in the order of the files' names. No job.
 
-    Parameters
-    ----------
-    table : DataFrame
-        As a data source opens it.
-    data_format : str
-        Of the data source.
-    paths : sequence of str
-        Of the table.
-    options : mapping of str to str
-        Of the data source.
-
-    Returns
-    -------
-    FileSchemas or None
-        In the order of the files' names. Of Parquet a :class:`ParquetFooters`, of ORC and Avro a
-        :class:`ListedSchemas`. None where files name no columns (CSV, JSON), or the format keeps
-        them elsewhere (Delta).
-
-    Raises
-    ------
-    PySparkException, Py4JError
-        If a file cannot be read.
-
-    Notes
-    -----
-    No job. The driver reads the footer of each Parquet or ORC file, several at the same time, and
-    the header of each Avro file. Spark Connect asks the server for the columns of each different
-    Parquet file, and of every ORC or Avro file.
+    Returns :class:`ParquetFooters` for Parquet, :class:`ListedSchemas` for ORC and Avro, and None
+    if files name no columns (CSV, JSON), or the format stores them elsewhere (Delta). The driver
+    reads the footer of each Parquet or ORC file, in parallel, and the header of each Avro file.
+    Spark Connect asks the server for the columns of each different Parquet file, and of every ORC
+    or Avro file. Raises Spark's error if a file cannot be read.
     """
     spark = table.sparkSession
     if is_of_connect(spark):
@@ -170,24 +138,28 @@ def read_file_schemas(
 def _listed(
     files: Sequence[str], texts: Sequence[str], merged: str, folders: Sequence[str]
 ) -> ListedSchemas:
+    """Return the columns of ORC or Avro files, from those of each file and the merged ones.
+
+    All are given in Spark's JSON.
+    """
     schemas: dict[str, int] = {}
-    # Some file systems list their files by name, and others as it comes.
+    # Not all file systems list their files by name.
     described = sorted(zip(files, texts, strict=True))
-    places = [schemas.setdefault(schema, len(schemas)) for _, schema in described]
+    schema_of_file = [schemas.setdefault(schema, len(schemas)) for _, schema in described]
     first = next((schema for schema in schemas if json.loads(schema)["fields"]), merged)
-    # What is of no file was asked for, as a merged schema.
-    is_another = merged in schemas and first != merged
+    # A schema that no file has was merged, as the user asked for.
+    spark_took_other = merged in schemas and first != merged
     return ListedSchemas(
         [file for file, _ in described],
         [_schema_of(schema) for schema in schemas],
-        places,
+        schema_of_file,
         folders,
-        schema_of_first=StructType.fromJson(json.loads(first)) if is_another else None,
+        schema_of_first=StructType.fromJson(json.loads(first)) if spark_took_other else None,
     )
 
 
 def _relation(table: DataFrame) -> Any:
-    """Return Spark's relation of a table of files, and None of any other table."""
+    """Return Spark's relation of a table of files, or None of any other table."""
     plan = table._jdf.queryExecution().analyzed()
     if plan.getClass().getSimpleName() != "LogicalRelation":
         return None
@@ -196,19 +168,22 @@ def _relation(table: DataFrame) -> Any:
 
 
 def _kind(relation: Any) -> str:
+    """Return the class of a relation's format."""
     return str(relation.fileFormat().getClass().getSimpleName())
 
 
 def _schema_of(described: str) -> pa.Schema:
+    """Return Arrow's schema for one in Spark's JSON."""
     return arrow_schema(StructType.fromJson(json.loads(described)))
 
 
 def _folders_of(relation: Any) -> list[str]:
+    """Return the columns of a relation that folders name."""
     return list(relation.partitionSchema().fieldNames())
 
 
 def _by_connect(table: DataFrame, data_format: str, folders: Sequence[str]) -> FileSchemas | None:
-    """Ask each file for its columns without Java at hand."""
+    """Read the columns of each file through Spark Connect."""
     if data_format not in _CONNECT_FORMATS:
         return None
     spark, files = table.sparkSession, input_files(table)
@@ -219,24 +194,28 @@ def _by_connect(table: DataFrame, data_format: str, folders: Sequence[str]) -> F
         return _listed(files, texts, columns.json(), folders)
     footers = read_footers(files, _READERS)
     different: dict[str, int] = {}
-    places = [different.setdefault(words_of_footer(footer), len(different)) for footer in footers]
+    footer_of_file = [
+        different.setdefault(words_of_footer(footer), len(different)) for footer in footers
+    ]
     texts = [
-        _described(schema_of_file(spark, data_format, files[places.index(number)]).json(), words)
+        _described(
+            schema_of_file(spark, data_format, files[footer_of_file.index(number)]).json(), words
+        )
         for words, number in different.items()
     ]
     entries = chain.from_iterable((footer.metadata or {}).items() for footer in footers)
     old = (_OLD.search(f"{key.decode()}={value.decode()}") for key, value in entries)
     sizes = list(map(MountedFiles(spark).size, files))
-    return _footers(files, sizes, places, texts, folders, old_calendar=any(old))
+    return _footers(files, sizes, footer_of_file, texts, folders, old_calendar=any(old))
 
 
-# What a footer says of days and times that are counted as Spark 2 did.
+# Entries of footers whose days and times are counted as Spark 2 did.
 _OLD = re.compile(r"org\.apache\.spark\.(version=[12]\.|legacyDateTime=|legacyINT96=)")
 
 
-# What a footer prints: its columns and, of every writer, entries that may differ in each file.
+# A footer as Java prints it: its columns, and entries that may differ in each file.
 _PRINTED = re.compile(r"schema: (.*?\n\}\n), metadata: \{(.*)", re.DOTALL)
-# Footers that print into one answer of Java's, for entries may be long.
+# Footers in one answer of Java, as entries may be long.
 _FOOTERS = 1_000
 
 
@@ -274,26 +253,27 @@ def _of_parquet(
         for columns in messages
     ]
     files, sizes = zip(*sorted(listed), strict=True) if listed else ((), ())
-    places = [number_of_file[file] for file in files]
+    footer_of_file = [number_of_file[file] for file in files]
     folders = _folders_of(relation)
-    return _footers(files, sizes, places, texts, folders, old_calendar=old_calendar)
+    return _footers(files, sizes, footer_of_file, texts, folders, old_calendar=old_calendar)
 
 
 def _described(schema: str, words: str) -> str:
+    """Return a schema in Spark's JSON with the types of stored columns, as one text."""
     return json.dumps([schema, _stored_types(words)])
 
 
 def _footers(
     files: Sequence[str],
     sizes: Sequence[int],
-    places: Sequence[int],
+    footer_of_file: Sequence[int],
     texts: Sequence[str],
     folders: Sequence[str],
     *,
     old_calendar: bool,
 ) -> ParquetFooters:
-    """Return what footers say, given the place of each file's footer among the different ones."""
-    # What Spark takes for one schema may stand in files in several ways.
+    """Return the columns of Parquet files from the different footers and the index of each."""
+    # Columns that are one schema for Spark may be stored in several ways.
     schemas: dict[str, int] = {}
     for text in texts:
         schemas.setdefault(text, len(schemas))
@@ -301,22 +281,22 @@ def _footers(
     return ParquetFooters(
         files,
         [_with_types(_schema_of(text), types) for text, types in described],
-        [schemas[texts[number]] for number in places],
+        [schemas[texts[number]] for number in footer_of_file],
         folders,
         sizes=sizes,
-        examples=sorted({number: index for index, number in enumerate(places)}.values()),
+        examples=sorted({number: index for index, number in enumerate(footer_of_file)}.values()),
         old_calendar=old_calendar,
         stored=[{name: kind for name, (kind, _) in types.items()} for _, types in described],
     )
 
 
 def _stored_types(columns: str) -> dict[str, tuple[str, str]]:
-    """Return how columns are stored that Spark takes for numbers, and whether times have a zone.
+    """Return how columns are stored that Spark reads as numbers, and whether times have a zone.
 
-    Parameters
-    ----------
-    columns : str
-        In the words of a footer.
+    ``columns`` are those of a footer in its words.
+
+    >>> _stored_types("  optional int64 seen (TIMESTAMP(NANOS,true));")
+    {'seen': ('timestamp[ns]', 'true')}
     """
     stored: dict[str, tuple[str, str]] = {}
     outer = ""
@@ -331,7 +311,7 @@ def _stored_types(columns: str) -> dict[str, tuple[str, str]]:
 
 
 def _with_types(schema: pa.Schema, stored: Mapping[str, Sequence[str]]) -> pa.Schema:
-    """Return columns with the types that they are read as, where Spark takes them for numbers."""
+    """Return columns that Spark reads as numbers in the types of their values."""
     for index, name in enumerate(schema.names):
         kind, zone = stored.get(name, ("", ""))
         if kind in (NO_VALUES, NANOSECONDS):
@@ -342,15 +322,15 @@ def _with_types(schema: pa.Schema, stored: Mapping[str, Sequence[str]]) -> pa.Sc
 
 
 def _of_orc(spark: SparkSession, relation: Any, statuses: Any) -> list[str]:
-    """Read the footers of ORC files. Return the columns of each, in Spark's JSON."""
+    """Read the footers of ORC files, and return the columns of each in Spark's JSON."""
     hadoop = spark._jsparkSession.sessionState().newHadoopConfWithOptions(relation.options())
     utilities = java_class(spark, "org.apache.spark.sql.execution.datasources.orc.OrcUtils")
-    # No file may be corrupt, and from Spark 4.3 on none may be missing, which is a parameter more.
+    # Ignore no corrupt file and, by a second flag from Spark 4.3 on, no missing one.
     flags = [False, *[False] * ("readSchema$default$4" in dir(utilities))]
     schemas = utilities.readOrcSchemasInParallel(statuses, hadoop, *flags)
     if schemas.size() == statuses.size():
         return [str(element.json()) for element in elements_of_scala(schemas)]
-    # Files without any column, as Hive leaves for tasks without records, are not among them.
+    # Files without columns, as Hive writes for tasks without records, are not among them.
     nothing = StructType().json()
     texts = []
     for status in elements_of_scala(statuses):
@@ -362,15 +342,10 @@ def _of_orc(spark: SparkSession, relation: Any, statuses: Any) -> list[str]:
 
 
 def require_known_calendar(table: DataFrame, selection: WantedColumns, where: str) -> None:
-    """Check that no ORC file that does not say how it counts days has old ones, which Spark shifts.
+    """Check that no ORC file has old days unless it names its calendar: Spark would shift them.
 
-    Raises
-    ------
-    DataError
-
-    Notes
-    -----
-    One job where days or times are wanted. The footers of files with old ones are read again.
+    One job if days or times are wanted. Reads the footers of files with old ones again. Raises
+    DataError.
     """
     limits = [
         (field.name, sf.lit(_FIRST[type(field.dataType)]))
@@ -395,6 +370,7 @@ _FIRST: Mapping[type[DataType], date] = {
 
 
 def _says_calendar(spark: SparkSession, file: str) -> bool:
+    """Return whether the footer of an ORC file names its calendar."""
     if is_of_connect(spark):
         return False
     orc = java_class(spark, "org.apache.orc.OrcFile")

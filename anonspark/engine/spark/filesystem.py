@@ -1,4 +1,4 @@
-"""Files and directories through the Hadoop FileSystem API: HDFS, object stores and local disks."""
+"""Files and directories of HDFS, object stores and local disks, by Hadoop's FileSystem API."""
 
 from __future__ import annotations
 
@@ -36,30 +36,26 @@ from anonspark.ownership import LINK, Access, fault_at, fault_of, make_private
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-# Of S3A since Hadoop 3.4.2: the store refuses a file that is there (HADOOP-19256).
+# An option of S3A since Hadoop 3.4.2: the store refuses a file that exists (HADOOP-19256).
 _CONDITIONAL = "fs.option.create.conditional.overwrite"
 
-# What Hadoop throws because of a file, and not of a disk or a connection; and of a permission.
+# Hadoop's exceptions because of a file, not of a disk or a connection, and because of permissions.
 _OF_FILES = {"FileNotFoundException": errno.ENOENT, "ChecksumException": errno.EBADMSG}
 _OF_PERMISSIONS = ("AccessDeniedException", "AccessControlException")
 
-# What a file's status prints, whatever else it adds.
+# The beginning of a file's status as Java prints it.
 _PRINTED = re.compile(r"\{path=([\w.+-]+:/.+); isDirectory=false; length=(\d+); ", re.DOTALL)
 
-# Hadoop has no question for it. Of others than these (abfs: is one) a rename may be one step.
+# Hadoop has no method for it. In other stores (abfs: is one) a rename may be one step.
 _OBJECT_STORES = frozenset({"s3", "s3a", "gs"})
 
 
 @contextmanager
 def _reaching(path: str) -> Iterator[None]:
-    """Translate what Hadoop says of a path that it cannot reach.
+    """Translate errors of Hadoop about a path.
 
-    Raises
-    ------
-    ConfigurationError
-        Naming the path.
-    EnvironmentProblem
-        If what is there may be reached another time.
+    Raises ConfigurationError, with the path, if it cannot be reached, and EnvironmentProblem if it
+    may be reached another time.
     """
     try:
         yield
@@ -74,7 +70,7 @@ def _reaching(path: str) -> Iterator[None]:
 
 
 def _refusal_of(error: Exception, path: str) -> Exception:
-    """Return an error of the system for one of a permission, which says nothing of the file."""
+    """Return a system's error for one of a permission, which does not depend on the file."""
     if not any(name in str(error) for name in _OF_PERMISSIONS):
         return error
     refusal = FilesError(errno.EACCES, java_class_name(error) or os.strerror(errno.EACCES), path)
@@ -83,7 +79,7 @@ def _refusal_of(error: Exception, path: str) -> Exception:
 
 
 def _refused(method: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Translate what Hadoop says where it refuses. A lost Java stays what it is."""
+    """Raise FilesError for errors of Hadoop. The error of a Java that ended stays."""
 
     @wraps(method)
     def translated(*arguments: _P.args, **named: _P.kwargs) -> _R:
@@ -95,7 +91,7 @@ def _refused(method: Callable[_P, _R]) -> Callable[_P, _R]:
             problem = environment_problem(error)
             if problem is not None:
                 raise EnvironmentProblem(problem) from error
-            # Its text may quote an address with a password.
+            # Only the kind: the text may quote an address with a password.
             kind = java_class_name(error) or str(error)
             codes = (number for name, number in _OF_FILES.items() if name in str(error))
             raise FilesError(next(codes, errno.EIO), kind, str(arguments[1])) from error
@@ -106,21 +102,20 @@ def _refused(method: Callable[_P, _R]) -> Callable[_P, _R]:
 @each_method(_refused)
 @dataclass(frozen=True)
 class FileSystem(Files):
-    """Hadoop's file systems. :class:`anonspark.engine.files.Files` says more of each method.
+    """Hadoop's file systems. :class:`anonspark.engine.files.Files` describes each method.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        A classic session: the API is reached through its Java gateway.
+    The session is a classic one, through whose Java the API is called.
     """
 
     spark: SparkSession
 
     @cached_property
     def _path_class(self) -> Any:
+        """Return Hadoop's class of paths."""
         return java_class(self.spark, "org.apache.hadoop.fs.Path")
 
     def _open(self, path: str) -> tuple[Any, Any]:
+        """Return the file system of a path, and the path as Hadoop's object."""
         require_no_nul(path)
         with _reaching(path):
             java_path = self._path_class(path)
@@ -141,7 +136,7 @@ class FileSystem(Files):
         return address
 
     def local_path(self, path: str) -> str | None:
-        """Return where a path is on the local disk, links not followed, or None for other paths."""
+        """Return where a path is on the local disk, without following links, or None."""
         file_system, java_path = self._open(path)
         with _reaching(path):
             address = str(file_system.makeQualified(java_path).toString())
@@ -162,13 +157,13 @@ class FileSystem(Files):
         try:
             status = file_system.getFileLinkStatus(java_path)
         except Py4JError as error:
-            # Asked once more, it might be there because another process made it.
+            # No second call: meanwhile another process may create it.
             if "FileNotFoundException" not in str(error):
                 raise
             return None
         if status.isSymlink():
             return LINK
-        # Object stores say that everything is ours, others name owners as they like.
+        # In object stores everything is ours, and other file systems name arbitrary owners.
         if not str(file_system.resolvePath(java_path).toUri().getScheme()).endswith("hdfs"):
             return None
         users = java_class(self.spark, "org.apache.hadoop.security.UserGroupInformation")
@@ -178,10 +173,11 @@ class FileSystem(Files):
         return fault_of(owner, str(user.getShortUserName()), set(user.getGroupNames()), access)
 
     def remote_tree(self, path: str) -> list[Entry]:
-        """Return what a directory holds that is on no local disk."""
+        """List a directory that is not on a local disk."""
         return self._remote_tree(*self._open(path), "")
 
     def _remote_tree(self, file_system: Any, directory: Any, prefix: str) -> list[Entry]:
+        """List a directory at any depth, with a prefix before each path."""
         if not file_system.exists(directory):
             return []
         entries = []
@@ -210,7 +206,7 @@ class FileSystem(Files):
                 return False
 
     def matches(self, pattern: str) -> list[str]:
-        """Return the addresses of all files and directories that a path or glob pattern names."""
+        """Return the addresses of all files and directories that match a path or glob pattern."""
         file_system, java_path = self._open(pattern)
         with _reaching(pattern):
             if literal(pattern) != pattern and file_system.exists(java_path):
@@ -225,7 +221,7 @@ class FileSystem(Files):
         return str(parent.toString()) if parent is not None else self.qualified(path)
 
     def make_private_directory(self, path: str) -> None:
-        """Create a directory, readable by its owner only where the file system knows owners."""
+        """Create a directory that its owner alone can read, if the file system has owners."""
         # On HDFS missing parents would get the same permission, and hide the release.
         self.make_directory(self.parent(path))
         local = self.local_path(path)
@@ -240,7 +236,7 @@ class FileSystem(Files):
         if not file_system.mkdirs(java_path, permission):
             raise OSError(f"cannot create directory {path}")
         file_system.setPermission(java_path, permission)
-        # Somebody else may have made it meanwhile, which Hadoop does not say.
+        # Hadoop does not report that another user created it meanwhile.
         fault = self.fault(path, "private")
         if fault is not None:
             raise OSError(f"{path} {fault}")
@@ -252,32 +248,32 @@ class FileSystem(Files):
             raise OSError(f"cannot create directory {path}")
 
     def children(self, path: str) -> list[str]:
-        """Return the sorted addresses of what a directory holds, none if there is no directory."""
+        """Return the sorted addresses in a directory, or an empty list if no directory is there."""
         file_system, java_path = self._open(path)
         with _reaching(path):
             is_there = file_system.exists(java_path)
             return self._paths(file_system.listStatus(java_path) if is_there else None)
 
     def _paths(self, statuses: Any | None) -> list[str]:
-        """Return the sorted paths of statuses, None of which is there if there is no array."""
+        """Return the sorted paths of an array of statuses, or an empty list if it is None."""
         if statuses is None:
             return []
         utilities = java_class(self.spark, "org.apache.hadoop.fs.FileUtil")
         try:
             return sorted(texts_of(sequence_of(self.spark, utilities.stat2Paths(statuses))))
         except Py4JError:
-            # Py4J finds no method for an array of other statuses, such as those of S3A.
+            # Py4J finds no method for an array of a subclass of statuses, such as S3A's.
             return sorted(str(status.getPath().toString()) for status in statuses)
 
     def files_below(self, path: str) -> list[tuple[str, int]]:
-        """Return every file of a directory at any depth, sorted: relative path, and bytes."""
+        """Return relative path and bytes of every file of a directory, at any depth, sorted."""
         file_system, java_path = self._open(path)
         with _reaching(path):
-            # What viewfs prints of a file leaves out its path.
+            # A status of viewfs does not print its path.
             root = file_system.resolvePath(java_path)
             address = str(root.toString())
             if address.startswith("file:"):
-                # Hadoop would start a program for each file, to ask for owner and permissions.
+                # Hadoop would start a program for each file, for its owner and permissions.
                 return LocalFiles().files_below(address)
             iterators = java_class(self.spark, "org.apache.hadoop.util.functional.RemoteIterators")
             configuration = self.spark._jsc.hadoopConfiguration()
@@ -287,7 +283,7 @@ class FileSystem(Files):
         return sorted((file[start:], size) for file, size in listed)
 
     def sha256(self, path: str) -> str:
-        """Return the SHA-256 of a file in hexadecimal digits. It is read in Java, by the driver."""
+        """Return the SHA-256 of a file in hexadecimal digits. The driver's Java reads it."""
         file_system, java_path = self._open(path)
         digests = java_class(self.spark, "org.apache.commons.codec.digest.DigestUtils")
         with _reaching(path), closing(file_system.open(java_path)) as stream:
@@ -305,7 +301,7 @@ class FileSystem(Files):
             raise OSError(f"cannot rename {source} to {target}: it is there already")
         name = nested = source_path.getName()
         is_directory = file_system.getFileStatus(source_path).isDirectory()
-        # A directory may hold one of its own name, as a release called data does.
+        # A directory may have a child of the same name, as a release called data does.
         while is_directory and self.exists(f"{source}/{nested}"):
             nested = f"{nested}/{name}"
         try:
@@ -315,25 +311,25 @@ class FileSystem(Files):
             if not (self.rename_copies(source) and self.exists(target)):
                 raise
             if is_directory and self.exists(source) and not holds_copies(self, target, source):
-                # Not all was copied. What others put there meanwhile is not ours to delete.
+                # Not all was copied. Files of others in the target must not be deleted.
                 if holds_copies(self, source, target):
                     self.delete(target)
                 raise
-            # All was copied, and some or all of it deleted.
+            # All was copied, and some or all of the source is deleted.
             self.delete(source)
-        # Hadoop moves into a directory that came into being since the question above.
+        # If the target was created since the check above, Hadoop moved the directory into it.
         if is_directory and self.exists(f"{target}/{nested}"):
             file_system.rename(self._open(f"{target}/{name}")[1], source_path)
             raise OSError(f"cannot rename {source} to {target}: it is there already")
 
     def replace(self, path: str, content: bytes, temporary: str) -> None:
-        """Write a small file aside and rename it, so that readers never see half of it."""
+        """Write a small file aside and rename it, so that readers never see a part of it."""
         local = self.local_path(path)
         if local is not None:
             LocalFiles().replace(local, content, temporary)
             return
         if self.rename_copies(path):
-            # An object is there as a whole, or the earlier one is.
+            # Stores replace an object in one step.
             self.write_bytes(path, content)
             return
         aside = f"{self.parent(path)}/{temporary}"
@@ -343,13 +339,16 @@ class FileSystem(Files):
                 self.delete(path)
                 self.rename(aside, path)
         except BaseException:
-            # Else it is the only one that is left.
+            # If the target is gone, this is the only file that is left.
             if self.exists(path):
                 self.delete(aside)
             raise
 
     def _rename_over(self, source: str, target: str) -> bool:
-        """Rename a file in one step to where another one may be. False where nothing is known."""
+        """Rename a file in one step, also over another one.
+
+        Returns False if that is not certain.
+        """
         file_system, source_path = self._open(source)
         if not str(file_system.getScheme()).endswith("hdfs"):
             return False
@@ -363,7 +362,10 @@ class FileSystem(Files):
         return True
 
     def delete(self, path: str) -> None:
-        """Delete a file or a directory with all that is in it. Nothing happens where none is."""
+        """Delete a file, or a directory with all that is in it.
+
+        Does nothing if neither is there.
+        """
         file_system, java_path = self._open(path)
         if file_system.exists(java_path) and not file_system.delete(java_path, True):
             raise OSError(f"cannot delete {path}")
@@ -375,9 +377,9 @@ class FileSystem(Files):
             file_system.delete(java_path, True)
 
     def create_text(self, path: str, text: str) -> None:
-        """Write a small UTF-8 file that must not be there: of several writers one succeeds."""
+        """Write a small UTF-8 file that must not exist: of several writers one succeeds."""
         file_system, java_path = self._open(path)
-        # An object store looks first and writes at the end, unless the writing itself is refused.
+        # Without a conditional write an object store checks first and writes when closing.
         conditional = file_system.hasPathCapability(java_path, _CONDITIONAL)
         try:
             if conditional:
@@ -419,7 +421,7 @@ class FileSystem(Files):
             return bytes(utilities.toByteArray(stream)).decode()
 
     def read_part(self, path: str, offset: int, length: int) -> bytes:
-        """Read some bytes of a file that has as many there."""
+        """Read ``length`` bytes at ``offset``."""
         file_system, java_path = self._open(path)
         utilities = java_class(self.spark, "org.apache.commons.io.IOUtils")
         with closing(file_system.open(java_path)) as stream:
@@ -427,17 +429,15 @@ class FileSystem(Files):
             return bytes(utilities.toByteArray(stream, length))
 
     def size(self, path: str) -> int:
-        """Return the bytes of a file."""
+        """Return the size of a file in bytes."""
         file_system, java_path = self._open(path)
         return int(file_system.getFileStatus(java_path).getLen())
 
 
 def paths_and_sizes(statuses: Any) -> list[tuple[str, int]]:
-    """Return the paths and bytes of files, of a sequence of Scala's of Hadoop's statuses.
+    """Return the paths and bytes of files from a Scala sequence of Hadoop's statuses.
 
-    Notes
-    -----
-    Taken from what statuses print, and if they print something else, asked for one by one.
+    Takes them from the printed statuses, or from each status if these print something else.
     """
     printed = [_PRINTED.search(text) for text in texts_of(statuses)]
     if all(printed):
@@ -451,8 +451,8 @@ def files_of(spark: SparkSession) -> FileSystem | MountedFiles:
 
 
 def path_for(spark: SparkSession, path: str) -> str:
-    """Return a path as a session has to be given it.
+    """Return a path as a session needs it.
 
-    A path without scheme is on the server's default file system, which is not that of this process.
+    On a server, a path without scheme is one of its default file system, not of this process's.
     """
     return MountedFiles(spark).qualified(path) if is_of_connect(spark) else path

@@ -1,4 +1,4 @@
-"""Identifiers of a table that has to be written before it is anonymized."""
+"""Replace the identifiers of a table that has to be written before it is anonymized."""
 
 from __future__ import annotations
 
@@ -19,19 +19,10 @@ from anonspark.engine.values.value_texts import hashed_as, read_values
 
 
 def with_numbers_for_identifiers(table: DataFrame, configuration: Configuration) -> DataFrame:
-    """Return a table whose identifiers only show which of its records share one.
+    """Replace identifiers by keyed hashes, which only show which records share one.
 
-    Parameters
-    ----------
-    table : DataFrame
-        See :func:`anonspark.engine.spark.reading.select_attributes`.
-    configuration : Configuration
-
-    Returns
-    -------
-    DataFrame
-        The same columns. Identifiers are hashes with a key that is drawn here and kept nowhere, so
-        that no one can try names against them. Null where they are missing. Lazy, no shuffle.
+    Takes the table of :func:`anonspark.engine.spark.reading.select_attributes`. The key is drawn
+    here and stored nowhere, so that nobody can try names. Missing ones are null. Lazy, no shuffle.
     """
     names = configuration.identifiers
     if not names:
@@ -51,7 +42,7 @@ def with_numbers_for_identifiers(table: DataFrame, configuration: Configuration)
 
 @dataclass(frozen=True)
 class _NumbersForIdentifiers:
-    """Replaces identifiers by keyed hashes. What cannot be hashed by nulls."""
+    """Replaces identifiers by keyed hashes, or by nulls if they cannot be hashed."""
 
     readings: Mapping[str, Reading | None]
     key: int
@@ -65,10 +56,11 @@ class _NumbersForIdentifiers:
             yield pa.RecordBatch.from_pydict(columns)
 
     def _numbers(self, name: str, column: pa.Array) -> pa.Array:
+        """Return the hashes of an identifier."""
         reading = self.readings[name]
         if reading is None:
             return pa.nulls(len(column), pa.int64())
         values, missing = read_values(reading, column)
-        # A hash passes over nulls inside of nested values, which their texts have.
+        # Nested values are hashed as texts, as a hash would skip the nulls in them.
         hashes = content_hash([hashed_as(values, values.type)[0]], self.key)
         return pa.array(hashes, mask=missing.to_numpy(zero_copy_only=False))

@@ -1,4 +1,4 @@
-"""The input as Spark's tasks read it."""
+"""Open the input of a run, which Spark's tasks read."""
 
 from __future__ import annotations
 
@@ -34,19 +34,9 @@ from anonspark.engine.values.record_input import RecordInput
 
 @dataclass(frozen=True)
 class SparkInput(RecordInput):
-    """A table as an :class:`anonspark.engine.protocol.Input`.
+    """The attributes of an opened table as an :class:`anonspark.engine.protocol.Input`.
 
-    Parameters
-    ----------
-    table : SparkTable
-        The columns of the attributes.
-    input_schema : pyarrow.Schema
-        Of the table.
-    plans : tuple of PlannedColumn
-        Of the quasi-identifiers.
-    configuration : Configuration
-    names : list of str
-        The columns of what was opened, asked for or not.
+    ``names`` are all columns of the opened table.
     """
 
     table: SparkTable
@@ -63,18 +53,16 @@ class SparkInput(RecordInput):
         hierarchies: Mapping[str, Hierarchy],
         files: Files | None = None,
     ) -> SparkInput:
-        """Find each attribute's column in a table, whose files may bring orders.
+        """Find the columns of attributes in a table, and the orders that its files bring.
 
-        Raises
-        ------
-        DataError
-            If columns are missing or there twice, or hold what cannot be published.
+        Raises DataError if columns are missing or there twice, or have types that cannot be
+        published.
         """
         selected = select_attributes(table.frame, configuration)
         schema = arrow_schema(plain_schema(selected.schema))
         require_types(schema, configuration)
         if isinstance(table.content, PythonStage):
-            # Spark's columns bring no order.
+            # Spark's schema lost the orders that columns bring.
             columns = table.content.schema
             schema = pa.schema([f.with_metadata(columns.field(f.name).metadata) for f in schema])
         plans = tuple(
@@ -90,16 +78,16 @@ class SparkInput(RecordInput):
 
     @property
     def engine(self) -> Engine:
-        """That opened the table."""
+        """Return the engine that opened the table."""
         return self.table.engine
 
     def rows(self, names: Sequence[str]) -> SparkTable:
-        """Return some columns of the records. Lazy."""
-        # Row by row: who works with them may take them in batches of many files.
+        """Return some raw columns. Lazy."""
+        # Row by row: only :meth:`open_rows` sets the batches that whole files need.
         return replace(self.table, source=None).select(names)
 
     def stage(self, path: str, pack: OnBatches, schema: pa.Schema, seed: int) -> Staged:
-        """Write the records that are kept, and warn of a driver that is too small for them."""
+        """Write the records that stay, and warn if the driver has too little memory for them."""
         staged = super().stage(path, pack, schema, seed)
         content = self.table.content
         frame = content.source if isinstance(content, PythonStage) else content
@@ -108,7 +96,7 @@ class SparkInput(RecordInput):
 
     @contextmanager
     def open_rows(self, names: Sequence[str]) -> Iterator[SparkTable]:
-        """Return some columns of the records, for the jobs inside of the ``with`` block."""
+        """Return some raw columns for the jobs in the ``with`` block, which read them once."""
         rows = self.table.select(names)
         if isinstance(self.table.content, PythonStage):
             yield rows
@@ -119,16 +107,21 @@ class SparkInput(RecordInput):
 
 
 def plain_schema(schema: StructType) -> StructType:
-    """Return a schema without the metadata of its fields, which the release's files would hold.
+    """Remove the metadata of fields from a schema: a release's files would hold them.
 
-    They may list values, as those that Spark ML gives its columns do.
+    They may list values, as those of Spark ML do.
     """
     return StructType.fromJson(_without_metadata(schema.jsonValue()))
 
 
 def _without_metadata(described: Any) -> Any:
+    """Remove metadata from a schema in Spark's JSON, at any depth.
+
+    >>> _without_metadata([{"name": "age", "metadata": {"vals": ["39"]}}])
+    [{'name': 'age', 'metadata': {}, 'nullable': True}]
+    """
     if isinstance(described, list):
-        return [_without_metadata(each) for each in described]
+        return [_without_metadata(part) for part in described]
     if not isinstance(described, dict):
         return described
     inner = {key: _without_metadata(value) for key, value in described.items()}

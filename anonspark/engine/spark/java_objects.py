@@ -1,4 +1,4 @@
-"""Classes of Java's by their names, and what its collections hold."""
+"""Access Java's classes by their names, and the elements of its collections."""
 
 from __future__ import annotations
 
@@ -9,48 +9,36 @@ if TYPE_CHECKING:
 
 
 def java_class(session: SparkSession, name: str) -> Any:
-    """Return a class of Java's, to call or to ask for its static members.
+    """Return a class of Java by its full name, with ``$`` before a nested one.
 
-    Written as ``session._jvm.org.apache...`` each part would be looked up as a class of its own, in
-    every jar that Spark has: some milliseconds a part.
-
-    Parameters
-    ----------
-    session : SparkSession
-        A classic one.
-    name : str
-        With all packages. Of a nested class with ``$``.
+    The session is a classic one. ``session._jvm.org.apache...`` would look each part up as a class
+    in every jar of Spark, which takes some milliseconds for each.
     """
     return getattr(session._jvm, name)
 
 
 def elements_of(collection: Any) -> list[Any]:
-    """Return what a collection of Java's holds.
+    """Return the elements of a ``java.util.Collection``.
 
-    Python's own loop ends with an exception of Java's, about which pyspark asks fifty questions.
-
-    Parameters
-    ----------
-    collection : py4j.java_gateway.JavaObject
-        A ``java.util.Collection``.
+    Python's loop would end with an exception of Java, for which pyspark calls Java fifty times.
     """
     return list(collection.toArray())
 
 
 def sequence_of(session: SparkSession, array: Any) -> Any:
-    """Return an array of Java's as a sequence of Scala's."""
+    """Return an array of Java as a sequence of Scala."""
     return java_class(session, "scala.Predef").genericWrapArray(array)
 
 
 def elements_of_scala(sequence: Any) -> list[Any]:
-    """Return the elements of a sequence of Scala's."""
+    """Return the elements of a sequence of Scala."""
     return [sequence.apply(index) for index in range(sequence.size())]
 
 
 def texts_of(sequence: Any) -> list[str]:
-    """Return what the elements of a sequence of Scala's print, in one answer of Java's.
+    """Return the elements of a Scala sequence as texts, in one call of Java.
 
-    A question for each element takes a millisecond, and tables have 100,000 files. No path has the
-    character that parts them.
+    A call for each element takes a millisecond, and tables have 100,000 files. NUL separates the
+    texts, as no path has it.
     """
     return str(sequence.mkString("\0")).split("\0") if sequence.nonEmpty() else []

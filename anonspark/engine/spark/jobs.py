@@ -1,4 +1,4 @@
-"""Spark jobs that end with the run that started them."""
+"""Stop Spark jobs with the run that started them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from anonspark.engine.spark.settings import is_of_connect
 
 _JOB_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
-# Less than schedulers give a process between asking it to end and killing it.
+# Schedulers wait longer between asking a process to end and killing it.
 _PATIENCE_SECONDS = 8.0
 
-# Java ends the tasks of a stopped job within less.
+# Java ends the tasks of a stopped job in less time.
 _PATIENCE_WITHOUT_REPORTS = 2.0
 
 
 @contextmanager
 def stoppable_jobs(context: SparkContext, group: str) -> Iterator[None]:
-    """Run Spark jobs that are stopped, and their tasks waited for, if the block is left early.
+    """Stop the Spark jobs of a block if it raises an error, and wait for their tasks.
 
     A task that went on would write records into the staging directory after its removal.
     """
@@ -47,15 +47,16 @@ def stoppable_jobs(context: SparkContext, group: str) -> Iterator[None]:
 
 @contextmanager
 def tagged_jobs(session: SparkSession, tag: str) -> Iterator[None]:
-    """Run Spark jobs that are stopped if the block is left early.
+    """Stop the Spark jobs of a block on a server if it raises an error.
 
-    The server does not report which tasks still run, so a while has to be enough for their end.
+    The server does not report which tasks still run, so a fixed time has to be enough for their
+    end.
     """
     session.addTag(tag)
     try:
         yield
     except BaseException:
-        # Jobs that another thread has stopped already have tasks that run, too.
+        # Wait also if another thread stopped the jobs: their tasks still run.
         with suppress(PySparkException):
             session.interruptTag(tag)
         time.sleep(_PATIENCE_WITHOUT_REPORTS)
@@ -73,6 +74,7 @@ def stop_all_jobs(session: SparkSession) -> None:
 
 
 def _has_running_tasks(context: SparkContext, group: str) -> bool:
+    """Return whether tasks of a group of jobs still run."""
     tracker = context.statusTracker()
     jobs = (tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group))
     stages = (

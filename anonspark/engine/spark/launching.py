@@ -1,4 +1,4 @@
-"""Starting Spark's Java: its environment, and the signals meanwhile."""
+"""Start Spark's Java, with its environment variables, and hold signals meanwhile."""
 
 from __future__ import annotations
 
@@ -25,19 +25,15 @@ _STANDARD_ERROR = 2
 
 
 def launch_java(settings: Mapping[str, str], output: IO[bytes] | None) -> object:
-    """Start Spark's Java. Return the way to talk to it.
+    """Start Spark's Java, and return pyspark's gateway to it.
 
-    Parameters
-    ----------
-    settings : mapping of str to str
-    output : file or None
-        Receives what Java says, for as long as it lives. None leaves it to standard error.
+    ``output`` receives the output of Java as long as it lives, or None leaves it to standard error.
     """
     from pyspark import SparkConf
     from pyspark.java_gateway import launch_gateway
 
-    # Only what the start of Java itself depends on: Java keeps these settings for all sessions of
-    # this process, and a later one may be another.
+    # Only settings that the start of Java depends on: Java keeps these for all sessions of this
+    # process, and a later session may differ.
     configuration = SparkConf()
     for key in (
         "spark.master",
@@ -48,7 +44,7 @@ def launch_java(settings: Mapping[str, str], output: IO[bytes] | None) -> object
     ):
         if key in settings:
             configuration.set(key, settings[key])
-    # Its standard output, too: ours is for results alone.
+    # Standard output goes there, too: that of this process is for results alone.
     streams = dict.fromkeys(("stdout", "stderr"), _STANDARD_ERROR if output is None else output)
     with _signals_deferred():
         gateway: object = launch_gateway(  # type: ignore[no-untyped-call]
@@ -60,13 +56,12 @@ def launch_java(settings: Mapping[str, str], output: IO[bytes] | None) -> object
 def launch_environment(
     runtime: JavaRuntime, *, embedded: bool, defaults: Mapping[str, str]
 ) -> dict[str, str | None]:
-    """Choose the environment variables of a start. None stands for a variable to remove."""
+    """Choose the environment variables of a start. None removes a variable."""
     environment: dict[str, str | None] = {
         "JAVA_HOME": None if runtime.home is None else str(runtime.home),
         **NO_CONNECT,
     }
-    # Without it the workers start the first python3 on PATH, which knows nothing of this virtual
-    # environment.
+    # Without it workers would start the first python3 on PATH, outside of this environment.
     python = defaults.get("spark.pyspark.python", sys.executable)
     for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
         if name not in os.environ:
@@ -79,7 +74,7 @@ def launch_environment(
 
 @contextmanager
 def environment_set(changes: Mapping[str, str | None]) -> Iterator[None]:
-    """Set and remove environment variables for a while."""
+    """Set and remove environment variables, and restore them afterwards."""
     previous = {name: os.environ.get(name) for name in changes}
     _set_environment(changes)
     try:
@@ -89,6 +84,7 @@ def environment_set(changes: Mapping[str, str | None]) -> Iterator[None]:
 
 
 def _set_environment(values: Mapping[str, str | None]) -> None:
+    """Set environment variables, or remove them if None."""
     for name, value in values.items():
         if value is None:
             os.environ.pop(name, None)
@@ -98,25 +94,25 @@ def _set_environment(values: Mapping[str, str | None]) -> None:
 
 @contextmanager
 def interrupt_handler_kept() -> Iterator[None]:
-    """Put back the handler of Ctrl-C, which a new SparkContext replaces by its own.
+    """Restore the handler of Ctrl-C, which a new SparkContext replaces.
 
-    That one asks Java to cancel all jobs, over the connection that the call it interrupts is
+    Spark's handler asks Java to cancel all jobs by the connection that the interrupted call is
     using: the call fails as if Java had ended, or goes on as if nothing had happened.
     """
     handler = signal.getsignal(signal.SIGINT)
     try:
         yield
     finally:
-        # Python allows it in the main thread alone, and so does Spark.
+        # Python sets handlers in the main thread alone, and so does Spark.
         if threading.current_thread() is threading.main_thread() and handler is not None:
             signal.signal(signal.SIGINT, handler)
 
 
 @contextmanager
 def _signals_deferred() -> Iterator[None]:
-    """Keep a first Ctrl-C or SIGTERM until the end of the block.
+    """Defer a first Ctrl-C or SIGTERM to the end of the block.
 
-    pyspark, interrupted while it waits for the Java that it started, would leave that running.
+    If pyspark is interrupted while it waits for the Java that it started, that Java stays running.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # signals arrive in the main thread alone

@@ -1,4 +1,4 @@
-"""Learners of Spark ML, trained and asked (:meth:`anonspark.engine.protocol.Engine.learn`)."""
+"""Train learners of Spark ML, and predict (:meth:`anonspark.engine.protocol.Engine.learn`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pyspark.sql import functions as sf
 from anonspark.engine.spark.java_objects import java_class
 from anonspark.engine.spark.settings import is_of_connect
 
-# As Spark has them by default.
+# Spark's defaults.
 LOGISTIC_ITERATIONS = 100
 FOREST_TREES = 20
 BOOSTED_TREES = 20
@@ -31,23 +31,17 @@ SEED = 0
 
 _VECTOR = "features as a vector"
 
-# Of the training data; more for more records, so that the result depends on the records alone.
+# Partitions of the training data: by their records alone, as results depend on the partitions.
 _PARTITIONS = 4
 _RECORDS_OF_A_PARTITION = 100_000
 
 
 @dataclass(frozen=True)
 class SparkModel:
-    """A learner that was trained, as :class:`anonspark.engine.protocol.Model`.
+    """A trained learner of Spark ML, as :class:`anonspark.engine.protocol.Model`.
 
-    Parameters
-    ----------
-    fitted : Transformer or None
-        None where all examples were of one class: with a number of classes, Spark's regression
-        would predict the other one.
-    only : float
-        That class.
-    classes : int
+    It is None if all examples are of one class, ``only``: with the number of classes, Spark's
+    regression would predict the other one.
     """
 
     fitted: Any
@@ -56,36 +50,31 @@ class SparkModel:
 
 
 def train(examples: DataFrame, classes: int, records: int) -> dict[str, SparkModel]:
-    """Train each learner.
+    """Train each learner. See :meth:`anonspark.engine.protocol.Engine.learn`.
 
-    Parameters and result: :meth:`anonspark.engine.protocol.Engine.learn`.
-
-    Notes
-    -----
-    Spark's boosted trees know two classes only. Fixed seeds: about 100 passes over the training
+    Spark's boosted trees have two classes. With fixed seeds: about 100 passes over the training
     data for the regression, one for each level of the forest and one for each level of each boosted
-    tree, all in memory if it fits. What Spark adds up in parallel may differ in the last digits
-    from run to run.
+    tree, all in memory if it fits. Sums in parallel may differ in the last digits from run to run.
     """
-    # Both classes, even if the training data has one only.
+    # The number of classes, even if the training data lack one.
     metadata = {
         "ml_attr": {"type": "nominal", "name": "label", "vals": list(map(str, range(classes)))}
     }
     session: Any = examples.sparkSession
     if is_of_connect(session):
-        # Its models look for the session of their thread.
+        # Models of Spark Connect use the session of their thread.
         session._set_default_and_active_session(session)
     label = sf.col("label").alias("label", metadata=metadata)
     vectors = examples.select(array_to_vector(sf.col("features")).alias("features"), "label")
     training = _in_order(vectors, records).select("features", label)
-    # In memory, or on the workers' disks: learners read it often.
+    # In memory, or on the workers' disks: learners read the data often.
     training.persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        (least, most) = training.agg(sf.min("label"), sf.max("label")).collect()[0]
-        if least is None:
+        (low, high) = training.agg(sf.min("label"), sf.max("label")).collect()[0]
+        if low is None:
             return {}
         return {
-            name: SparkModel(None if least == most else _fit(learner, training), least, classes)
+            name: SparkModel(None if low == high else _fit(learner, training), low, classes)
             for name, learner in _learners(classes)
         }
     finally:
@@ -93,7 +82,7 @@ def train(examples: DataFrame, classes: int, records: int) -> dict[str, SparkMod
 
 
 def predict(test: DataFrame, models: Mapping[str, Any]) -> DataFrame:
-    """Add what models predict. See :meth:`anonspark.engine.protocol.Engine.predict`."""
+    """Add the predictions of models. See :meth:`anonspark.engine.protocol.Engine.predict`."""
     frame = test.withColumn(_VECTOR, array_to_vector(sf.col("features")))
     columns = [sf.col(f"`{name}`") for name in test.columns]
     for name, model in models.items():
@@ -115,9 +104,9 @@ def predict(test: DataFrame, models: Mapping[str, Any]) -> DataFrame:
 
 
 def _in_order(examples: DataFrame, records: int) -> DataFrame:
-    """Return examples in parts and an order that depend on their content alone. One shuffle.
+    """Partition and sort examples by their content alone. One shuffle.
 
-    Spark's trees draw records by partition and place.
+    Spark's trees draw records by partition and position.
     """
     parts = max(_PARTITIONS, math.ceil(records / _RECORDS_OF_A_PARTITION))
     key = sf.xxhash64("features", "label")
@@ -128,6 +117,7 @@ _Learner = LogisticRegression | RandomForestClassifier | GBTClassifier
 
 
 def _learners(classes: int) -> Iterator[tuple[str, _Learner]]:
+    """Yield learners for a number of classes by their names."""
     yield "logistic regression", LogisticRegression(maxIter=LOGISTIC_ITERATIONS)
     yield (
         "random forest",
@@ -141,9 +131,9 @@ def _learners(classes: int) -> Iterator[tuple[str, _Learner]]:
 
 
 def _fit(learner: _Learner, examples: DataFrame) -> Transformer:
-    """Train, and drop the summary of the training: the model could not travel to the workers.
+    """Train a learner, and drop the summary of the training, with which models cannot travel.
 
-    It holds the session, which cannot travel from the first Observation in it on. Spark's Python
+    It holds the session, which cannot be serialized once it has had an Observation. Spark's Python
     interface has no way to drop it.
     """
     model: Any = learner.fit(examples)

@@ -1,8 +1,12 @@
-"""Names of columns as Spark reads them."""
+"""Quote names of columns for Spark."""
 
 from __future__ import annotations
 
 
 def quoted(name: str) -> str:
-    """Return a column name as Spark reads it whatever characters it has."""
+    """Quote the name of a column, so that Spark reads it whatever characters it has.
+
+    >>> quoted("a.b`c")
+    '`a.b``c`'
+    """
     return "`" + name.replace("`", "``") + "`"

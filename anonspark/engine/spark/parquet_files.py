@@ -1,11 +1,11 @@
-"""Parquet files that tasks encode as a whole, and Spark writes as it writes text.
+"""Write Parquet files that tasks encode as a whole, by Spark's writer of text.
 
 Row by row, the way from Python to Java and into a file takes longer than encoding the file in
-Python. Spark's text writer puts the bytes of a value into a file as they are, and the line's end
-behind them. A Parquet file ends with the letters ``PAR1``, and what lies between its row groups has
-no meaning. So a file is some values, one a row group and the last one the footer, of a text whose
-lines end with ``PAR1``. Spark's own committers and file systems bring it where it belongs, also
-where a task is run again or twice at a time.
+Python. Spark's text writer writes the bytes of a value unchanged, and then the line's end. A
+Parquet file ends with the letters ``PAR1``, and bytes between its row groups have no meaning. So a
+file is a text of lines that end with ``PAR1``: each is a row group, and the last one the footer.
+Spark's committers and file systems move it to its path, also if a task runs again, or twice at the
+same time.
 """
 
 from __future__ import annotations
@@ -34,28 +34,19 @@ VALUES = f"{KIND} string, value string"
 
 _CONTENT, _DESCRIPTION = "content", "description"
 
-# What would be hidden from readers, or what they are asked to find in another form.
+# Settings that would hide data from readers, or that ask for another form of files.
 _NOT_FOLLOWED = ("bloom.filter", "crypto", "encryption", "writer.version")
 _CODEC = "spark.sql.parquet.compression.codec"
 
 
 def encode_values(encoding: Encoding, row_groups: Batches) -> Batches:
-    """Encode a file.
+    """Encode row groups as a file, and yield its values as rows of :data:`VALUES`.
 
-    Parameters
-    ----------
-    encoding : Encoding
-    row_groups : iterator of pyarrow.RecordBatch
-        Of the encoding's columns.
-
-    Yields
-    ------
-    pyarrow.RecordBatch
-        Of :data:`VALUES`, one row each. None where there is no row group.
+    Yields nothing if there is no row group.
     """
     file = EncodedFile(encoding)
     for part in file.parts(row_groups):
-        # Spark writes the last bytes, as the end of a line.
+        # Spark writes the magic bytes, as the end of a line.
         yield _value(_CONTENT, part.removesuffix(MAGIC))
     if file.size:
         description = {
@@ -68,7 +59,8 @@ def encode_values(encoding: Encoding, row_groups: Batches) -> Batches:
 
 
 def _value(kind: str, content: bytes) -> pa.RecordBatch:
-    # No text, so nothing may look at it.
+    """Return a row of :data:`VALUES` with some bytes."""
+    # Bytes in the type of texts, so nothing may decode them.
     offsets = pa.array([0, len(content)], pa.int32()).buffers()[1]
     value = pa.StringArray.from_buffers(1, offsets, pa.py_buffer(content))
     return pa.RecordBatch.from_arrays([pa.array([kind]), value], [KIND, "value"])
@@ -85,66 +77,38 @@ def find_unknown_settings(spark: SparkSession) -> list[str]:
 
 
 def _codec(spark: SparkSession) -> str:
+    """Return the codec that the session is set to."""
     return (spark.conf.get(_CODEC, None) or "snappy").lower()
 
 
 def encoding_of(spark: SparkSession, schema: pa.Schema) -> Encoding:
-    """Return how to encode a table: as Spark does, with its configured codec."""
+    """Return the encoding of a table, with the codec that the session is set to."""
     return Encoding.of(schema, _codec(spark))
 
 
 def write_values(values: DataFrame, path: str) -> None:
-    """Write what tasks have encoded.
-
-    Parameters
-    ----------
-    values : DataFrame
-        Of :data:`VALUES`. A partition is a file.
-    path : str
-        Directory for :func:`take_over_files`.
-    """
+    """Write the values that tasks encoded, for :func:`take_over_files`. A partition is a file."""
     writer = values.write.partitionBy(KIND).option("lineSep", MAGIC.decode())
-    # Whatever the session says of text files.
+    # The session may have other options for text files.
     writer.option("compression", "none").option("maxRecordsPerFile", 0).text(path)
 
 
 def take_over_files(
     files: FileSystem | MountedFiles, path: str, release: str, directory: str
 ) -> list[PublishedFile]:
-    """Move the files that were written to a directory of a release, and name them.
+    """Move the files of :func:`write_values` to a new directory of a release, and name them.
 
-    Parameters
-    ----------
-    files : FileSystem or MountedFiles
-    path : str
-        Where :func:`write_values` has written. It is removed.
-    release : str
-        The release's directory.
-    directory : str
-        Relative to it. Is made.
-
-    Returns
-    -------
-    list of PublishedFile
-
-    Raises
-    ------
-    PublishingError
-        If files differ from the reports of the tasks that wrote them.
-
-    Notes
-    -----
-    One small job, which reads the reports of the tasks. It lies beside the files, and the same
-    attempt of a task has written both.
+    Removes the old path. One small job, which reads the reports of the tasks: the same attempt of a
+    task wrote a file and its report. Raises PublishingError if files differ from the reports.
     """
     reader = files.spark.read.schema("value string").option("lineSep", MAGIC.decode())
     rows = reader.text(f"{literal(path)}/{KIND}={_DESCRIPTION}").collect()
-    described = {about["part"]: about for about in (json.loads(row.value) for row in rows)}
+    reports = {report["part"]: report for report in (json.loads(row.value) for row in rows)}
     content = f"{path}/{KIND}={_CONTENT}"
-    # As Spark names them: part-00000-...
+    # Spark's names: part-00000-...
     sizes = {int(name.split("-")[1]): (name, size) for name, size in files.files_below(content)}
-    if len(described) != len(rows) or {part: size for part, (_, size) in sizes.items()} != {
-        part: about["bytes"] for part, about in described.items()
+    if len(reports) != len(rows) or {part: size for part, (_, size) in sizes.items()} != {
+        part: report["bytes"] for part, report in reports.items()
     }:
         raise PublishingError(
             "output.path: the files in the staging directory are not as large as they were "
@@ -160,6 +124,6 @@ def take_over_files(
     )
     files.delete(path)
     return [
-        PublishedFile(name, about["bytes"], about["rows"], about["sha256"])
-        for name, about in ((name, described[part]) for part, name in names.items())
+        PublishedFile(name, report["bytes"], report["rows"], report["sha256"])
+        for name, report in ((name, reports[part]) for part, name in names.items())
     ]

@@ -1,4 +1,4 @@
-"""Writing the files of a release's tables, and listing what was written."""
+"""Write the files of a release's tables by Spark, and list them."""
 
 from __future__ import annotations
 
@@ -10,48 +10,30 @@ from pyspark.sql import functions as sf
 from anonspark.engine.files import Files, PublishedFile, literal
 from anonspark.engine.spark.filesystem import files_of
 
-# Whose files stand alone, so that they may have other names.
+# Formats whose files do not name each other, so that they can be renamed.
 PLAIN_FORMATS = ("parquet", "orc")
 
 
 def write_table(
     table: DataFrame, data_format: str, release: str, directory: str, aside: str
 ) -> list[PublishedFile]:
-    """Write a table by Spark's own writer, and list what it has written.
+    """Write a table by Spark's writer to a new directory of a release, and list its files.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Its partitions become files, in their order, whose rows keep theirs.
-    data_format : str
-        A Spark data source.
-    release : str
-        The release's directory.
-    directory : str
-        To write to, relative to the release's. Must not exist.
-    aside : str
-        Directory to write to before files get their names.
-
-    Returns
-    -------
-    list of PublishedFile
-
-    Notes
-    -----
-    The job that makes the table, and one that counts the rows of each file that was written. The
-    driver reads the files for their hashes.
+    Each partition becomes a file, in their order, with the order of its rows. Files are written to
+    ``aside`` until they get their names. Two jobs: the table, and the rows of each file. The driver
+    reads the files for their hashes.
     """
     files = files_of(table.sparkSession)
     path = f"{release}/{directory}"
     if data_format not in PLAIN_FORMATS:
-        # Its files may name each other.
+        # Files of other formats may name each other.
         table.write.format(data_format).save(path)
     else:
         table.write.format(data_format).save(f"{aside}/{directory}")
         _take_over(files, f"{aside}/{directory}", path, data_format)
     reader = files.spark.read.format(data_format)
     if data_format in PLAIN_FORMATS:
-        # Or a job looks for the columns.
+        # Without a schema a job would infer one.
         reader = reader.schema(table.schema)
     counted = (
         reader.load(literal(path)).groupBy(sf.input_file_name().alias("file")).count().collect()
@@ -64,12 +46,12 @@ def write_table(
 
 
 def _take_over(files: Files, aside: str, path: str, data_format: str) -> None:
-    """Move the files of a table, under names that only reveal their order.
+    """Move the files of a table to names that show only their order.
 
-    Left behind are the marks of a finished job, for a release has one of its own.
+    Leaves the marks of a finished job behind, as a release has a mark of its own.
     """
     names = [name for name, _ in files.files_below(aside) if name.startswith("part-")]
-    # As Spark names them: part-00000-...
+    # Spark's names: part-00000-...
     names.sort(key=lambda name: (int(name.split("-")[1]), name))
     files.make_directory(path)
     files.rename_each(

@@ -1,7 +1,6 @@
-"""Batches that our functions make in a task, one function after the other.
+"""Chain our functions in a task, without Java between two of them.
 
-Between two functions nothing is handed to Java: what Spark does with rows on their way from Python
-and back costs more than most of our functions do.
+Handing rows from Python to Java and back takes longer than most of our functions.
 """
 
 from __future__ import annotations
@@ -24,20 +23,11 @@ from anonspark.engine.values.batches import Conform
 
 @dataclass(frozen=True)
 class PythonStage:
-    """The result of a function for the rows of a DataFrame.
+    """The result of a function for the batches of a DataFrame, whose texts may be dictionaries.
 
-    Parameters
-    ----------
-    source : DataFrame
-    function : callable
-        Its texts may be dictionaries.
-    schema : pyarrow.Schema
-        Of what it makes, without dictionaries.
-    choose : callable or None
-        Returns the function that makes some of the columns alone. None where it would do the same
-        work.
-    rows : callable or None
-        Returns the same as rows, where Spark has a shorter way to them.
+    ``schema`` is that of the result without dictionaries. ``choose`` returns the function for some
+    of the columns, or is None if it would not save work. ``rows`` returns the same result as Spark
+    computes it, if that is shorter, or is None.
     """
 
     source: DataFrame
@@ -48,8 +38,8 @@ class PythonStage:
 
     @property
     def plain(self) -> OnBatches:
-        """The function, without dictionaries."""
-        return Then(self.function, Conform(self.schema))
+        """Return the function with a result without dictionaries."""
+        return Chain(self.function, Conform(self.schema))
 
     def frame(self) -> DataFrame:
         """Return the rows."""
@@ -58,9 +48,9 @@ class PythonStage:
         return map_batches(self.source, self.plain, spark_schema(self.schema))
 
     def map_batches(self, function: OnBatches, schema: pa.Schema) -> PythonStage:
-        """Apply a function. Texts stay dictionaries where it takes them."""
+        """Apply a function. Texts stay dictionaries if it takes them."""
         conform = Conform(self.schema, takes_dictionaries(function))
-        return stage_of(self.source, Then(Then(self.function, conform), function), schema)
+        return stage_of(self.source, Chain(Chain(self.function, conform), function), schema)
 
     def select(self, columns: Mapping[str, str]) -> PythonStage:
         """Return columns under new names."""
@@ -68,33 +58,39 @@ class PythonStage:
         names = list(dict.fromkeys(columns.values()))
         function = self.function if self.choose is None else self.choose(names)
         rows = None if self.rows is None else _Renamed(self.rows, columns)
-        return PythonStage(self.source, Then(function, SelectColumns(columns)), schema, rows=rows)
+        return PythonStage(self.source, Chain(function, SelectColumns(columns)), schema, rows=rows)
 
 
 def stage_of(source: DataFrame, function: OnBatches, schema: pa.Schema) -> PythonStage:
-    """Return what a function makes of rows, with the types that Spark has for it."""
+    """Return the stage of a function, with a schema in the types that Spark has."""
     return PythonStage(source, function, arrow_schema(spark_schema(schema)))
 
 
 def is_whole_type(field: pa.Field) -> bool:
-    """Return whether a type of Arrow says all of a type of Spark: not the collation of a text."""
+    """Return whether Arrow expresses a column's type of Spark: it cannot express a collation."""
     return SPARK_TYPE not in (field.metadata or {})
 
 
 @dataclass(frozen=True)
-class Then:
-    """Applies one function after the other."""
+class Chain:
+    """Applies one function after another."""
 
     first: OnBatches
     second: OnBatches
 
     def __call__(self, batches: Batches) -> Batches:
-        """Apply both."""
+        """Apply both.
+
+        >>> list(Chain(list, reversed)([1, 2]))
+        [2, 1]
+        """
         return self.second(self.first(batches))
 
 
 @dataclass(frozen=True)
 class _Renamed:
+    """Renames the columns of rows that Spark computes."""
+
     rows: Callable[[], DataFrame]
     columns: Mapping[str, str]
 

@@ -1,4 +1,4 @@
-"""Opening the input and finding each attribute's column."""
+"""Open the input, and find the column of each attribute."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _KEY = "attributes."
 def open_input(
     spark: SparkSession, configuration: Configuration, *, skips_malformed: bool = False
 ) -> OpenedTable:
-    """Open the input, each of whose files has to have every attribute.
+    """Open the input, in which each file has to have every attribute.
 
-    See :func:`anonspark.engine.spark.tables.open_table`, and of databases
+    See :func:`anonspark.engine.spark.tables.open_table`, and for databases
     :func:`anonspark.engine.spark.databases.open_database_table`.
     """
     options = configuration.input
@@ -45,18 +45,10 @@ def open_input(
 
 
 def select_attributes(table: DataFrame, configuration: Configuration) -> DataFrame:
-    """Return the columns of the attributes, each once, in the order of the table.
+    """Select the columns of the attributes, each once, in the order of the table.
 
-    Parameters
-    ----------
-    table : DataFrame
-        With fields of structs as columns or without.
-    configuration : Configuration
-
-    Raises
-    ------
-    DataError
-        If columns are missing or there twice, or hold values that no task can read.
+    The table may have fields of structs as columns. Raises DataError if columns are missing or
+    there twice, or have values that no task can read.
     """
     table = with_fields(table)
     require_distinct(table.columns, configuration.attributes, "input")
@@ -64,10 +56,10 @@ def select_attributes(table: DataFrame, configuration: Configuration) -> DataFra
     require_columns(schema, configuration)
     require_read(schema, set(configuration.attributes).difference(configuration.identifiers), _KEY)
     names = {*configuration.attributes, *configuration.privacy.unit}
-    # By their places: how names are found is a setting of the session.
+    # By position: a setting of the session decides how names are resolved.
     numbered = [f"column_{index}" for index in range(len(table.columns))]
     chosen = [
-        # Nobody can count identifiers that have no values for us.
+        # Identifiers of types that cannot be read are null: they are not counted.
         (sf.lit(None).cast("string") if _is_unread(field) else sf.col(number)).alias(field.name)
         for number, field in zip(numbered, schema, strict=True)
         if field.name in names
@@ -76,7 +68,7 @@ def select_attributes(table: DataFrame, configuration: Configuration) -> DataFra
 
 
 def _with_unread(schema: st.StructType) -> pa.Schema:
-    """Return Arrow's schema, in which types that no task can read have a name and no values."""
+    """Return Arrow's schema, with types that no task can read as :class:`UnreadType`."""
     fields = [
         pa.field(field.name, UnreadType(field.dataType.simpleString()))
         if _has_unread(field.dataType)
@@ -87,6 +79,7 @@ def _with_unread(schema: st.StructType) -> pa.Schema:
 
 
 def _is_unread(field: pa.Field) -> bool:
+    """Return whether a column cannot be read."""
     return isinstance(field.type, UnreadType)
 
 

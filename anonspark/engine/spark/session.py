@@ -1,8 +1,8 @@
-"""Open the Spark session of a run: the one that is there, a cluster's, or an embedded one.
+"""Open the Spark session of a run: an existing one, a cluster's, or an embedded one.
 
-Under ``spark-submit`` and inside a program that has a session already, nothing is decided here.
-Started by hand, ``anonspark`` brings its own Spark: it finds a Java, chooses a sensible amount of
-memory, keeps quiet and leaves nothing behind. pyspark is imported inside the functions alone, so
+Under ``spark-submit``, and in a program that has a session already, this session is used as it is.
+Started by hand, ``anonspark`` starts an embedded Spark: it finds a Java, chooses the memory,
+silences the log and removes all files afterwards. pyspark is imported inside of functions alone, so
 that the command line starts quickly and can still diagnose a broken pyspark.
 """
 
@@ -13,13 +13,13 @@ import logging
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from anonspark.engine.spark.embedded import (
     embedded_settings,
-    own_log_configuration,
+    find_log_configuration,
     read_spark_defaults,
     scratch_folder,
 )
@@ -44,14 +44,14 @@ logger = logging.getLogger("anonspark")
 _LEAST_VERSION_OF_CONNECT = 4
 
 _PATIENCE_SECONDS = 20
-"""For a server of Spark Connect to answer."""
+"""Time for a server of Spark Connect to answer."""
 
 
 @contextmanager
 def open_session(
     master: str | None = None, *, application_name: str = "anonspark"
 ) -> Iterator[SparkSession]:
-    """Give the Spark session to work with, and stop it afterwards if it was started here.
+    """Open the Spark session to work with, and stop it afterwards if it was started here.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def open_session(
         A Spark master URL as in ``spark://host:7077``, ``yarn`` or ``local[4]``. Without it, and
         without ``spark.master`` in ``spark-defaults.conf``, Spark runs embedded on all cores.
     application_name : str, default "anonspark"
-        What the cluster shows. A session that was there before keeps its name.
+        The name that the cluster shows. An existing session keeps its name.
 
     Yields
     ------
@@ -76,20 +76,19 @@ def open_session(
 
     Notes
     -----
-    - *Under spark-submit, or with an active session in this process*: that session, nothing
-      forced. It is stopped only if it came into being here. Otherwise the SQL settings are put
-      back to what they were.
+    - *Under spark-submit, or with an active session in this process*: that session, with its
+      settings. It is stopped only if it was created here. Otherwise its SQL settings are restored.
     - *With a master that begins with* ``sc://``, *or SPARK_REMOTE and no master*: a session of a
       server of Spark Connect. No Java starts here.
-    - *With a master other than local*: memory, cores and logging stay as the cluster's
-      configuration says.
-    - *Embedded, or with a local master*: half of the memory that is available (1 to 8 GiB) unless
-      SPARK_DRIVER_MEMORY says otherwise, loopback interface only, no user interface, no
-      log, scratch files in a temporary folder that only the owner can read. A key in
-      ``spark-defaults.conf`` (in SPARK_CONF_DIR, or SPARK_HOME/conf) always wins.
+    - *With a master other than local*: memory, cores and logging are those of the cluster's
+      configuration.
+    - *Embedded, or with a local master*: half of the available memory (1 to 8 GiB) unless
+      SPARK_DRIVER_MEMORY is set, loopback interface only, no user interface, no log, and scratch
+      files in a temporary folder that only the owner can read. A key in ``spark-defaults.conf`` (in
+      SPARK_CONF_DIR, or SPARK_HOME/conf) goes first.
 
     The environment variables that a start needs are set for the start only. Those that ask for
-    Spark Connect are away until a classic session is given back.
+    Spark Connect are removed as long as a classic session is open.
     """
     # pyspark sets the variable with a session of Spark Connect, which is active in one thread only.
     in_another_thread = master is None and "SPARK_CONNECT_MODE_ENABLED" in os.environ
@@ -101,7 +100,7 @@ def open_session(
         session = _connect(remote)
     else:
         session = _start(master, application_name)
-    # In a thread that has not started Spark, pyspark looks anew for a session.
+    # In a thread that has not started Spark, pyspark searches for a session again.
     mode = CONNECT if is_of_connect(session) else NO_CONNECT
     try:
         with environment_set(mode), our_settings(session):
@@ -119,7 +118,7 @@ def process_has_session() -> bool:
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
 
-        # The context in private: pyspark has no other way to ask for one without making one.
+        # A private name: pyspark has no other way to get the context without creating one.
         has_context = getattr(SparkContext, "_active_spark_context", None) is not None
         return has_context or SparkSession.getActiveSession() is not None
     except ImportError:
@@ -135,13 +134,7 @@ def is_running(session: Any) -> bool:
 
 
 def require_running(session: SparkSession) -> None:
-    """Refuse a session that was stopped.
-
-    Raises
-    ------
-    EnvironmentProblem
-        If it was stopped: its tables cannot be read any more.
-    """
+    """Raise EnvironmentProblem if a session was stopped: its tables cannot be read any more."""
     _require_new_enough(session)
     if not is_running(session):
         raise EnvironmentProblem(
@@ -151,12 +144,7 @@ def require_running(session: SparkSession) -> None:
 
 
 def _require_new_enough(session: object) -> None:
-    """Refuse a session of Spark Connect that lacks what is asked of it.
-
-    Raises
-    ------
-    EnvironmentProblem
-    """
+    """Raise EnvironmentProblem if pyspark's Spark Connect is too old."""
     version = installed_spark_version()
     if is_of_connect(session) and int(version.partition(".")[0]) < _LEAST_VERSION_OF_CONNECT:
         raise EnvironmentProblem(
@@ -166,7 +154,7 @@ def _require_new_enough(session: object) -> None:
 
 
 def _attach(master: str | None) -> SparkSession:
-    """Take the session of this process or of spark-submit as it is."""
+    """Return the session of this process or of spark-submit, with its settings."""
     with plain_errors(master):
         from pyspark.sql import SparkSession
 
@@ -191,7 +179,7 @@ def _connect(address: str) -> SparkSession:
 
         grpc: Any = importlib.import_module("grpc")
         with DefaultChannelBuilder(address).toChannel() as channel:
-            # A session would ask ten minutes long.
+            # A session would try for ten minutes.
             try:
                 grpc.channel_ready_future(channel).result(_PATIENCE_SECONDS)
             except grpc.FutureTimeoutError as error:
@@ -218,40 +206,45 @@ def _start(master: str | None, application_name: str) -> SparkSession:
         from pyspark import SparkConf, SparkContext
         from pyspark.sql import SparkSession
 
-        from anonspark.engine.spark.java_objects import java_class
-
         configuration = SparkConf()
         for key, value in settings.items():
             configuration.set(key, value)
         gateway = None
         if getattr(SparkContext, "_gateway", None) is None:
-            # Errors of our log's configuration come back as exceptions; a user's log is shown.
-            quiet = embedded and own_log_configuration() is not None
+            # With our log errors are raised as exceptions. A user's log is shown.
+            quiet = embedded and find_log_configuration() is not None
             gateway = launch_java(settings, log if quiet else None)
         with interrupt_handler_kept():
             SparkContext(conf=configuration, gateway=gateway)
         session = SparkSession.builder.getOrCreate()
         if embedded:
-            if own_log_configuration() is not None:
-                # For a JVM that an earlier session of this process left behind.
-                session.sparkContext.setLogLevel("ERROR")
-            # Hadoop starts a process for each local file that it makes, also for a checksum.
-            file_system = java_class(session, "org.apache.hadoop.fs.FileSystem")
-            local_files = file_system.getLocal(session.sparkContext._jsc.hadoopConfiguration())
-            local_files.setWriteChecksum(False)
-            cores = session.sparkContext.defaultParallelism
-            for key, tasks in (
-                ("spark.sql.shuffle.partitions", cores),
-                # With one more task than cores, all but one core would wait for the last one.
-                ("spark.sql.files.minPartitionNum", 3 * cores),
-            ):
-                if key not in defaults:
-                    session.conf.set(key, str(tasks))
+            _configure_embedded(session, defaults)
     return session
 
 
+def _configure_embedded(session: SparkSession, defaults: Mapping[str, str]) -> None:
+    """Set the log, checksums and numbers of tasks of an embedded session, after its start."""
+    from anonspark.engine.spark.java_objects import java_class
+
+    if find_log_configuration() is not None:
+        # For a Java that an earlier session of this process left behind.
+        session.sparkContext.setLogLevel("ERROR")
+    # Hadoop starts a process for each local file that it writes, also for a checksum.
+    file_system = java_class(session, "org.apache.hadoop.fs.FileSystem")
+    local_files = file_system.getLocal(session.sparkContext._jsc.hadoopConfiguration())
+    local_files.setWriteChecksum(False)
+    cores = session.sparkContext.defaultParallelism
+    # With one more task than cores, all but one core would wait for the last one.
+    for key, tasks in (
+        ("spark.sql.shuffle.partitions", cores),
+        ("spark.sql.files.minPartitionNum", 3 * cores),
+    ):
+        if key not in defaults:
+            session.conf.set(key, str(tasks))
+
+
 def _stop(session: SparkSession) -> None:
-    """Stop a session. A Java that has ended already must not hide the error that came first."""
+    """Stop a session. A Java that has ended already must not hide the first error."""
     with suppress_java_errors("Spark could not be stopped in order"):
         session.stop()
     if scratch_folder.cache_info().currsize:

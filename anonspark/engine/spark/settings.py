@@ -1,4 +1,4 @@
-"""The SQL settings that a session has while we use it."""
+"""Set a session's SQL settings while we use it, and restore them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ logger = logging.getLogger("anonspark")
 _OPENING, _MOST = "spark.sql.files.openCostInBytes", "spark.sql.files.maxPartitionBytes"
 _SIZE = re.compile(r"\s*(\d+)\s*([bkmgtp]?)i?b?\s*", re.IGNORECASE)
 
-# Spark divides them among as many tasks as there can be at once.
+# Numbers that Spark divides among as many tasks as run in parallel.
 _NUMBERS = 1 << 20
 
 _MEANING: Mapping[str, str] = {
@@ -45,8 +45,8 @@ _MEANING: Mapping[str, str] = {
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
     "spark.sql.legacy.allowNegativeScaleOfDecimal": "false",
     "spark.sql.legacy.charVarcharAsString": "false",
-    # Days are those of the calendar of today in all years, as other programs write them; files of
-    # Spark 2 say that theirs are not.
+    # Days are those of the Gregorian calendar in all years, as other programs write them. Files of
+    # Spark 2 name theirs.
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
@@ -56,31 +56,31 @@ _MEANING: Mapping[str, str] = {
     "spark.sql.parquet.int96TimestampConversion": "false",
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
     "spark.sql.parquet.fieldId.read.enabled": "false",
-    # A column that only some files have is not to be found by chance; see
+    # A column that only some files have must not depend on which file Spark opens first: see
     # anonspark.engine.spark.file_schemas.
     "spark.sql.parquet.mergeSchema": "false",
     "spark.sql.orc.mergeSchema": "false",
     # A damaged or vanished file is an error, never a table with fewer rows.
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
-    # Whose files we can ask for their columns.
+    # Sources whose files, and so their columns, can be listed.
     "spark.sql.sources.useV1SourceList": "avro,csv,json,kafka,orc,parquet,text",
-    # The number of a round, read back from a folder's name, is a number.
+    # A round's number in the name of a folder is read back as a number.
     "spark.sql.sources.partitionColumnTypeInference.enabled": "true",
 }
-"""Settings that decide what is read from a file, and what an expression means."""
+"""Settings that decide which values files have, and what an expression means."""
 
 _NAMES_OF_UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00")
 
 _WRITING: Mapping[str, str] = {
-    # Spark's default is still INT96, which hardly any other program can compare or index.
+    # Spark's default is INT96, which hardly any other program can compare or index.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.writeLegacyFormat": "false",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     "spark.sql.avro.datetimeRebaseModeInWrite": "CORRECTED",
 }
-"""Settings that decide how files are written, and nothing that is read."""
+"""Settings that decide how files are written, but not how they are read."""
 
 
 SQL_SETTINGS: Mapping[str, str] = {
@@ -88,11 +88,11 @@ SQL_SETTINGS: Mapping[str, str] = {
     **_WRITING,
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
-    # Our functions work on whole batches: larger ones than the default of 10,000 rows pay.
+    # Our functions are faster on larger batches than the default of 10,000 rows.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-    # Times in nanoseconds are read as numbers, of which read_stored_columns makes times.
+    # Times in nanoseconds are read as numbers, which read_stored_columns converts to times.
     "spark.sql.legacy.parquet.nanosAsLong": "true",
-    # A round writes finished records, outliers and classes side by side: three open files, no sort.
+    # A round writes finished records, outliers and classes at once: three open files save a sort.
     "spark.sql.maxConcurrentOutputFileWriters": "3",
     # The traceback of a failed task (Spark 4.3) must not print local variables, which hold records.
     "spark.sql.execution.pyspark.udf.tracebackWithLocals.enabled": "false",
@@ -100,7 +100,7 @@ SQL_SETTINGS: Mapping[str, str] = {
 """SQL settings that every session gets while we use it."""
 
 _BATCHES_OF_ROWS: Mapping[str, str] = {
-    # Rows of 100 kB, such as those with a clinical note, still make batches of 200 MB only.
+    # Rows of 100 kB, such as those with a clinical note, make batches of 200 MB.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "2048",
     # The one value that means no limit.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
@@ -108,38 +108,27 @@ _BATCHES_OF_ROWS: Mapping[str, str] = {
 
 
 def batches_of_rows(session: SparkSession) -> AbstractContextManager[None]:
-    """Limit Arrow batches by their rows alone while single records are handed to Python.
+    """Limit Arrow batches by their rows alone inside of a block, while Python gets single records.
 
-    Since Spark 4.1 batches are limited by their size, too, which is summed up over all columns
-    before each row: a quarter of all that Java does to hand records over. Packed batches (see
-    :mod:`anonspark.staged.records`), which are few and large, need that limit.
-
-    Parameters
-    ----------
-    session : SparkSession
-        Its settings are others inside of the ``with`` block.
+    Since Spark 4.1 batches are also limited by their size, which is summed up over all columns
+    before each row: a quarter of Java's work of handing records over. Packed batches
+    (:mod:`anonspark.staged.records`), which are few and large, need that limit.
     """
     return _settings(session, _BATCHES_OF_ROWS)
 
 
 def one_row_at_a_time(session: SparkSession) -> AbstractContextManager[None]:
-    """Hand rows over one by one, each of which is as large as a file.
-
-    Parameters
-    ----------
-    session : SparkSession
-        Its settings are others inside of the ``with`` block.
-    """
+    """Hand rows over one by one inside of a block: each is as large as a file."""
     return _settings(session, {"spark.sql.execution.arrow.maxRecordsPerBatch": "1"})
 
 
 def folder_names_as_texts(session: SparkSession) -> AbstractContextManager[None]:
-    """Open tables inside of a ``with`` block whose folders are columns of texts."""
+    """Open tables inside of a block with texts for the columns that folders name."""
     return _settings(session, {"spark.sql.sources.partitionColumnTypeInference.enabled": "false"})
 
 
 def parquet_settings(session: SparkSession) -> list[str]:
-    """Return the names of the settings of Parquet files that Hadoop gets from a session, sorted."""
+    """Return the sorted names of a session's settings of Parquet files for Hadoop."""
     if is_of_connect(session):
         names = (name.removeprefix("spark.hadoop.") for name in session.conf.getAll)
         return sorted(name for name in names if name.startswith("parquet."))
@@ -149,14 +138,10 @@ def parquet_settings(session: SparkSession) -> list[str]:
 
 
 def sizes_of_tasks(session: SparkSession) -> tuple[int, int, int]:
-    """Return what Spark divides files by.
+    """Return the sizes by which Spark divides files among tasks.
 
-    Returns
-    -------
-    opening, most : int
-        Bytes that opening a file counts for, and that one task reads at most.
-    tasks : int
-        How many there can be at once. Spark Connect runs a small job for it, the first time.
+    These are the bytes that opening a file counts for, the limit of bytes of a task, and the number
+    of tasks that run in parallel, for which Spark Connect runs a small job the first time.
     """
     opening, most = (_bytes_of(key, session.conf.get(key)) for key in (_OPENING, _MOST))
     if is_of_connect(session):
@@ -166,19 +151,19 @@ def sizes_of_tasks(session: SparkSession) -> tuple[int, int, int]:
 
 _DEPLOY_MODE = "spark.submit.deployMode"
 _HEAP, _OVERHEAD = "spark.driver.memory", "spark.driver.memoryOverhead"
-# Up to so many rows the driver takes what a process takes.
+# Up to so many rows the driver takes no more memory than any process.
 _FEW_ROWS = 1_000_000
 
 
 def warn_of_little_memory(session: SparkSession, rows: int) -> None:
-    """Warn before the work if the driver's Python can have too little memory for so many rows."""
+    """Warn before the work if the driver's Python may have too little memory for the rows."""
     limit = available_memory() // 2**20
     if not is_of_connect(session) and session.conf.get(_DEPLOY_MODE, None) == "cluster":
         heap = _bytes_of(_HEAP, session.conf.get(_HEAP, "1g"), "m")
         usual = f"{max(384 << 20, heap // 10)}b"
         limit = min(limit, _bytes_of(_OVERHEAD, session.conf.get(_OVERHEAD, usual), "m") >> 20)
     needed = cluster_sizes(rows, 1).driver_overhead
-    # Half of it is what was measured.
+    # Half of the recommended memory was measured.
     if rows > _FEW_ROWS and limit < needed // 2:
         logger.warning(
             "the driver's Python can have %d MiB, and may need %d MiB for %s rows. Set "
@@ -200,6 +185,7 @@ def _bytes_of(key: str, text: str | None, unit: str = "b") -> int:
 
 @cache
 def _parallel_tasks(session: SparkSession) -> int:
+    """Return the number of tasks among which Spark divides a range, by a small job."""
     from pyspark.sql import functions as sf
 
     return session.range(_NUMBERS).select(sf.spark_partition_id()).distinct().count()
@@ -207,13 +193,9 @@ def _parallel_tasks(session: SparkSession) -> int:
 
 @contextmanager
 def our_settings(session: SparkSession) -> Iterator[None]:
-    """Work with `SQL_SETTINGS` in a session, and leave it as it was found.
+    """Apply `SQL_SETTINGS` inside of a block, and restore the session's settings afterwards.
 
-    Parameters
-    ----------
-    session : SparkSession
-        Any session. Its settings are others inside of the ``with`` block, and pyspark logs no
-        errors of queries there, whose text may hold values of the data.
+    pyspark logs no errors of queries meanwhile, whose texts may hold values of the data.
     """
     with _settings(session, SQL_SETTINGS), _query_errors_unlogged():
         yield
@@ -221,7 +203,7 @@ def our_settings(session: SparkSession) -> Iterator[None]:
 
 @contextmanager
 def writing_settings(session: SparkSession) -> Iterator[None]:
-    """Write files as we do, of what is computed with the session's own settings."""
+    """Write files as we do, with values that are computed by the session's settings."""
     with _settings(session, _WRITING), _query_errors_unlogged():
         yield
 
@@ -245,7 +227,7 @@ def reads_as_we_do(session: SparkSession) -> bool:
 
 @contextmanager
 def _settings(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Apply settings for a while. What was set before is set afterwards, and nothing else."""
+    """Apply settings inside of a block, and restore those that were set before."""
     previous = {key: session.conf.get(key, None) for key in settings}
     try:
         for key, value in settings.items():
@@ -256,7 +238,7 @@ def _settings(session: SparkSession, settings: Mapping[str, str]) -> Iterator[No
 
 
 def _restore_settings(session: SparkSession, previous: Mapping[str, str | None]) -> None:
-    """Put back what was set. Quietly if the session has ended meanwhile."""
+    """Restore settings. Only logs a failure if the session has ended meanwhile."""
     with suppress_java_errors("the settings of the session could not be put back"):
         for key, value in previous.items():
             if value is None:
@@ -265,7 +247,7 @@ def _restore_settings(session: SparkSession, previous: Mapping[str, str | None])
                 session.conf.set(key, value)
 
 
-# The last one is that of Spark Connect.
+# The last one is Spark Connect's.
 _ERROR_LOGGERS = (
     *("SQLQueryContextLogger", "DataFrameQueryContextLogger"),
     "pyspark.sql.connect.logging",
@@ -274,9 +256,9 @@ _ERROR_LOGGERS = (
 
 @contextmanager
 def _query_errors_unlogged() -> Iterator[None]:
-    """Keep pyspark from printing errors of queries, whose text may hold values of the data.
+    """Keep pyspark from logging errors of queries, whose texts may hold values of the data.
 
-    From version 4 on pyspark logs them on standard error from Python, besides raising them.
+    From version 4 on Python logs them on standard error, and raises them, too.
     """
     try:
         from pyspark.logger import PySparkLogger
@@ -284,19 +266,19 @@ def _query_errors_unlogged() -> Iterator[None]:
         yield
         return
     loggers = [PySparkLogger.getLogger(name) for name in _ERROR_LOGGERS]
-    previous = [each.disabled for each in loggers]
-    for each in loggers:
-        each.disabled = True
+    previous = [query_logger.disabled for query_logger in loggers]
+    for query_logger in loggers:
+        query_logger.disabled = True
     try:
         yield
     finally:
-        for each, disabled in zip(loggers, previous, strict=True):
-            each.disabled = disabled
+        for query_logger, disabled in zip(loggers, previous, strict=True):
+            query_logger.disabled = disabled
 
 
 @contextmanager
 def suppress_java_errors(message: str) -> Iterator[None]:
-    """Log, and nothing more, that Java did not do what was asked: it may have ended already."""
+    """Log an error of Java, and go on: Java may have ended already."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

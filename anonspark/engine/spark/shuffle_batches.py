@@ -1,7 +1,7 @@
-"""Rows that are handed from task to task in parcels: Arrow streams, a value each.
+"""Shuffle rows in parcels: each is an Arrow stream, in one value.
 
-Row by row, what Java does to take rows from Python, shuffle them and hand them back costs more
-than what is done with them.
+Row by row, Java takes longer to take rows from Python, shuffle them and hand them back than our
+functions take for them.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ PARCEL = "parcel"
 PARCELS = f"{TASK} int, {PARCEL} binary"
 
 WAITING_ROWS = 1 << 18
-"""Rows that wait in a task until they are divided into parcels: they may have some hundred bytes
+"""Rows that wait in a task until they are divided into parcels. They may have some hundred bytes
 each, and are copied meanwhile."""
 
-# As in anonspark.staged.records: tasks run beside each other already.
+# Without threads, as in anonspark.staged.records: tasks run in parallel already.
 _WRITE_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 _READ_OPTIONS = pa.ipc.IpcReadOptions(use_threads=False)
 
@@ -36,20 +36,10 @@ _SCHEMA = pa.schema([(TASK, pa.int32()), (PARCEL, pa.binary())])
 def divide(
     rows: pa.Table, parts: npt.NDArray[np.int64], task_keys: npt.NDArray[np.int32]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the parcels of rows, one for each part that has some.
+    """Yield the parcels of rows, one for each part that has some, as rows of :data:`PARCELS`.
 
-    Parameters
-    ----------
-    rows : pyarrow.Table
-    parts : int64 ndarray of shape (rows,)
-        Where each row goes.
-    task_keys : int32 ndarray of shape (parts,)
-        What Spark sends to each part.
-
-    Yields
-    ------
-    pyarrow.RecordBatch
-        Of one row, see :data:`PARCELS`.
+    ``parts`` has the part of each row, int64 (rows,), and ``task_keys`` the key that Spark sends to
+    each part, int32 (parts,).
     """
     counts = np.bincount(parts, minlength=len(task_keys))
     if np.count_nonzero(counts) > 1:
@@ -64,6 +54,7 @@ def divide(
 
 
 def _packed(rows: pa.Table) -> bytes:
+    """Return rows as an Arrow stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema, options=_WRITE_OPTIONS) as stream:
         stream.write_table(rows.combine_chunks())
@@ -73,7 +64,7 @@ def _packed(rows: pa.Table) -> bytes:
 
 @dataclass(frozen=True)
 class SendParcels:
-    """Divides rows among the tasks that are named in their column :data:`TASK`."""
+    """Divides rows among the tasks that their column :data:`TASK` names."""
 
     task_keys: npt.NDArray[np.int32]
 
@@ -87,7 +78,7 @@ class SendParcels:
 
 @dataclass(frozen=True)
 class Unpack:
-    """Returns the batches of the parcels that a task is given."""
+    """Yields the batches of the parcels that a task receives."""
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield the batches."""
@@ -98,7 +89,12 @@ class Unpack:
 
 
 def together(batches: Batches, rows: int = WAITING_ROWS) -> Iterator[list[pa.RecordBatch]]:
-    """Put batches together until they have so many rows. Empty ones are left out."""
+    """Collect batches until they have a number of rows. Leaves out empty ones.
+
+    >>> batch = pa.record_batch({"age": [39, 41]})
+    >>> [len(batches) for batches in together(iter([batch] * 3), rows=3)]
+    [2, 1]
+    """
     waiting: list[pa.RecordBatch] = []
     waiting_rows = 0
     for batch in batches:
@@ -115,11 +111,6 @@ def together(batches: Batches, rows: int = WAITING_ROWS) -> Iterator[list[pa.Rec
 def shuffled(parcels: DataFrame, parts: int | None = None) -> DataFrame:
     """Bring parcels of equal keys into one task.
 
-    Parameters
-    ----------
-    parcels : DataFrame
-        Of :data:`PARCELS`.
-    parts : int or None
-        Number of tasks. None leaves it to Spark, which puts small ones together.
+    Without a number of parts Spark chooses it, and joins small ones.
     """
     return parcels.repartition(TASK) if parts is None else parcels.repartition(parts, TASK)

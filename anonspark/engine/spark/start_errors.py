@@ -1,4 +1,4 @@
-"""Why Spark did not start, in plain words."""
+"""Explain in plain words why Spark did not start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from anonspark.engine.spark.java import (
 )
 from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem
 
-# What Java and pyspark say, and what that means.
+# Patterns in the output of Java and pyspark, and explanations. The first match counts.
 _KNOWN = (
     (
         "getSubject is not supported",
@@ -73,12 +73,9 @@ _KNOWN = (
 
 @contextmanager
 def plain_errors(master: str | None, runtime: JavaRuntime | None = None) -> Iterator[IO[bytes]]:
-    """Translate the failure of a start into plain words with a remedy.
+    """Raise a plain error with a remedy if a start fails. Yields a file for the output of Java.
 
-    Yields
-    ------
-    file
-        For what Java says meanwhile. It has no name, and holds nothing that outlives Java.
+    The file has no name, and is gone when this process and Java have ended.
     """
     with tempfile.TemporaryFile(prefix="anonspark-") as file:
         try:
@@ -99,21 +96,9 @@ def plain_errors(master: str | None, runtime: JavaRuntime | None = None) -> Iter
 
 
 def _explain(text: str, master: str | None, runtime: JavaRuntime | None) -> AnonsparkError:
-    """Explain in plain words why Spark did not start, and what to do.
+    """Explain why Spark did not start, by the output of Java and pyspark, and what to do.
 
-    Parameters
-    ----------
-    text : str
-        What Java and pyspark said.
-    master : str or None
-        The master URL that was tried.
-    runtime : JavaRuntime or None
-        The Java that was tried, if it was chosen here.
-
-    Returns
-    -------
-    AnonsparkError
-        To be raised.
+    ``runtime`` is None if the Java was not chosen here.
     """
     spark_version = installed_spark_version()
     java = "Java" if runtime is None else f"Java {runtime.version} ({runtime.executable})"
@@ -130,19 +115,23 @@ def _explain(text: str, master: str | None, runtime: JavaRuntime | None) -> Anon
         if re.search(pattern, text):
             return EnvironmentProblem(f"Spark did not start: {explanation.format(**details)}")
     return EnvironmentProblem(
-        f"Spark did not start: {_most_telling_line(text)}. What to do: compare the versions "
+        f"Spark did not start: {_likely_cause(text)}. What to do: compare the versions "
         "that `anonspark doctor` lists. With --debug the whole text is shown."
     )
 
 
-def _most_telling_line(text: str) -> str:
-    """Pick the line of a failed start that most likely names the cause."""
+def _likely_cause(text: str) -> str:
+    r"""Return the line of the output that most likely names the cause.
+
+    >>> _likely_cause("Starting\njava.io.IOException: Broken pipe.\nJava gateway process exited")
+    'java.io.IOException: Broken pipe'
+    """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    telling = [
+    errors = [
         line
         for line in lines
         if re.search(r"Error|Exception|Unrecognized|[Ii]nvalid", line)
         and not line.startswith("at ")
     ]
-    # Java's own complaint comes first; pyspark's, at the end, only says that Java has ended.
-    return (telling or lines or ["without a word"])[0].rstrip(".")
+    # Java's error comes first. That of pyspark, at the end, only says that Java has ended.
+    return (errors or lines or ["without a word"])[0].rstrip(".")

@@ -1,4 +1,4 @@
-"""Columns that files store otherwise than Spark reads them: narrower, without values, or finer."""
+"""Read columns that files store differently: narrower, without values, or in nanoseconds."""
 
 from __future__ import annotations
 
@@ -36,28 +36,10 @@ def read_stored_columns(
 ) -> DataFrame:
     """Read a table whose columns are narrower or without values in some files, or in nanoseconds.
 
-    Parameters
-    ----------
-    load : callable
-        Takes a schema, and files or None for all of the table.
-    schema : StructType
-        Of the table, as Spark takes it.
-    listed : FileSchemas
-    selection : WantedColumns or None
-        Columns that are read. None for all of them.
-    path_key : str
-        What named the paths, for messages.
-
-    Returns
-    -------
-    DataFrame
-        A column has the type that holds its values in all files, text where none has any. If all
-        are wanted, those that cannot be read are void, which is logged.
-
-    Raises
-    ------
-    DataError
-        If a wanted column has nanoseconds inside of others.
+    ``load`` takes a schema, and files or None for all of the table. ``schema`` is that of Spark. A
+    column gets the type that holds its values in all files, or text if it has no values. If no
+    columns are selected, those that cannot be read are void, which is logged. Raises DataError if a
+    wanted column has nanoseconds inside of others.
     """
     stored = listed.stored if isinstance(listed, ParquetFooters) else [{}] * len(listed.schemas)
     read = _types_as_read(schema, listed)
@@ -66,15 +48,16 @@ def read_stored_columns(
     for of_file, kinds_of_file in zip(listed.schemas, stored, strict=True):
         kinds = {name.lower(): kind for name, kind in kinds_of_file.items()}
         by_schema.append((kinds, _schema_as_stored(schema, of_file, kinds, read)))
-    alike: dict[str, list[int]] = {}
-    for at, schema_index in enumerate(listed.schema_of_file):
-        alike.setdefault(by_schema[schema_index][1].json(), []).append(at)
+    # Files whose columns are stored alike are read as one part.
+    files_by_form: dict[str, list[int]] = {}
+    for index, schema_index in enumerate(listed.schema_of_file):
+        files_by_form.setdefault(by_schema[schema_index][1].json(), []).append(index)
     unread: dict[str, tuple[str, str]] = {}
     parts = []
-    for numbers in alike.values():
-        files = [listed.files[at] for at in numbers]
-        kinds, as_stored = by_schema[listed.schema_of_file[numbers[0]]]
-        part = load(as_stored, files if len(alike) > 1 else None)
+    for indices in files_by_form.values():
+        files = [listed.files[index] for index in indices]
+        kinds, as_stored = by_schema[listed.schema_of_file[indices[0]]]
+        part = load(as_stored, files if len(files_by_form) > 1 else None)
         names = [
             field.name
             for field in schema
@@ -102,7 +85,7 @@ def read_stored_columns(
 
 
 def _types_as_read(schema: StructType, listed: FileSchemas) -> dict[str, StructField]:
-    """Return the columns, by their names in small letters, in the type that files show for them."""
+    """Return the columns, by names in small letters, in types that hold all files' values."""
     columns: dict[str, list[pa.Field]] = {}
     for column in chain.from_iterable(listed.schemas):
         columns.setdefault(column.name.lower(), []).append(column)
@@ -110,10 +93,10 @@ def _types_as_read(schema: StructType, listed: FileSchemas) -> dict[str, StructF
         columns.pop(name.lower(), None)
     read = {}
     for field in schema:
-        of_files = columns.get(field.name.lower(), ())
-        joined = widest(column.type for column in of_files)
-        # Of types that Arrow does not have the metadata tells.
-        if of_files and joined is not None and not any(column.metadata for column in of_files):
+        stored = columns.get(field.name.lower(), ())
+        joined = widest(column.type for column in stored)
+        # Metadata mark types that Arrow does not have.
+        if stored and joined is not None and not any(column.metadata for column in stored):
             joined = pa.string() if pa.types.is_null(joined) else joined
             read[field.name.lower()] = StructField(field.name, spark_type(joined))
     return read
@@ -122,7 +105,7 @@ def _types_as_read(schema: StructType, listed: FileSchemas) -> dict[str, StructF
 def _schema_as_stored(
     schema: StructType, of_file: pa.Schema, kinds: Mapping[str, str], read: Collection[str]
 ) -> StructType:
-    """Return the columns that Spark reads in files that are stored alike."""
+    """Return the columns that Spark reads in files that store them in the same way."""
     stored: dict[str, DataType] = {
         column.name.lower(): spark_type(column.type)
         for column in of_file
@@ -139,11 +122,12 @@ def _schema_as_stored(
 
 
 def _as_read(field: StructField, kind: str | None) -> Column:
+    """Convert a column from the kind in which it is stored."""
     column = sf.col(quoted(field.name))
     if kind == NO_VALUES:
         column = sf.lit(None)
     elif kind == NANOSECONDS:
-        # A division alone takes digits off towards 1970.
+        # A division alone would round towards 1970.
         micros = sf.expr(
             f"{quoted(field.name)} div 1000 - if({quoted(field.name)} % 1000 < 0, 1, 0)"
         )

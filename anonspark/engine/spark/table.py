@@ -1,4 +1,4 @@
-"""The verbs over tables (:mod:`anonspark.engine.protocol`) in terms of Spark."""
+"""Implement the verbs of tables (:mod:`anonspark.engine.protocol`) by Spark."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from anonspark.engine.spark.parquet_files import (
     write_values,
 )
 from anonspark.engine.spark.published_files import write_table
-from anonspark.engine.spark.python_stage import PythonStage, Then, stage_of
+from anonspark.engine.spark.python_stage import Chain, PythonStage, stage_of
 from anonspark.engine.spark.shuffle_batches import PARCELS, SendParcels, Unpack, shuffled
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.table import BatchTable
@@ -47,8 +47,8 @@ from anonspark.engine.values.grouping import Aggregate, aggregates_of
 _STAGED_FILES = {
     "compression": "none",
     "parquet.enable.dictionary": "false",
-    # A reader takes a whole row group into memory, and a writer does not look at its size before it
-    # has a hundred rows, unless told so.
+    # A reader holds a whole row group in memory. By default a writer checks its size only after a
+    # hundred rows.
     "parquet.block.size": str(ROW_GROUP_BYTES),
     "parquet.page.size.row.check.min": "1",
 }
@@ -59,17 +59,10 @@ _TEXTS = (st.StringType, st.VarcharType, st.CharType)
 
 @dataclass(frozen=True)
 class SparkTable(BatchTable):
-    """A DataFrame as a :class:`anonspark.engine.protocol.Table`.
+    """A DataFrame, or functions of ours over one, as a :class:`anonspark.engine.protocol.Table`.
 
-    Parameters
-    ----------
-    content : DataFrame or PythonStage
-        Rows, or what functions make of them: who wants that in another form need not have it handed
-        over and taken back.
-    engine : Engine
-        That made it.
-    source : SourceFiles or None
-        The files of it, where columns that are chosen of it are read in tasks.
+    More functions, or a selection of columns, extend a Python stage, so that its rows need not be
+    handed to Spark and back. ``source`` has the files of the table if tasks may decode them.
     """
 
     content: DataFrame | PythonStage
@@ -78,11 +71,12 @@ class SparkTable(BatchTable):
     _is_persisted: bool = field(default=False, repr=False)
 
     def _of(self, content: DataFrame | PythonStage) -> SparkTable:
+        """Return other content as a table of this engine."""
         return SparkTable(content, self.engine)
 
     @cached_property
     def frame(self) -> DataFrame:
-        """The rows."""
+        """Return the rows as a DataFrame."""
         return self.content.frame() if isinstance(self.content, PythonStage) else self.content
 
     @property
@@ -99,17 +93,17 @@ class SparkTable(BatchTable):
         return self._of(stage_of(self.content, function, schema))
 
     def repartition(self, function: OnBatches, schema: pa.Schema, tasks: int) -> SparkTable:
-        """Apply a function that names a task for each row, and hand every row to its task."""
+        """Apply a function that names a task for each row, and send each row to its task."""
         keys = keys_for_partitions(tasks)
         if any(pa.types.is_binary(field.type) for field in schema):
-            # Such rows are few and large: packed already.
+            # Rows with bytes are few and large, as packed batches are: no parcels are needed.
             addressed = self.map_batches(_Addressed(function, keys), schema)
             return self._of(addressed.frame.repartition(tasks, TASK))
         addressed = self.map_batches(function, schema)
         if not isinstance(addressed.content, PythonStage):
-            raise TypeError("a table that a function makes has to be known as such")
+            raise TypeError("the result of a function has to be a stage of Python")
         parcels = map_batches(
-            addressed.content.source, Then(addressed.content.plain, SendParcels(keys)), PARCELS
+            addressed.content.source, Chain(addressed.content.plain, SendParcels(keys)), PARCELS
         )
         return self._of(stage_of(shuffled(parcels, tasks), Unpack(), schema))
 
@@ -128,7 +122,7 @@ class SparkTable(BatchTable):
         hashes: str | None = None,
         lists: Sequence[str] = (),
     ) -> SparkTable:
-        """Return one row for all rows that are equal in some columns."""
+        """Return one row for each group of rows that are equal in some columns."""
         figures = aggregates_of(
             self.schema, count=count, sums=sums, least=least, most=most, hashes=hashes, lists=lists
         )
@@ -141,7 +135,7 @@ class SparkTable(BatchTable):
         if not by:
             rows = self._of(aggregate_each_task(self.content, figures))
             merged = rows._aggregate_by_spark(by, [figure.merged for figure in figures])
-            # Where no task has a row.
+            # Without rows Spark's sum of counts is null.
             return merged if count is None else self._of(merged.frame.fillna(0, [count]))
         configuration = self.content.source.sparkSession.conf
         parts = int(configuration.get("spark.sql.shuffle.partitions", None) or 200)
@@ -149,14 +143,14 @@ class SparkTable(BatchTable):
         return self._of(aggregate_in_tasks(self.content, by, figures, keys))
 
     def _aggregate_by_spark(self, by: Sequence[str], figures: Sequence[Aggregate]) -> SparkTable:
-        """Have Spark aggregate rows that it has at hand, to the last bit.
+        """Let Spark aggregate rows that it has, which the figures need to be equal to the last bit.
 
-        The bar of 10M rows: to hand them to tasks of ours first takes four times as long or more.
+        With 10M rows, handing them to tasks of ours first takes four times as long or more.
         """
         lists = [quoted(figure.column) for figure in figures if figure.kind == "list"]
         expressions = [_figure(figure) for figure in figures if figure.kind != "list"]
         if lists:
-            # One list of pairs, so that the order is the same for all.
+            # One list of structs, so that all lists have the same order.
             expressions.append(sf.collect_list(sf.struct(*lists)).alias(_LISTS))
         keys = [self._key(name) for name in by]
         if not expressions:
@@ -172,20 +166,20 @@ class SparkTable(BatchTable):
         return self._of(added)
 
     def _key(self, name: str) -> Column:
-        """Return a column to distinguish rows by: the bytes of texts count, not a collation."""
+        """Return a column to group by: the bytes of texts count, not a collation."""
         column = sf.col(quoted(name))
         data_type = self.frame.schema[name].dataType
         return column.cast("string").alias(name) if isinstance(data_type, _TEXTS) else column
 
     def join(self, other: Table, on: Sequence[str], *, small: bool) -> SparkTable:
-        """Add the columns of the row of another table that agrees in some columns."""
+        """Add the columns of another table's row that is equal in some columns, or nulls."""
         frame = frame_of(other)
         return self._of(self.frame.join(sf.broadcast(frame) if small else frame, list(on), "left"))
 
     def select(self, names: Sequence[str] | Mapping[str, str]) -> SparkTable:
-        """Return some columns, or by their new names the columns that get them.
+        """Return some columns, also under new names.
 
-        Files decode no other columns, and Spark hands over no others: the bar of reading.
+        No others are decoded from files or handed over by Spark, which makes reading fast.
         """
         named = names if isinstance(names, Mapping) else {name: name for name in names}
         if (
@@ -206,11 +200,11 @@ class SparkTable(BatchTable):
         return self._of(self.frame.unionByName(frame_of(other)))
 
     def except_all(self, other: Table) -> SparkTable:
-        """Return the rows but as many equal ones as another table has."""
+        """Leave out as many copies of each row as another table has."""
         return self._of(self.frame.exceptAll(frame_of(other)))
 
     def persist(self) -> SparkTable:
-        """Return the same table, whose rows are kept in memory or on disk once they are made."""
+        """Return the same table, which keeps its rows in memory or on disk from the first job."""
         return SparkTable(
             self.frame.persist(StorageLevel.MEMORY_AND_DISK_DESER), self.engine, _is_persisted=True
         )
@@ -225,7 +219,7 @@ class SparkTable(BatchTable):
         return self.frame.count()
 
     def collect(self, most: int | None = None) -> pa.Table:
-        """Return all rows."""
+        """Return all rows, or some of them."""
         return collect_arrow(self.frame if most is None else self.frame.limit(most))
 
     def stage(self, path: str) -> None:
@@ -235,9 +229,9 @@ class SparkTable(BatchTable):
     def stage_parts(
         self, path: str, part: str, parts: Sequence[str], sums: Sequence[str]
     ) -> Mapping[str, Mapping[str, Any]]:
-        """Write the rows to a new directory, each part to a directory of its own.
+        """Write the rows to a new directory, with a directory for each part.
 
-        A small job adds them up afterwards: each task of a job that is observed hands back 50 kB.
+        A small job adds up sums afterwards: each task of a job with an Observation returns 50 kB.
         """
         write_parts(self.frame, path, part)
         if not sums:
@@ -266,7 +260,7 @@ class SparkTable(BatchTable):
 
 
 def _figure(figure: Aggregate) -> Column:
-    """Return what Spark aggregates for a figure that is no list."""
+    """Return Spark's expression for a figure that is no list."""
     if figure.kind == "count":
         return sf.count(sf.lit(1)).alias(figure.name)
     column = sf.col(quoted(figure.column))
@@ -289,26 +283,15 @@ class _Encode:
 
 
 def write_parts(frame: DataFrame, path: str, part: str) -> None:
-    """Write staged rows to a new directory, each part to a directory of its own. One job.
+    """Write staged rows to a new directory, with a directory for each part. One job.
 
-    Parameters
-    ----------
-    frame : DataFrame
-    path : str
-    part : str
-        The column that says which part a row belongs to. It is not written.
+    ``part`` is the column that names the part of each row. It is not written.
     """
     frame.write.options(**_STAGED_FILES).partitionBy(part).parquet(path)
 
 
 def frame_of(table: Table) -> DataFrame:
-    """Return the DataFrame of a table.
-
-    Raises
-    ------
-    TypeError
-        If the table is of another engine.
-    """
+    """Return the DataFrame of a table. Raises TypeError if the table is another engine's."""
     if not isinstance(table, SparkTable):
         raise TypeError(f"expected a table of Spark, found one of {type(table).__name__}")
     return table.frame
@@ -316,7 +299,7 @@ def frame_of(table: Table) -> DataFrame:
 
 @dataclass(frozen=True)
 class _Addressed:
-    """Replaces the numbers of tasks by what Spark sends there."""
+    """Replaces the numbers of tasks by keys that Spark sends to these tasks."""
 
     function: OnBatches
     task_keys: npt.NDArray[np.int32]
@@ -329,19 +312,13 @@ class _Addressed:
 
 
 def keys_for_partitions(partitions: int) -> npt.NDArray[np.int32]:
-    """Return, for each partition, an integer that Spark's hash partitioning sends there.
+    """Return for each partition an integer that Spark's hash partitioning sends there, int32 (n,).
 
-    ``repartition(n, column)`` puts a row into partition ``pmod(hash(column), n)``. With plain block
-    numbers some tasks would get several blocks and others none.
+    ``repartition(n, column)`` puts a row into partition ``pmod(hash(column), n)``. With the numbers
+    of tasks themselves some tasks would get several blocks and others none.
 
-    Parameters
-    ----------
-    partitions : int
-        At least 1.
-
-    Returns
-    -------
-    int32 ndarray of shape (partitions,)
+    >>> keys_for_partitions(2).tolist()
+    [2, 0]
     """
     keys = np.full(partitions, -1, np.int32)
     start, step = 0, max(1024, 8 * partitions)

@@ -1,4 +1,4 @@
-"""Find and read the version of a table of Delta Lake or Apache Iceberg, which keep several."""
+"""Find and read the version of a table of Delta Lake or Apache Iceberg."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from anonspark.config.input import CATALOG_TABLE
 from anonspark.engine.spark.filesystem import files_of
 from anonspark.errors import ConfigurationError, DataError
 
-# Options by which a configuration says itself what to read, as they are compared; the last ones are
-# Iceberg's.
+# Options of a configuration that choose a version, in small letters. The last two are Iceberg's.
 _CHOSEN = frozenset({"versionasof", "timestampasof", "branch", "tag"})
 
 _VERSION = "versionAsOf"
@@ -32,29 +31,9 @@ def current_version(
 ) -> dict[str, str]:
     """Return the option that reads a table as it is now, whatever is written to it afterwards.
 
-    Parameters
-    ----------
-    spark : SparkSession
-    paths : sequence of str
-        A table of these formats has one.
-    data_format : str
-        Of the data source.
-    options : mapping of str to str
-        Of the data source.
-
-    Returns
-    -------
-    dict of str to str
-        Empty where the format keeps no versions, the options name one, or the table has none yet.
-
-    Raises
-    ------
-    PySparkException, Py4JError
-        If the table cannot be opened.
-
-    Notes
-    -----
-    Of Delta its log is listed, or its catalog is asked. Of Iceberg a job reads one row of metadata.
+    Returns nothing if the format has no versions, the options choose one, or the table has none
+    yet. Lists Delta's log, or asks its catalog. For Iceberg a job reads one row of metadata. Raises
+    Spark's error if the table cannot be opened.
     """
     kind = data_format.lower()
     lower_names = {name.lower() for name in options}
@@ -62,12 +41,12 @@ def current_version(
         return {}
     if kind == CATALOG_TABLE:
         (matched_name,) = paths
-        if _kind_of(spark, matched_name, "input.path") == "delta":
+        if _versioned_format(spark, matched_name, "input.path") == "delta":
             newest = spark.sql(f"DESCRIBE HISTORY {matched_name} LIMIT 1").head()
             return {} if newest is None else {_VERSION: str(newest["version"])}
         references = spark.table(f"{matched_name}.refs")
     elif kind == "delta":
-        # The newest commit is never cleaned up; its number has as many digits in every table.
+        # The newest commit is never cleaned up, and its number has 20 digits in every table.
         listed = files_of(spark).children(f"{paths[0].rstrip('/')}/_delta_log")
         names = (_COMMIT.fullmatch(commit.rpartition("/")[2]) for commit in listed)
         commits = [int(name[1]) for name in names if name is not None]
@@ -81,33 +60,15 @@ def current_version(
 def open_catalog_table(
     spark: SparkSession, paths: Sequence[str], options: Mapping[str, str], key: str
 ) -> DataFrame:
-    """Open a table by its name in a catalog.
+    """Open a table by its name in a catalog, as SQL writes it. Lazy.
 
-    Parameters
-    ----------
-    spark : SparkSession
-    paths : sequence of str
-        One name, as SQL writes it.
-    options : mapping of str to str
-        ``versionAsOf`` or ``timestampAsOf``. Without them, the table as it is now.
-    key : str
-        What named the table, for messages.
-
-    Raises
-    ------
-    DataError
-        If it is no name, or not of a table that keeps versions.
-    ConfigurationError
-        If there are other options.
-    PySparkException
-        If there is no such table or version.
-
-    Notes
-    -----
-    Lazy. Options of Spark's reader would be ignored by versions before 4, so SQL names the version.
+    The option ``versionAsOf`` or ``timestampAsOf`` chooses a version. SQL names it, as versions of
+    Spark before 4 ignore options of the reader. Raises DataError if it is no name, or the table has
+    no versions, ConfigurationError if there are other options, and Spark's error if there is no
+    such table or version.
     """
     matched_name = ", ".join(paths)
-    _kind_of(spark, matched_name, key)
+    _versioned_format(spark, matched_name, key)
     selected = {option.lower(): value for option, value in options.items()}
     if len(selected) > 1 or not selected.keys() <= _CLAUSES.keys():
         raise ConfigurationError(
@@ -122,20 +83,23 @@ def open_catalog_table(
     return spark.sql(f"SELECT * FROM {matched_name} {escaped_version}")  # noqa: S608 - matched above
 
 
-def _kind_of(spark: SparkSession, matched_name: str, key: str) -> str:
-    """Return the format of a table of a catalog, which has to keep versions."""
+def _versioned_format(spark: SparkSession, name: str, key: str) -> str:
+    """Return the format of a table of a catalog.
+
+    Raises DataError if the name is not safe to write into SQL, or the format keeps no versions.
+    """
     key = "input.table" if key == "input.path" else key
-    if not _NAME.fullmatch(matched_name):
+    if not _NAME.fullmatch(name):
         raise DataError(
-            f"{key}: {matched_name} is no name of a table. Expected catalog.schema.table, and "
+            f"{key}: {name} is no name of a table. Expected catalog.schema.table, and "
             "backticks around names with other signs than letters, digits and underscores"
         )
-    described = spark.sql(f"DESCRIBE TABLE EXTENDED {matched_name}").where("col_name = 'Provider'")
-    # The last one: a column may have this name.
+    described = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Provider'")
+    # The last row counts: a column may have this name.
     kind = next((str(row["data_type"]).lower() for row in reversed(described.collect())), "")
     if kind not in _KINDS:
         raise DataError(
-            f"{key}: {matched_name} is no table of Delta Lake or Iceberg, whose versions let a "
+            f"{key}: {name} is no table of Delta Lake or Iceberg, whose versions let a "
             "continued run and a proof read the same records. Expected such a table. Name the "
             "files of others by input.path, or copy the view to a table"
         )

@@ -1,4 +1,4 @@
-"""Opening tables, whatever their format."""
+"""Open tables of any format."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from urllib.parse import unquote
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from anonspark.config.input import CATALOG_TABLE
 from anonspark.engine.data_files import (
     DataFile,
+    FileSchemas,
     find_files,
     folder_text,
     require_columns,
     typed_folders,
 )
-from anonspark.engine.files import literal, open_parts
+from anonspark.engine.files import Files, literal, open_parts
 from anonspark.engine.foreign_formats import refuse_foreign
 from anonspark.engine.local.columnar_files import open_columnar
 from anonspark.engine.local.opening import table_of_columnar
@@ -59,18 +60,18 @@ from anonspark.errors import DataError
 
 _LOGGER = logging.getLogger("anonspark")
 
-# Of a footer, that are read at a time.
+# Bytes of a footer to read at a time.
 _FOOTER_BYTES = 1 << 16
 
 _NAMING_COLUMNS = ("parquet", "orc", "avro")
 
-# Of other sources a path is no pattern.
+# Sources for which paths are patterns.
 _OF_FILES = ("parquet", "csv", "json", "orc", "text", "avro")
 
 
 @dataclass(frozen=True)
 class OpenedTable:
-    """A table that was opened, and its files."""
+    """An opened table with its files."""
 
     content: DataFrame | PythonStage
     source: SourceFiles = field(default_factory=SourceFiles)
@@ -87,71 +88,22 @@ def open_table(
     texts: Sequence[str] = (),
     selection: WantedColumns | None = None,
 ) -> OpenedTable:
-    """Open a table.
+    """Open a table of any data source. See :meth:`anonspark.engine.protocol.Engine.open_table`.
 
-    Parameters
-    ----------
-    spark : SparkSession
-    paths : sequence of str
-    data_format : str
-        Spark data source.
-    options : mapping of str to str
-        Of the data source.
-    path_key : str
-        What named the paths, for messages.
-    section : str or None
-        The configuration's section with format and options. None where they were found otherwise.
-    texts : sequence of str
-        Columns that are read as texts, where only the values show the types.
-    selection : WantedColumns or None
-        What each file has to have. None asks no file.
-
-    Returns
-    -------
-    OpenedTable
-        Lazy. Text files (CSV, JSON) take a job to infer types. Files with a schema are asked for
-        theirs as in :func:`anonspark.engine.spark.file_schemas.read_file_schemas`.
-
-    Raises
-    ------
-    DataError
-        If a path does not exist or cannot be opened in this format, or a file lacks a column.
-    ConfigurationError
-        If Spark does not know the format, or the data source does not take its options.
+    Lazy, but text files (CSV, JSON) take a job to infer types, and the schemas of other files are
+    read as in :func:`anonspark.engine.spark.file_schemas.read_file_schemas`.
     """
     refuse_foreign(paths, data_format)
     if data_format.lower() == CATALOG_TABLE:
         with opening_table(paths, data_format, path_key, section):
             return OpenedTable(open_catalog_table(spark, paths, options, path_key))
     files = files_of(spark)
-    is_text = data_format.lower() in TEXT_FORMATS
-    # The files of text formats are listed, which says so too.
-    roots = {} if is_text else {path: files.matches(path) for path in paths}
-    problems = [nothing_there(path, path_key) for path, hits in roots.items() if not hits]
-    if problems:
-        raise DataError(*problems)
-    require_plain_files(files, paths, data_format, path_key)
-    if data_format.lower() in _NAMING_COLUMNS and all(
-        child.rpartition("/")[2].startswith((".", "_"))
-        for root in chain.from_iterable(roots.values())
-        for child in files.children(root)
-    ):
-        # Spark says the same, and prints an error of its listener besides.
-        raise not_of_the_format(paths, data_format, path_key, section, "no file has columns")
-    if is_text:
+    address = TableAddress(tuple(paths), data_format.lower(), path_key, section)
+    if address.data_format in TEXT_FORMATS:
+        require_plain_files(files, paths, data_format, path_key)
         with opening_table(paths, data_format, path_key, section):
-            return OpenedTable(
-                open_text_files(
-                    spark,
-                    paths,
-                    data_format.lower(),
-                    options,
-                    path_key=path_key,
-                    section=section,
-                    texts=texts,
-                    selection=selection,
-                )
-            )
+            return OpenedTable(open_text_files(spark, address, options, texts, selection))
+    _require_files(files, address, data_format)
     addresses = [
         literal(path) if data_format in _OF_FILES and files.exists(path) else path
         for path in (path_for(spark, raw_path) for raw_path in paths)
@@ -169,22 +121,11 @@ def open_table(
             table = reader.load(addresses)
             listed = read_file_schemas(table, data_format, addresses, options)
         except (PySparkException, Py4JError):
-            address = TableAddress(tuple(paths), data_format.lower(), path_key, section)
             if (stage := _decoded_orc(spark, address, selection, addresses, options)) is None:
                 raise
             return OpenedTable(stage)
-        if isinstance(listed, ListedSchemas) and listed.schema_of_first is not None:
-            # Which file is listed first is a matter of the file system.
-            table = reader.schema(listed.schema_of_first).load(addresses)
-        if selection is not None and listed is not None:
-            names = with_struct_fields(arrow_schema(table.schema)).names
-            new = require_columns(listed, selection, columns=names, path_key=path_key)
-            if new:
-                schema_of_all = with_lacking(table, new, listed.schemas)
-                table = reader.schema(schema_of_all).load(addresses)
-            if "orc" in data_format.lower():
-                where = f"{path_key}: {', '.join(paths)}"
-                require_known_calendar(with_fields(table), selection, where)
+        if listed is not None:
+            table = _with_columns_of_all(table, reader, listed, addresses, address, selection)
         folders = folder_columns(table, data_format, addresses, options)
         markers = () if selection is None else selection.markers
         source = SourceFiles(listed, addresses, options, markers)
@@ -200,6 +141,52 @@ def open_table(
         return OpenedTable(with_typed_folders(table, folders, markers), source)
 
 
+def _require_files(files: Files, address: TableAddress, data_format: str) -> None:
+    """Check that files are at all paths, that no table's log decides on them, and one has columns.
+
+    Raises DataError, or ConfigurationError because of a log.
+    """
+    roots = {path: files.matches(path) for path in address.paths}
+    problems = [nothing_there(path, address.key) for path, hits in roots.items() if not hits]
+    if problems:
+        raise DataError(*problems)
+    require_plain_files(files, address.paths, data_format, address.key)
+    if address.data_format in _NAMING_COLUMNS and all(
+        child.rpartition("/")[2].startswith((".", "_"))
+        for root in chain.from_iterable(roots.values())
+        for child in files.children(root)
+    ):
+        # Spark would raise the same error, but also print one of its listener.
+        reason = "no file has columns"
+        raise not_of_the_format(address.paths, data_format, address.key, address.section, reason)
+
+
+def _with_columns_of_all(
+    table: DataFrame,
+    reader: DataFrameReader,
+    listed: FileSchemas,
+    addresses: list[str],
+    address: TableAddress,
+    selection: WantedColumns | None,
+) -> DataFrame:
+    """Read a table with the wanted columns of all files, and check these, not only the first one.
+
+    Raises DataError if a file lacks a column, or has it in another type, or in an old calendar.
+    """
+    if isinstance(listed, ListedSchemas) and listed.schema_of_first is not None:
+        # The file system decides which file is listed first.
+        table = reader.schema(listed.schema_of_first).load(addresses)
+    if selection is None:
+        return table
+    names = with_struct_fields(arrow_schema(table.schema)).names
+    new = require_columns(listed, selection, columns=names, path_key=address.key)
+    if new:
+        table = reader.schema(with_lacking(table, new, listed.schemas)).load(addresses)
+    if "orc" in address.data_format:
+        require_known_calendar(with_fields(table), selection, address.where)
+    return table
+
+
 def _decoded_orc(
     spark: SparkSession,
     address: TableAddress,
@@ -207,12 +194,10 @@ def _decoded_orc(
     addresses: Sequence[str],
     options: Mapping[str, str],
 ) -> PythonStage | None:
-    """Return ORC files as Python decodes them: Spark reads none with a point in time of a zone.
+    """Return ORC files as Python decodes them, as Spark reads none with points in time of a zone.
 
-    Raises
-    ------
-    DataError
-        Naming the first file whose footer cannot be read, also of Parquet files.
+    Returns None for other formats. Raises DataError with the first file, also of Parquet, whose
+    footer cannot be read.
     """
     if address.data_format not in ("parquet", "orc"):
         return None
@@ -237,16 +222,9 @@ def _decoded_orc(
 def with_typed_folders(
     table: DataFrame, folders: Sequence[str], markers: Sequence[str] = ()
 ) -> DataFrame:
-    """Return a table of files whose folders' names are read by our grammar, not by Spark's.
+    """Read the columns that folders name by our grammar, not by Spark's, from texts.
 
-    Parameters
-    ----------
-    table : DataFrame
-        As a data source opens it, with folders as texts.
-    folders : sequence of str
-        Columns that folders name.
-    markers : sequence of str
-        Texts that mean missing.
+    ``markers`` are texts that mean missing.
     """
     if not folders:
         return table
@@ -260,7 +238,7 @@ def with_typed_folders(
         texts = {directory[index].partition("=")[2] for directory in directories}
         read = columns[name]
         for text in sorted(texts):
-            # Spark takes each byte that is escaped for a letter.
+            # Spark reads each escaped byte as a letter.
             letters = unquote(text, "latin-1")
             if letters != unquote(text):
                 columns[name] = sf.when(read.eqNullSafe(letters), unquote(text)).otherwise(

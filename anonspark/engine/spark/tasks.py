@@ -1,7 +1,7 @@
-"""Our functions in Spark's Python tasks.
+"""Run our functions in Spark's Python tasks.
 
-What a failed task says goes to Spark's logs, its user interface and its event log: only the kind
-and the place of an error leave the task.
+Errors of a task are shown in Spark's logs, its user interface and its event log: only their kind
+and position leave the task.
 """
 
 from __future__ import annotations
@@ -22,21 +22,10 @@ from anonspark.engine.tasks import Batches, enter_task, run_guarded
 def map_batches(
     table: DataFrame, function: Callable[[Batches], Batches], schema: StructType | str
 ) -> DataFrame:
-    """Apply a function to the batches of each task.
+    """Apply a function to the batches of each task. Lazy, no shuffle.
 
-    Parameters
-    ----------
-    table : DataFrame
-    function : callable
-        Takes a task's Arrow batches and yields those of the result. Its errors lose their text,
-        except those that a user can mend, whose texts hold no values.
-    schema : StructType or str
-        Of the result.
-
-    Returns
-    -------
-    DataFrame
-        Lazy. No shuffle.
+    Errors of the function lose their texts, but for those that users can correct, which hold no
+    values. ``schema`` is that of the result.
     """
     names = table.columns
     if _are_found(names):
@@ -46,16 +35,17 @@ def map_batches(
 
 
 def _are_found(names: Sequence[str]) -> bool:
-    """Return whether Spark finds columns by their bare names, as ``mapInArrow`` looks for them."""
-    alike = len({name.lower() for name in names}) < len(names)
-    return not alike and not any(set(".`*") & set(name) for name in names)
+    """Return whether Spark resolves columns by their bare names, as ``mapInArrow`` does."""
+    has_equal_names = len({name.lower() for name in names}) < len(names)
+    return not has_equal_names and not any(set(".`*") & set(name) for name in names)
 
 
 @dataclass(frozen=True)
 class _Guarded:
+    """Runs a function in a task, with the names of numbered columns."""
+
     function: Callable[[Batches], Batches]
     names: tuple[str, ...] = ()
-    """Names of the columns, where they came without."""
 
     def __call__(self, batches: Batches) -> Batches:
         context = TaskContext.get()
@@ -67,16 +57,17 @@ class _Guarded:
             _freeze_modules()
 
     def _named(self, batches: Batches) -> Batches:
+        """Yield batches with the names of their columns."""
         for batch in batches:
             yield batch.rename_columns(self.names) if self.names else batch
 
 
 def _forget_archives() -> None:
-    """Spare the worker's next task the reading of archives.
+    """Keep the worker's next task from reading the directories of archives.
 
-    Before each task Spark has Python forget what modules there are, and Python then reads the
-    directory of an archive anew for every package that was imported from it: with Spark's own
-    archive some 0.1 s a task. Who is not in this cache is not asked, and comes back when it is
+    Before each task Spark has Python forget which modules there are, and Python then reads the
+    directory of an archive again for every package that was imported from it: 0.1 s a task for
+    Spark's archive. An archive that is not in this cache is not read, and comes back when it is
     needed.
     """
     for path, finder in list(sys.path_importer_cache.items()):
@@ -84,15 +75,15 @@ def _forget_archives() -> None:
             del sys.path_importer_cache[path]
 
 
-# Modules of this worker that are left out of collections.
+# Number of modules of this worker that are left out of collections.
 _frozen = 0
 
 
 def _freeze_modules() -> None:
-    """Leave what was imported out of the collections of garbage.
+    """Leave imported modules out of the collections of garbage.
 
-    Spark has a worker collect after each task. With all that a worker has imported this takes some
-    0.1 s, for which the next task waits.
+    Spark has a worker collect after each task. With all imported modules this takes 0.1 s, for
+    which the next task waits.
     """
     global _frozen  # noqa: PLW0603 - it belongs to the process, as what is frozen does
     if len(sys.modules) > _frozen:

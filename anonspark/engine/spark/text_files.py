@@ -1,7 +1,7 @@
-"""Tables of text files, whose bytes tasks read with the reader of both engines.
+"""Read tables of text files in tasks, by the reader of both engines.
 
-Files come as a whole (Spark's source ``binaryFile``) up to some size, or where they cannot be cut.
-Larger ones come as lines (its source ``text``), which Spark divides among tasks.
+Files up to a size, or that cannot be cut, come as a whole (Spark's source ``binaryFile``). Larger
+ones come as lines (its source ``text``), which Spark divides among tasks.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from anonspark.engine.values.text_forms import Forms
 from anonspark.engine.values.text_reader import Reader
 from anonspark.errors import DataError
 
-# Lines that are read at once, and what is looked at to find a file's first line.
+# Bytes of lines to read at once, and of a file to read for its first line.
 _BLOCK, _BEGINNING = 8 * 2**20, 2**20
 
 _ORIGIN, _CONTENT = "origin", "content"
@@ -42,41 +42,34 @@ _FORMS = pa.schema([("forms", pa.string()), ("problem", pa.string())])
 
 def open_text_files(
     spark: SparkSession,
-    paths: Sequence[str],
-    data_format: str,
+    address: TableAddress,
     options: Mapping[str, str],
-    *,
-    path_key: str,
-    section: str | None,
     texts: Sequence[str],
     selection: WantedColumns | None,
 ) -> PythonStage:
     """Open a table of text files. See :func:`anonspark.engine.spark.tables.open_table`.
 
-    Notes
-    -----
-    The driver lists the files and reads the first line of one, and of those that come as lines.
-    One job infers the types of columns, where they are not all texts.
+    The driver lists the files, and reads the first line of one and of those that come as lines. One
+    job infers the types of columns, unless all are texts.
     """
-    address = TableAddress(tuple(paths), data_format, path_key, section)
     system = files_of(spark)
-    listed = find_files(system, paths, path_key, selection)
+    listed = find_files(system, address.paths, address.key, selection)
     files = listed.files
     reader = open_reader(address, listed, options, texts, selection, partial(first_line, system))
-    most = largest_whole_file(spark, [file.bytes for file in files])
+    limit = largest_whole_file(spark, [file.bytes for file in files])
     lines = {
         str(index): file
         for index, file in enumerate(files)
-        if file.bytes > most and _comes_as_lines(system, reader, file)
+        if file.bytes > limit and _comes_as_lines(system, reader, file)
     }
-    every = {file.address: file for file in files if file not in lines.values()} | lines
-    rows = _Rows(reader, every, Counter(file.address for file in files))
-    contents = _contents(spark, paths, files, lines, most)
+    by_origin = {file.address: file for file in files if file not in lines.values()} | lines
+    rows = _Rows(reader, by_origin, Counter(file.address for file in files))
+    contents = _contents(spark, address.paths, files, lines, limit)
 
     def infer() -> Forms:
         collected = stage_of(contents, _InferForms(rows), _FORMS).frame().collect()
         if problems := [row.problem for row in collected if row.problem]:
-            # The first one, by the name of its file.
+            # The first message by the name of its file, whichever task ended first.
             raise DataError(min(problems))
         return Forms.of_texts(row.forms for row in collected)
 
@@ -94,15 +87,12 @@ def first_line(system: Files, reader: Reader, file: DataFile) -> str:
 
 
 def _comes_as_lines(system: Files, reader: Reader, file: DataFile) -> bool:
-    """Return whether a large file comes as lines, whose header is compared here then.
+    """Return whether a large file comes as lines. Its header is compared here then.
 
-    Raises
-    ------
-    DataError
-        If the header names other columns than that of the table's first file.
+    Raises DataError if the header names other columns than that of the table's first file.
     """
     beginning = system.read_part(file.address, 0, 8)
-    # A first line that names the separator is known as such only where it is the first.
+    # Among lines, one that names the separator would no longer be the first.
     if b"sep=" in beginning.lower() or not reader.can_be_cut(file.address, beginning):
         return False
     if not isinstance(reader, CsvReader) or not reader.header:
@@ -111,7 +101,7 @@ def _comes_as_lines(system: Files, reader: Reader, file: DataFile) -> bool:
     names = [[name.lower() for name in reader.values(text)] for text in (line, reader.header_line)]
     if names[0] != names[1]:
         raise different_headers(reader.where)
-    # Lines know no other header than that of the first file.
+    # Among lines, only a header that equals the first file's is recognized.
     return line == reader.header_line
 
 
@@ -120,16 +110,16 @@ def _contents(
     paths: Sequence[str],
     files: Sequence[DataFile],
     lines: Mapping[str, DataFile],
-    most: int,
+    limit: int,
 ) -> DataFrame:
-    """Return the bytes of files, and of others their lines. Lazy.
+    """Return the bytes of files, and the lines of others. Lazy.
 
-    Of each row :data:`_ORIGIN` is the address of the file, or of lines a key of them.
+    :data:`_ORIGIN` is the address of a file, or the key of the file of a line.
     """
     frames = []
     binary = spark.read.format("binaryFile")
-    if any(file.bytes <= most for file in files):
-        # Directories, not each file: Spark lists those of a directory at once.
+    if any(file.bytes <= limit for file in files):
+        # Directories, not each file: Spark lists all files of a directory at once.
         system = files_of(spark)
         listed = binary.option("recursiveFileLookup", "true").load(
             [
@@ -137,8 +127,8 @@ def _contents(
                 for path in (path_for(spark, path) for path in paths)
             ]
         )
-        frames.append(listed.where(sf.col("length") <= most))
-    uncut = {f.address for f in files if f.bytes > most and f not in lines.values()}
+        frames.append(listed.where(sf.col("length") <= limit))
+    uncut = {f.address for f in files if f.bytes > limit and f not in lines.values()}
     if uncut:
         frames.append(binary.load([literal(address) for address in sorted(uncut)]))
     columns = [frame.select(sf.col("path").alias(_ORIGIN), _CONTENT) for frame in frames]
@@ -153,15 +143,10 @@ def _contents(
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows of bytes as blocks of whole lines.
+    """Converts rows of bytes to blocks of whole lines.
 
-    Parameters
-    ----------
-    reader : CsvReader or JsonReader
-    files : mapping of str to DataFile
-        Of each origin. Rows of other origins are passed over.
-    times : mapping of str to int
-        How often a whole file is named, of which Spark has one row.
+    ``files`` has the file of each origin. Rows of other origins are passed over. ``times`` says how
+    often a whole file was named, for which Spark has one row.
     """
 
     reader: Reader
@@ -169,7 +154,7 @@ class _Rows:
     times: Mapping[str, int] = field(default_factory=dict)
 
     def blocks(self, batches: Batches) -> Iterator[tuple[Folders, Iterator[bytes]]]:
-        """Yield what folders say, and the blocks of a file or of lines that came together."""
+        """Yield the values that folders name, with the blocks of a file or of adjacent lines."""
         waiting: list[bytes] = []
         origin = ""
         for batch in filter(len, batches):
@@ -187,21 +172,27 @@ class _Rows:
         yield from self._of_lines(origin, waiting)
 
     def _of_file(self, address: str, content: pa.Buffer) -> Iterator[bytes]:
+        """Yield the blocks of a whole file."""
         with reading_file(self.reader.where, address):
             yield from self.reader.blocks(io.BytesIO(content), address)
 
     def _of_lines(
         self, origin: str, waiting: Sequence[bytes]
     ) -> Iterator[tuple[Folders, Iterator[bytes]]]:
+        """Yield the blocks of lines, with the values that their file's folders name."""
         if waiting:
-            # Behind the first line, which may be a header only where it is that of a file.
+            # Read from byte 1 on: the first line of a file might be taken for its header.
             content = io.BytesIO(b"".join([b"\n", *waiting]))
             file = self.files[origin]
             yield file.folders, self.reader.blocks(content, f"a part of {file.address}", 1)
 
 
 def _joined(lines: pa.Array) -> bytes:
-    """Return lines with line feeds at their ends."""
+    r"""Join lines, with a line feed behind each.
+
+    >>> _joined(pa.array([b"39,m", b"41,f"]))
+    b'39,m\n41,f\n'
+    """
     ended = pc.binary_join_element_wise(lines, b"", b"\n")
     _, offsets, data = ended.buffers()
     ends = np.frombuffer(offsets, np.int32)
@@ -210,6 +201,8 @@ def _joined(lines: pa.Array) -> bytes:
 
 @dataclass(frozen=True)
 class _InferForms:
+    """Infers the forms of values in the rows of a task, and yields these and the first error."""
+
     rows: _Rows
 
     def __call__(self, batches: Batches) -> Batches:
@@ -225,18 +218,7 @@ class _InferForms:
 
 @dataclass(frozen=True)
 class _ReadColumns:
-    """Reads columns of text files.
-
-    Parameters
-    ----------
-    rows : _Rows
-    schema : pyarrow.Schema
-        Of the files.
-    folders : DataFiles
-        Knows the columns that folders name.
-    columns : pyarrow.Schema
-        Of either, or fields of structs.
-    """
+    """Reads ``columns`` of text files, of the files' schema, of folders, or fields of structs."""
 
     rows: _Rows
     schema: pa.Schema
@@ -244,7 +226,7 @@ class _ReadColumns:
     columns: pa.Schema
 
     def select(self, names: Sequence[str]) -> _ReadColumns:
-        """Return what reads some of the columns."""
+        """Return the reader of some of the columns."""
         return replace(self, columns=pa.schema(map(self.columns.field, names)))
 
     def __call__(self, batches: Batches) -> Batches:

@@ -1,4 +1,4 @@
-"""The parent of an embedded Spark's Python workers, which imports once what each works with."""
+"""Run the parent of an embedded Spark's Python workers, with modules imported once for all."""
 
 import gc
 
@@ -12,7 +12,7 @@ from anonspark.engine.values import record_tasks
 __all__ = ["aggregation", "record_tasks"]
 
 if __name__ == "__main__":
-    # With its first array pyarrow imports pandas, which takes longer than all else.
+    # With its first array pyarrow imports pandas, which takes most of the time.
     pa.array(np.zeros(1))
     gc.freeze()
     manager()  # type: ignore[no-untyped-call]

@@ -170,13 +170,13 @@ class AddHashes:
                 for name, names in self.hashes.items()
             }
             # By position: columns that nobody asked for may have equal names.
-            others = [
+            columns = [
                 column
                 for name, column in zip(batch.schema.names, batch.columns, strict=True)
                 if name not in new
             ]
             schema = self.schema(batch.schema)
-            yield pa.RecordBatch.from_arrays([*others, *new.values()], schema=schema)
+            yield pa.RecordBatch.from_arrays([*columns, *new.values()], schema=schema)
 
 
 @dataclass(frozen=True)

@@ -38,10 +38,7 @@ def with_orders(schema: pa.Schema, files: Files | None, configuration: Configura
     names = [
         name
         for name in configuration.quasi_identifiers
-        if is_text(schema.field(name).type)
-        and configuration.attributes[name].order is None
-        and configuration.attributes[name].type is None
-        and configuration.attributes[name].hierarchy is None
+        if is_text(schema.field(name).type) and configuration.attributes[name].is_undeclared
     ]
     for name, orders in _orders_of_files(files, options.paths, names).items():
         if len(orders) == 1 and all(orders):

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anonspark.engine.raw_columns import flags, type_name
+from anonspark.engine.raw_columns import flags, is_bytes, type_name
 from anonspark.kernels.xxhash import (
     hash_half_words,
     hash_large_decimals,
@@ -104,7 +104,7 @@ def _add(column: pa.Array, hashes: _State) -> None:
         _add_dictionary(column, hashes)
     elif pa.types.is_fixed_size_binary(dtype):
         _add(column.cast(pa.binary()), hashes)
-    elif _is_bytes(dtype):
+    elif is_bytes(dtype):
         offsets, data = _texts(column)
         hash_texts(offsets, data, _NO_CODES, _valid(column), hashes)
     elif pa.types.is_struct(dtype):
@@ -120,22 +120,9 @@ def _add(column: pa.Array, hashes: _State) -> None:
         _add_numbers(column, hashes)
 
 
-def _is_bytes(dtype: pa.DataType) -> bool:
-    """Return whether values are texts or bytes."""
-    return any(
-        of(dtype)
-        for of in (
-            pa.types.is_string,
-            pa.types.is_large_string,
-            pa.types.is_binary,
-            pa.types.is_large_binary,
-        )
-    )
-
-
 def _add_dictionary(column: pa.DictionaryArray, hashes: _State) -> None:
     """Update hashes by the values of a dictionary."""
-    if not _is_bytes(column.type.value_type) or column.dictionary.null_count:
+    if not is_bytes(column.type.value_type) or column.dictionary.null_count:
         _add(column.cast(column.type.value_type), hashes)
         return
     offsets, data = _texts(column.dictionary)
@@ -182,7 +169,11 @@ def _add_lists(column: pa.Array, values: Sequence[pa.Array], hashes: _State) -> 
 
 
 def _add_numbers(column: pa.Array, hashes: _State) -> None:
-    """Update hashes by numbers, booleans, days or moments. Raises TypeError for other types."""
+    """Update hashes by numbers, booleans, days or moments, as Spark stores them.
+
+    Spark hashes booleans, days and integers of up to 32 bits as 32 bits, and longer ones as 64.
+    Raises TypeError for other types.
+    """
     dtype, valid = column.type, _valid(column)
     if pa.types.is_boolean(dtype) or pa.types.is_int8(dtype) or pa.types.is_int16(dtype):
         hash_half_words(_numbers(column.cast(pa.int32()), pa.int32(), np.int32), valid, hashes)
@@ -223,9 +214,9 @@ def _float_bits(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     [0, 0]
     """
     canonical: npt.NDArray[Any] = values + values.dtype.type(0)
-    odd = np.isnan(canonical)
-    if odd.any():
-        canonical[odd] = np.nan
+    is_nan = np.isnan(canonical)
+    if is_nan.any():
+        canonical[is_nan] = np.nan
     return canonical.view(np.int32 if values.dtype == np.float32 else np.int64)
 
 

@@ -99,8 +99,8 @@ class ReadRecords:
         """Return the columns of the input that are read, each once."""
         names = [plan.column.name for plan in self.plans]
         # A column may have two roles.
-        others = (*self.carried.values(), *self.unit, *self.companions.values())
-        return list(dict.fromkeys([*names, *others]))
+        unread = (*self.carried.values(), *self.unit, *self.companions.values())
+        return list(dict.fromkeys([*names, *unread]))
 
     def schema(self, source: pa.Schema) -> pa.Schema:
         """Return the schema of the records, from that of the input."""

@@ -77,13 +77,13 @@ def merged(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
     >>> merged({"whole numbers": 2}, {"whole numbers": 3, "days": 1})
     {'whole numbers': 3, 'days': 1}
     """
-    both = dict(left)
+    forms = dict(left)
     for name, value in right.items():
         if isinstance(value, Mapping):
-            both[name] = merged(both.get(name, {}), value)
+            forms[name] = merged(forms.get(name, {}), value)
         else:
-            both[name] = max(both.get(name, value), value)
-    return both
+            forms[name] = max(forms.get(name, value), value)
+    return forms
 
 
 @dataclass(frozen=True)
@@ -175,8 +175,8 @@ def _whole(values: pa.Array) -> dict[str, int]:
         bits = 512
     elif digits >= len(str(2**31)):
         ends = pc.min_max(values.cast(pa.decimal128(MOST_DIGITS, 0))).as_py()
-        most = max(int(ends["max"]), -int(ends["min"]) - 1)
-        bits = 32 if most < 2**31 else 64 if most < 2**63 else 128
+        largest = max(int(ends["max"]), -int(ends["min"]) - 1)
+        bits = 32 if largest < 2**31 else 64 if largest < 2**63 else 128
     return {"whole numbers": digits, "bits": bits}
 
 
@@ -200,12 +200,13 @@ def _fractions(values: pa.Array) -> dict[str, int]:
     if pc.any(point_zero).as_py():
         forms[".0"] = 1
     long = values.filter(pc.greater(digits, _FLOAT_DIGITS))
-    if not pc.all(point_zero, min_count=0).as_py() or not all(map(_comes_back, _unlike(long))):
+    come_back = all(map(_comes_back, _not_shortest(long)))
+    if not come_back or not pc.all(point_zero, min_count=0).as_py():
         forms["not shortest"] = 1
     return forms
 
 
-def _unlike(values: pa.Array) -> list[str]:
+def _not_shortest(values: pa.Array) -> list[str]:
     """Return the numbers that Arrow writes differently."""
     again = values.cast(pa.float64()).cast(pa.string())
     return list(values.filter(pc.not_equal(again, values)).to_pylist())
@@ -292,9 +293,9 @@ _TYPES = {
 
 def _is_written_once(forms: Mapping[str, int]) -> bool:
     """Return whether each point in time has only one writing among the forms."""
-    fixed = forms["most digits"] == -forms["fewest digits"]
-    same = not any(sign in forms and f"no {sign}" in forms for sign in "TZ")
-    return same and (fixed or "not shortest" not in forms)
+    has_fixed_digits = forms["most digits"] == -forms["fewest digits"]
+    is_uniform = not any(sign in forms and f"no {sign}" in forms for sign in "TZ")
+    return is_uniform and (has_fixed_digits or "not shortest" not in forms)
 
 
 def _number(forms: Mapping[str, int]) -> tuple[pa.DataType, str | None]:
@@ -323,7 +324,8 @@ def _number(forms: Mapping[str, int]) -> tuple[pa.DataType, str | None]:
 def convert(values: pa.Array, target: pa.DataType, days: DayForm | None = None) -> pa.Array:
     """Convert texts to an inferred type, and those that are no such value to null.
 
-    Days may have a second form.
+    Arrow's cast is fast, but fails at one wrong text. Then each text is parsed. ``days`` is a
+    form of days beside ISO 8601.
 
     >>> convert(pa.array(["39", "?"]), pa.int32()).to_pylist()
     [39, None]

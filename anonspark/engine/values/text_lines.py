@@ -91,11 +91,11 @@ class TextLines(ABC):
         """Return the reader of a file whose folders name values: a required one may miss."""
         if not folders:
             return self
-        named = {name.lower(): text for name, text in folders.items()}
-        texts = [named[name.lower()] for name in self.required if name.lower() in named]
+        values = {name.lower(): text for name, text in folders.items()}
+        texts = [values[name.lower()] for name in self.required if name.lower() in values]
         return replace(
             self,
-            required=tuple(name for name in self.required if name.lower() not in named),
+            required=tuple(name for name in self.required if name.lower() not in values),
             leaves_out=pc.any(mean_missing(pa.array(texts, pa.string()), self.markers)).as_py()
             or False,
         )

@@ -55,13 +55,13 @@ def parse(texts: pa.Array, target: pa.DataType) -> pa.Array:
     [39.0, 1000.0, None]
     """
     texts = pc.ascii_trim(texts, " ")
-    usual = _usual_form(target)
-    if usual is None:
+    pattern = _usual_form(target)
+    if pattern is None:
         return _parse_each(texts, target)
-    matches = pc.fill_null(pc.match_substring_regex(texts, usual), True)
+    matches = pc.fill_null(pc.match_substring_regex(texts, pattern), True)
     quick = _parse_usual(pc.if_else(matches, texts, pa.scalar(None, texts.type)), target)
-    odd = pc.invert(matches)
-    return with_one_zero(pc.replace_with_mask(quick, odd, _parse_each(texts.filter(odd), target)))
+    rare = pc.invert(matches)
+    return with_one_zero(pc.replace_with_mask(quick, rare, _parse_each(texts.filter(rare), target)))
 
 
 def _usual_form(target: pa.DataType) -> str | None:
@@ -85,9 +85,7 @@ def _parse_usual(texts: pa.Array, target: pa.DataType) -> pa.Array:
 
 def _parse_each(texts: pa.Array, target: pa.DataType) -> pa.Array:
     """Read each different text once, by Python."""
-    coded = texts.dictionary_encode()
-    if isinstance(coded, pa.ChunkedArray):
-        coded = coded.combine_chunks()
+    coded = coded_values(texts)
     read = _reader(target)
     values = [None if text is None else read(text) for text in coded.dictionary.to_pylist()]
     return pa.array(values, target).take(coded.indices)
@@ -215,12 +213,12 @@ def write(values: pa.Array, *, whole: bool = False) -> pa.Array:
     if pa.types.is_floating(data_type):
         return _float_texts(values, whole=whole)
     if pa.types.is_decimal(data_type):
-        return _each(values, lambda value: format(value, "f"))
+        return _write_each(values, lambda value: format(value, "f"))
     if pa.types.is_timestamp(data_type):
         micros = values.cast(pa.timestamp("us", data_type.tz)).view(pa.int64())
-        return _each(micros, _timestamp_text)
+        return _write_each(micros, _timestamp_text)
     if pa.types.is_date(data_type):
-        return _each(values.cast(pa.date32()).view(pa.int32()), _date_text)
+        return _write_each(values.cast(pa.date32()).view(pa.int32()), _date_text)
     return values.cast(pa.string())
 
 
@@ -229,24 +227,22 @@ def _float_texts(values: pa.Array, *, whole: bool) -> pa.Array:
     numbers = np.asarray(pc.fill_null(values, 0).to_numpy(zero_copy_only=False))
     sizes = np.abs(numbers)
     rounded_numbers = numbers == np.rint(numbers)
-    alike = (sizes >= _SMALLEST_ALIKE) & (sizes < _LARGEST_ALIKE) & ~rounded_numbers
+    is_usual = (sizes >= _SMALLEST_ALIKE) & (sizes < _LARGEST_ALIKE) & ~rounded_numbers
     integral = rounded_numbers & (sizes < (_WHOLE if whole else _LARGEST_ALIKE))
     integers = pa.array(np.where(integral, numbers, 0).astype(np.int64)).cast(pa.string())
     if not whole:
         integers = pc.binary_join_element_wise(integers, "0", ".")
     texts = pc.if_else(pa.array(integral), integers, values.cast(pa.string()))
     texts = pc.if_else(values.is_valid(), texts, pa.scalar(None, pa.string()))
-    odd = pa.array(~alike & ~integral & flags(values.is_valid()))
+    rare = pa.array(~is_usual & ~integral & flags(values.is_valid()))
     narrow = values.type.bit_width == 32
-    others = _each(values.filter(odd), lambda x: float_text(x, narrow=narrow, whole=whole))
-    return pc.replace_with_mask(texts, odd, others)
+    rest = _write_each(values.filter(rare), lambda x: float_text(x, narrow=narrow, whole=whole))
+    return pc.replace_with_mask(texts, rare, rest)
 
 
-def _each(values: pa.Array, text_of: Callable[[Any], str]) -> pa.Array:
+def _write_each(values: pa.Array, text_of: Callable[[Any], str]) -> pa.Array:
     """Write each different value once."""
-    coded = values.dictionary_encode()
-    if isinstance(coded, pa.ChunkedArray):
-        coded = coded.combine_chunks()
+    coded = coded_values(values)
     texts = [None if value is None else text_of(value) for value in coded.dictionary.to_pylist()]
     return pa.array(texts, pa.string()).take(coded.indices)
 
@@ -476,8 +472,8 @@ def _number(column: pa.Array, target: pa.DataType) -> pa.Array:
         return column.cast(target, safe=False)
     if pa.types.is_integer(target) and not pa.types.is_decimal(data_type):
         whole = column.cast(target, safe=False)
-        same = pc.equal(whole.cast(data_type, safe=False), column)
-        return pc.if_else(same, whole, pa.scalar(None, target))
+        is_exact = pc.equal(whole.cast(data_type, safe=False), column)
+        return pc.if_else(is_exact, whole, pa.scalar(None, target))
     values = [_exact(value) for value in column.to_pylist()]
     if pa.types.is_integer(target):
         whole = [None if x is None else within(int(x), target.bit_width) for x in values]

@@ -152,8 +152,8 @@ class Findings:
 
     def _widen(self, lowest: Mapping[int, Any], highest: Mapping[int, Any]) -> None:
         """Widen extremes by others."""
-        for values, others, better in ((self.lowest, lowest, min), (self.highest, highest, max)):
-            for index, value in others.items():
+        for values, more, better in ((self.lowest, lowest, min), (self.highest, highest, max)):
+            for index, value in more.items():
                 values[index] = better(values.get(index, value), value)
 
     def add_hashes(self, hashes: np.ndarray) -> None:

@@ -59,11 +59,11 @@ def decode_file(
 ) -> Batches:
     """Decode columns of a Parquet file, by names in any case and the types that they are read as.
 
-    With ``dictionaries`` all texts become dictionaries. If not, those do that the file stores as
-    codes of few different texts: this takes a fraction of the time. If the file need not be
-    ``complete``, a column that it lacks is null. ``constants`` are values of columns that are not
-    in the file. Raises DataError, with the name of the file, if it is damaged, lacks a column, or
-    has one of another type.
+    With ``dictionaries``, all columns of texts become dictionaries. Without, only columns that the
+    file itself stores as a dictionary of few texts do, as this is much faster than writing out
+    each text. If the file need not be ``complete``, a column that it lacks is null. ``constants``
+    are values of columns that are not in the file. Raises DataError, with the name of the file,
+    if it is damaged, lacks a column, or has one of another type.
     """
     try:
         yield from _decoded(source, columns, dictionaries, complete, constants)

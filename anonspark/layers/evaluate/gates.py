@@ -40,7 +40,7 @@ class GateResult:
             return None if self.within else self._describe_withheld()
         if self.found is None:
             return f"gates.{self.metric}: this run has no such figure. Remove the gate"
-        # So written that a figure that is not a number is out of all bounds.
+        # Written so that NaN is out of all bounds.
         if self.min is not None and not self.found >= self.min:
             return (
                 f"gates.{self.metric}: found {self.found:g}, expected at least {self.min:g}, "
@@ -144,7 +144,7 @@ class Drift:
 
     def describe(self) -> str | None:
         """Return how far the figure is out of its bound, or None if it is within."""
-        # So written that a figure that is not a number is out of its bound.
+        # Written so that NaN is out of its bound.
         if self.change is None or self.change <= self.max:
             return None
         return (

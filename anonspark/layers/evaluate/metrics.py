@@ -96,7 +96,7 @@ class _SumUp:
         return pa.schema(fields)
 
     def __call__(self, batches: Batches) -> Batches:
-        # Of one batch each, which has the classes of one round.
+        # A batch has the classes of one round.
         for batch in batches:
             sizes = batch.column(SIZE).to_numpy()
             order = np.argsort(sizes, kind="stable")
@@ -313,7 +313,7 @@ def _rows_of_round(
     loss = _Loss(attributes, table.levels, np.split(records, bounds))
     for index, (lost, levels) in enumerate(islice(loss.ascending(), MOST_NODES), start=1):
         node = table.roll_up(levels)
-        # Of those left out a wider recoding would place some: how many, nobody may be told.
+        # A wider recoding would give some of the records left out a class: how many is secret.
         is_published = shows_counts and (index == 1 or not result.left_over)
         pairs = zip(table.domain.names, levels, strict=True)
         yield {

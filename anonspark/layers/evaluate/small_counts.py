@@ -34,7 +34,7 @@ def published_counts(counts: Mapping[str, int], k: int) -> dict[str, int | None]
     dropped = is_few(counts["rows_dropped_missing"], k)
     left_out = is_few(counts["rows_left_out"], k)
     withheld = {
-        # Less the published rows, which everybody counts, it would tell the others.
+        # Minus the published rows, which everyone can count, it would reveal the others.
         "rows_in": dropped or left_out,
         "rows_dropped_missing": dropped,
         "rows_suppressed": left_out,

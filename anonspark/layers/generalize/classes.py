@@ -237,7 +237,7 @@ def _span(quasi_identifier: QuasiIdentifier, extent: _Extent) -> Figures:
     if quasi_identifier.hierarchy is not None:
         covered = _covered_leaves(quasi_identifier.hierarchy, extent)
         share = np.where(covered > 1, covered / max(len(quasi_identifier.categories), 1), 0.0)
-        # Anything may be missing: such a class tells nothing for sure.
+        # Any value may be missing, so such a class shows nothing for sure.
         return np.where(extent.some_missing & ~extent.all_missing, 1.0, share)
     last = extent.highest
     if quasi_identifier.is_category:
@@ -245,7 +245,7 @@ def _span(quasi_identifier: QuasiIdentifier, extent: _Extent) -> Figures:
     positions = quasi_identifier.positions
     span = (positions(last) - positions(extent.lowest)) / quasi_identifier.range
     if not quasi_identifier.is_category:
-        # A class with numbers and missing values tells nothing for sure: that is a whole range.
+        # A class with numbers and missing values shows nothing for sure: that is a whole range.
         span = np.where(extent.some_missing & ~extent.all_missing, 1.0, span)
     return np.minimum(span, 1.0)
 
@@ -272,7 +272,7 @@ def _loss(
     if quasi_identifier.is_category:
         distinct = _distinct_codes(codes, starts)[1]
         return (np.diff(distinct) - 1) / quasi_identifier.domain_size
-    # Of the values between the extremes: span / step are covered beside one, of range / step + 1.
+    # A class covers span / step other values between the extremes, of range / step + 1.
     span = _span(quasi_identifier, extent)
     return span * (quasi_identifier.range / (quasi_identifier.range + quasi_identifier.step))
 
@@ -363,7 +363,7 @@ def _mean(
     if quasi_identifier.kind in ("date", "timestamp"):
         # Exact, rounded down to a day or a microsecond.
         return _decode(quasi_identifier, whole, extent.all_missing)
-    # Beyond 2^53 a fraction is nothing.
+    # Beyond 2^53, float64 has no fractions.
     parts = np.where(np.abs(whole) < 2**53, rest / counts, 0.0)
     means = (whole + parts) / 10.0**quasi_identifier.scale
     return pa.array(means, mean_type, mask=extent.all_missing)
@@ -376,12 +376,12 @@ def _exact_means(values: Figures, present: Flags, starts: Codes, counts: Codes) 
     """
     means = []
     for start, stop, count in zip(starts[:-1], starts[1:], counts.tolist(), strict=True):
-        # So small that the sum of huge values stays finite; a power of two changes no digit.
+        # Scaled so that the sum of huge values stays finite. A power of two changes no digit.
         members = values[start:stop][present[start:stop]]
         scale = 2.0**-64 if np.abs(members).max(initial=0.0) > 2.0**900 else 1.0
         shares = (members * scale).tolist()
         mean = math.fsum(shares) / count
-        # What the first division rounded away.
+        # Add what the first division rounded away.
         mean += math.fsum([*shares, *[-mean] * len(shares)]) / count
         means.append(mean / scale)
     return means

@@ -46,7 +46,7 @@ def recode(attribute: AttributeGroups, level: int) -> RecodedAttribute:
     covered = attribute.leaves(level)
     shares = np.where(covered > 1, covered / max(len(hierarchy.leaves), 1), 0.0)
     if may_be_missing:
-        # Anything may be missing: such a class tells nothing for sure.
+        # Any value may be missing, so such a class shows nothing for sure.
         shares[:] = 1.0
     return RecodedAttribute(
         labels=pa.array(labels, pa.string()),

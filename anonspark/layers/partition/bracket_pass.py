@@ -30,7 +30,7 @@ from anonspark.layers.partition.packing import PackedKeys
 
 _SMALLEST, _LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
-# In place of a node, for rows that hold records.
+# Stands for a node in rows that hold records.
 _RECORDS = -1
 # Records of one such row.
 _RECORDS_AT_ONCE = 2**18

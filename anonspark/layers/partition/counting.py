@@ -38,7 +38,7 @@ _LARGEST = np.iinfo(np.int64).max
 
 # Rows of one counting job's result, over all nodes: what reaches the driver.
 _RESULT_ROWS = 2**17
-# Of the few nodes that nobody foresaw, one pass tells each value.
+# One pass lists each value of the few nodes that were not foreseen.
 _MOST_BINS = 2**16
 _MOST_VALUES = 2**20
 _FEWEST_BINS = 2**4
@@ -291,36 +291,35 @@ class Counter:
             if self.draws:
                 self._draw(keys, leaves, drawn)
             self._meet(keys, leaves, met)
+        return self._table(bins, listed, drawn, met)
+
+    def _table(
+        self,
+        bins: Integers,
+        listed: Sequence[tuple[Integers, Integers]],
+        drawn: Mapping[tuple[int, int], list[int]],
+        met: Sequence[Integers],
+    ) -> dict[str, object]:
+        """Join bins, listed values, drawn records and people met to the table of :meth:`count`."""
         filled = np.flatnonzero(bins[:, 0])
         owner = np.searchsorted(self._bins, filled, side="right") - 1
         parts = [(owner, filled - self._bins[owner], *bins[filled].T)]
         if listed:
-            owner, value = (np.concatenate([part[side] for part in listed]) for side in (0, 1))
-            order = np.lexsort((value, owner))
-            owner, value = owner[order], value[order]
-            # Sorted, equal ones are neighbours: np.unique would compare whole rows, which is slow.
-            is_first = np.ones(len(order), bool)
-            is_first[1:] = (np.diff(owner) != 0) | (np.diff(value) != 0)
-            starts = np.flatnonzero(is_first)
-            value, repeats = value[starts], np.diff(starts, append=len(order))
-            parts.append((owner[starts], value, repeats, value, value))
+            parts.append(_count_listed(listed))
         draws = np.array(list(drawn), np.int64).reshape(-1, 2)
-        zeros = np.zeros(len(draws), np.int64)
-        parts.append((draws[:, 0], draws[:, 1], zeros, zeros, zeros))
-        first = len(self.requests) + len(self.draws)
         units = np.concatenate([np.zeros(0, np.int64), *met])
+        first = len(self.requests) + len(self.draws)
         questions = np.repeat(first + np.arange(len(met)), [len(people) for people in met])
-        zeros = np.zeros(len(units), np.int64)
-        parts.append((questions, units, zeros, zeros, zeros))
+        for numbers, keys in ((draws[:, 0], draws[:, 1]), (questions, units)):
+            zeros = np.zeros(len(keys), np.int64)
+            parts.append((numbers, keys, zeros, zeros, zeros))
         names = ("request", "bin", "count", "minimum", "maximum")
-        result: dict[str, Any] = {
+        table = {
             name: np.concatenate([part[column] for part in parts]).astype(np.int64)
             for column, name in enumerate(names)
         }
-        undrawn: list[list[int] | None] = [None] * (
-            len(result["request"]) - len(draws) - len(units)
-        )
-        return result | {"codes": [*undrawn, *drawn.values(), *[None] * len(units)]}
+        undrawn = len(table["request"]) - len(draws) - len(units)
+        return {**table, "codes": [*[None] * undrawn, *drawn.values(), *[None] * len(units)]}
 
     def answers(self, result: Mapping[str, npt.NDArray[Any]]) -> list[Answer]:
         """Return one answer a question from the counts of all partitions, summed by bin."""
@@ -349,3 +348,21 @@ class Counter:
             UnitCount: iter(units),
         }
         return [next(by_kind[type(question)]) for question in self.questions]
+
+
+def _count_listed(listed: Sequence[tuple[Integers, Integers]]) -> tuple[Integers, ...]:
+    """Count values that were listed for requests: request, value, count, and the value twice.
+
+    >>> columns = _count_listed([(np.array([1, 0, 1]), np.array([7, 5, 7]))])
+    >>> [column.tolist() for column in columns[:3]]
+    [[0, 1], [5, 7], [1, 2]]
+    """
+    owner, value = (np.concatenate([part[side] for part in listed]) for side in (0, 1))
+    order = np.lexsort((value, owner))
+    owner, value = owner[order], value[order]
+    # Sorted, equal ones are neighbours: np.unique would compare whole rows, which is slow.
+    is_first = np.ones(len(order), bool)
+    is_first[1:] = (np.diff(owner) != 0) | (np.diff(value) != 0)
+    starts = np.flatnonzero(is_first)
+    value, repeats = value[starts], np.diff(starts, append=len(order))
+    return owner[starts], value, repeats, value, value

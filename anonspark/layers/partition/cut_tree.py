@@ -47,7 +47,7 @@ class BoundaryArrays:
     @classmethod
     def of(cls, boundaries: Sequence[Boundary | None], d: int) -> BoundaryArrays:
         """Return boundaries over d quasi-identifiers as arrays."""
-        # Behind the distance at most all quasi-identifiers, the hash and the record number.
+        # After the distance at most all quasi-identifiers, the hash and the record number.
         keys = np.full((len(boundaries), d + 4), -1, np.int64)
         thresholds = np.zeros((len(boundaries), d + 4), np.int64)
         points = np.zeros((len(boundaries), d), np.float64)

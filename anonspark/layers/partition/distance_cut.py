@@ -211,7 +211,7 @@ class DistanceForesight:
         only = [Draw(0, draw.salt, draw.limit)]
         _, records, priorities = draw_among(columns[d], everywhere, only, 1)
         codes = columns[:d, records]
-        # Of different contents with equal priorities the one with the smallest codes counts.
+        # If different contents have equal priorities, the one with the smallest codes counts.
         order = np.lexsort([*codes[::-1], priorities])
         _, first = np.unique(priorities[order], return_index=True)
         return Drawn(np.ascontiguousarray(codes[:, order[first]].T))
@@ -319,7 +319,7 @@ class DistanceCut:
     def _vantage_points(self, node: Node) -> Asking[Figures]:
         """Draw candidates and put the best one first."""
         sizes = (CANDIDATES, SAMPLES) if self.spread else (CANDIDATES,)
-        # If that is too few, for records of equal content count once, the limit is raised.
+        # Records of equal content count once. If too few are drawn, the limit is raised.
         times = 1.0
         while True:
             draws = self.draws(node.number, node.path, node.rows, times)

@@ -148,7 +148,7 @@ class _Growing:
         stack = list(reversed(entries))
         while stack:
             entry, answers = stack.pop()
-            # Of people nothing is known before.
+            # People are never known before a pass.
             of_records = all(isinstance(question, Request | Draw) for question in entry.asked)
             if answers is None and of_records:
                 answers = self.foresight.answer(entry.node.number, entry.asked)

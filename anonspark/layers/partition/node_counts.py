@@ -236,7 +236,7 @@ class PassEvidence(Evidence):
         """
         lowest, highest = request.lowest, request.highest
         if level == 0 and request.key != DISTANCE:
-            # The first answer tells a node's extremes.
+            # The first answer contains a node's extremes.
             lowest, highest = (bounds[request.key] for bounds in self._extremes)
         ends, rows = [], []
         first, last = lowest, highest

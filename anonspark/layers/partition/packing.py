@@ -26,8 +26,8 @@ MOST_SAMPLED = 2**18
 
 # One of so many records at most: reading more of a small table helps less than it costs.
 _SMALLEST_SHARE = 16
-# Beside the sample, records with the outermost values, which decide how wide a node is: one for so
-# many sampled ones.
+# The sample also has records with the outermost values, which decide how wide a node is: one for
+# so many sampled ones.
 _SAMPLED_PER_OUTERMOST = 8
 
 # An odd number with about as many ones as zeros; scatters the numbers of records.

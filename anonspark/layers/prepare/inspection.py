@@ -206,7 +206,7 @@ def _describe_categories(
         codes = sorted(order.index(value) for value in present)
     elif present and set(present) <= set(column.brought_order):
         _LOGGER.info("attributes.%s: its values have the order that the table brings", column.name)
-        # Values that no record has would tell of those that were left out.
+        # Values that no record has would reveal records that were left out.
         order = [value for value in column.brought_order if value in set(present)]
         codes = list(range(len(order)))
     else:
@@ -264,7 +264,7 @@ def _describe_numbers(
         codes = reader.encode(pa.array([low, high], pa.float64()))
         lowest, highest = (int(code) for code in codes)
     elif column.kind == "decimal":
-        # The places that the values use, which may be fewer than the column's type offers.
+        # Decimal places that the values use, which may be fewer than those of the column's type.
         scale = figures[f"places_{index}"]
         lowest, highest = (int(Decimal(value).scaleb(scale)) for value in (low, high))
         if max(abs(lowest), abs(highest)) >= 10**_MOST_DIGITS:
@@ -302,7 +302,7 @@ def _with_grid(
         None if end is None else bound_numbers(kind, [end], single=single)[0]
         for end in (attribute.bottom, attribute.top)
     )
-    # Means have no ends, and where figures are those of a print the default has none.
+    # Means have no ends. Models that reproduce printed figures have no grid by default.
     step = attribute.grid
     is_printed = step == "auto" and getattr(configuration.model, "published", None) is not None
     hides_ends = configuration.output.style == "mean"

@@ -97,7 +97,7 @@ def _values_and_counts(records: Records | Rows, column: str) -> tuple[pa.Array, 
 
     One value more than there may be is enough.
     """
-    # Plainly typed, so that texts are told apart as they are published: without a collation.
+    # A plain type, so that texts differ as they do in the release: without a collation.
     schema = pa.schema([("value", records.schema.field(column).type), ("count", pa.int64())])
     count = _CountEach(schema)
     counted = records.map_batches(count, schema, [column])

@@ -260,7 +260,7 @@ def require_criteria(snapshot: Snapshot, configuration: Configuration) -> Snapsh
     criteria = _criteria(records, configuration, snapshot.hierarchies, units)
     if units is None or units.repeat:
         return replace(snapshot, criteria=criteria, units=units)
-    # k people are k records, and all goes on as if nobody had asked for people.
+    # k people are k records, so the run goes on as without a unit.
     if not configuration.output.pseudonyms:
         records = records.only([name for name in records.schema.names if name != UNIT])
     return replace(snapshot, criteria=criteria, units=units, records=records)

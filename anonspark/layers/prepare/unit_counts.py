@@ -134,7 +134,7 @@ def count_units(records: Records | Rows, names: Sequence[str], k: int) -> Units:
     of each task. From each task k counts are collected.
     """
     counted = records.rows(UNIT).aggregate([UNIT], count="records")
-    # Of the k people with the most records k - 1 are asked for, and one where k is 1.
+    # The records of k - 1 people are needed, or of one person if k is 1.
     counts = counted.map_batches(_FindLargest(max(k - 1, 1)), _LARGEST_UNITS).collect()
     missing = sum(counts["missing"].to_pylist())
     units = sum(counts["units"].to_pylist())

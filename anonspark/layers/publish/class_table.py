@@ -24,7 +24,7 @@ _CLASSES_IN_FILE = 1_000_000
 
 Names: TypeAlias = npt.NDArray[np.uint64]
 
-# Of a name in hexadecimal.
+# Digits of a name in hexadecimal.
 _DIGITS = 16
 
 
@@ -42,7 +42,7 @@ def write_classes(
     bound reveals more of a value. One job with one shuffle of the classes: files and the order in
     them follow from the names of the classes, not from tasks and the tree.
     """
-    # Under their own names until the last step: those of attributes could break a query plan.
+    # Columns are renamed in the last step: names of attributes could break a query plan.
     bounds = {
         f"{end}_{index}": f"{identifier.name}_{short}"
         for index, identifier in enumerate(quasi_identifiers)
@@ -108,7 +108,7 @@ class _DescribeClasses:
                 pa.array(names.view(np.int64)),
                 *(batch.column(name) for name in (ROUND, SIZE)),
                 *bounds,
-                # With the sizes and means it would give back the bounds.
+                # With the sizes and means the penalty would reveal the bounds.
                 pa.nulls(batch.num_rows, pa.float64()) if self.hidden else pa.array(penalty),
                 pa.array((names % np.uint64(self.tasks)).astype(np.int32)),
             ]

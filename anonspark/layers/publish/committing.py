@@ -30,7 +30,7 @@ def begin(files: Files, staging: Staging) -> None:
     if files.exists(paths.output):
         raise _appeared(staging)
     files.write_text(paths.mark, "")
-    # Of two runs that have come so far the later one sees both marks.
+    # If two runs come this far, the later one sees both marks.
     marks = [path for path in files.children(paths.output) if path != paths.mark]
     if marks:
         files.delete(paths.mark)
@@ -79,7 +79,7 @@ def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
     paths, state = staging.paths, staging.state
     state.require_newest()
     try:
-        # Should this process be killed, its half release can be told from other things by these.
+        # If this process is killed, these names distinguish its half release from other files.
         names = [path for path, _ in files.files_below(staging.release)]
         files.replace(paths.names, json.dumps(names).encode(), ".release-files.json.writing")
         if not staging.in_place:
@@ -90,10 +90,10 @@ def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
         files.sync_tree(staging.manifest)
         if not staging.in_place:
             _rename(files, staging, overwrite=overwrite)
-        # Where a rename takes long, another process may have taken the run over meanwhile.
+        # If a rename takes long, another process may have taken the run over meanwhile.
         state.require_newest()
         files.rename(f"{staging.manifest}/{MANIFEST}", f"{paths.output}/{MANIFEST}")
-        # Before what is replaced is deleted.
+        # Synced before the replaced release is deleted.
         files.sync(paths.output)
     except BaseException as error:
         # Ctrl-C, too, must not leave the output path empty; but what another process has taken
@@ -101,7 +101,7 @@ def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
         with putting_right(paths):
             is_newest = state.is_newest
         if is_newest and restore_output(files, paths) and isinstance(error, OSError):
-            # The manifest is in its place: only the answer to that was lost.
+            # The manifest has been renamed, and only the answer was lost.
             return
         if isinstance(error, Exception) and not isinstance(error, AnonsparkError):
             if not overwrite and files.exists(paths.output):
@@ -121,11 +121,11 @@ def _rename(files: Files, staging: Staging, *, overwrite: bool) -> None:
     if files.exists(paths.output) or files.fault(paths.output):
         if not overwrite:
             raise _appeared(staging)
-        # Once more: what came there since the run began would be removed with the release.
+        # Checked again: what came there since the run began would be removed with the release.
         require_replaceable_release(files, paths.output)
         for other in find_stagings(files, paths.output, None):
-            # Of a run that is complete, and was killed or is still tidying up. Its mark, which says
-            # so, goes with its release.
+            # A complete run that was killed or is still tidying up. Its mark, which shows that,
+            # goes with its release.
             if other.run_id != paths.run_id and files.exists(other.mark):
                 files.delete(other.replaced)
                 remove_staging(files, other)

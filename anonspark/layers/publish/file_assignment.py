@@ -25,13 +25,13 @@ from anonspark.staged.records import FIRST_NUMBER, ROWS, Records, unpack_batches
 
 Codes = npt.NDArray[np.int64]
 
-# What a file's records take before they are encoded, and how many they are, about: a task holds a
-# whole file. Not execution.task_rows: the files shall not tell what tasks a run had.
+# About the bytes of a file's records before they are encoded, and their number: a task holds a
+# whole file. Not execution.task_rows, because the files must not reveal the tasks of a run.
 _FILE_BYTES = 64 * 2**20
 _FILE_ROWS = 250_000
 
-# Of a release of more than so many files each file has up to this many times as much. A task then
-# takes 2 GiB, and a store lists a quarter of the files.
+# In a release of more than so many files each file has up to this many times as much. A task
+# then takes 2 GiB, and a store lists a quarter of the files.
 _MANY_FILES = 1_000
 _LARGER = 4
 

@@ -88,7 +88,7 @@ class _Comparable:
     def __call__(self, batches: Batches) -> Batches:
         names = [figure.name for figure in HISTORY]
         for batch in batches:
-            # Without the columns that the names of directories tell.
+            # Columns that come from names of directories are dropped.
             rows = pa.Table.from_batches([batch.select(names)])
             conditions = (
                 pc.equal(rows["job"], self.job),

@@ -38,8 +38,8 @@ _NAMES = "release-files.json"
 _LAST = f"{_MARK}{MANIFEST}"
 _PRIVATE = "raw-records-at.txt"
 
-# All that runs make in their staging directories; attempts are numbered. Hadoop's local file system
-# adds checksums, and half-written files have the name of the whole one.
+# All names that runs use in their staging directories. Attempts are numbered. Hadoop's local file
+# system adds checksums, and half-written files have the name of the whole one.
 _STAGED = re.compile(
     r"state|rounds|kept|(?:records|release|written|manifest)-\d+|"
     rf"\.?(?:{'|'.join(map(re.escape, (_REPLACED, _NAMES, _PRIVATE)))})(?:\.writing)?(?:\.crc)?|"
@@ -193,7 +193,7 @@ def _stated_private(files: Files, paths: StagingPaths) -> str | None:
     """
     path = _private_file(paths)
     with putting_right(paths):
-        # Of what somebody else made nothing is believed.
+        # A file that another user made is not trusted.
         if files.fault(paths.root, "private") is not None or not files.exists(path):
             return None
         text = files.read_text(path)
@@ -249,7 +249,7 @@ def restore_output(files: Files, paths: StagingPaths) -> bool:
     deleted then.
     """
     with putting_right(paths):
-        # Of this run, as its mark is there; complete or not.
+        # The mark shows that the release is this run's, complete or not.
         ours = files.exists(paths.mark) and files.fault(paths.output) is None
         complete = files.exists(f"{paths.output}/{MANIFEST}")
         if ours and not complete:
@@ -258,7 +258,7 @@ def restore_output(files: Files, paths: StagingPaths) -> bool:
         if files.exists(paths.replaced):
             if ours and complete:
                 files.delete(paths.replaced)
-                # Before the mark goes, by which a later attempt knows whose release it is.
+                # Synced before the mark goes, by which a later attempt recognizes its release.
                 files.sync(paths.root)
             elif files.exists(paths.output) and not _removes_copies(files, paths):
                 if _is_superseded(files, paths):
@@ -359,7 +359,7 @@ def _require_ours(files: Files, paths: StagingPaths, access: Access = "private")
 
 def _require_own_staging(files: Files, paths: StagingPaths) -> None:
     """Raise PublishingError if more than what runs stage would be removed."""
-    # Some file systems have no permissions, and what was staged there has to go.
+    # Some file systems have no permissions, and what was staged there must go, too.
     _require_ours(files, paths, "shared")
     for directory in dict.fromkeys((paths.private, paths.root)):
         inside = [path.rpartition("/")[2] for path in files.children(directory)]

@@ -35,7 +35,7 @@ from anonspark.release.derived_manifest import columns_section
 from anonspark.staged.dictionaries import put_together, without_dictionaries
 from anonspark.staged.records import Records, bytes_of, bytes_of_each, unpack_batches
 
-# What the records of a row group take before they are encoded: it travels as one value.
+# Bytes of the records of a row group before they are encoded: it travels as one value.
 _ROW_GROUP_BYTES = 32 * 2**20
 
 
@@ -104,7 +104,7 @@ class _WriteInOrder:
         order, starts = _ordered(names, hashes)
         class_ids = classes.column(CLASS_ID).to_numpy()
         owners = np.repeat(_positions_of(names[order[starts[:-1]]], class_ids), np.diff(starts))
-        # Arrow takes by small places twice as fast.
+        # Arrow takes by 32-bit indices twice as fast.
         order, owners = order.astype(np.int32), owners.astype(np.int32)
         step = max(self.most_bytes * len(records) // self._bytes(records, classes, owners), 1)
         for start in range(0, len(records), step):

@@ -132,7 +132,7 @@ def withheld_warnings(sizes: Mapping[str, ValueSizes]) -> list[ReleaseWarning]:
     ]
 
 
-# From this share of the records on a column tells who is who, as an identifier would.
+# If this share of the records has rare values, a column may be an identifier.
 _IDENTIFIES = 0.5
 
 
@@ -233,7 +233,7 @@ def text_value_warnings(
         if identifier.kind != "category" or has_order or declared.hierarchy:
             continue
         disguise = disguise_of(identifier.categories)
-        # Of texts that are plain numbers whoever reads the input has logged it.
+        # The reader of the input has logged texts that are plain numbers.
         if disguise and disguise != "number" and declared.type is None:
             kind = "numbers" if disguise.endswith("number") else "days"
             code: WarningCode = "text_numbers" if kind == "numbers" else "text_days"

@@ -55,7 +55,7 @@ def log_warnings(warnings: Iterable[ReleaseWarning]) -> None:
         _LOGGER.warning("%s", warning.line)
 
 
-# So many can be tried in minutes, against the fingerprint that the manifest holds.
+# So many seeds can be tried in minutes, against the fingerprint in the manifest.
 _GUESSABLE = 2**32
 
 # No number is proposed: logs are read by many, and what stands in one is no secret.
@@ -84,7 +84,7 @@ def seed_warnings(configuration: Configuration) -> Iterator[ReleaseWarning]:
         )
 
 
-# A fifth is more than who reads that a release is useful would expect.
+# More than the reader of a useful release would expect.
 _MANY = 0.2
 
 
@@ -120,7 +120,7 @@ def large_block_warnings(rows: int) -> Iterator[ReleaseWarning]:
     """
     if not rows:
         return
-    # Its first two digits.
+    # Only the first two digits are shown.
     step = 10 ** max(len(str(rows)) - 2, 0)
     about = rows // step * step
     yield ReleaseWarning(

@@ -18,7 +18,7 @@ from anonspark.staged.sampling import draw_divisor
 EXACT_ROWS = 20_000_000
 """Rows of a table whose values are all counted. Of more rows, some values are drawn."""
 
-# Where fewer are drawn than one in so many of these rows, values are few enough to be all counted.
+# If fewer values are drawn than one for so many of these rows, all values are counted.
 _FEW = 200
 
 _SIZES = pa.schema([("column", pa.int32()), ("hash", pa.int64()), ("size", pa.int64())])
@@ -129,7 +129,7 @@ def _sizes(
     table: Table, columns: Mapping[str, CountedColumn], divisor: int
 ) -> dict[str, dict[int, int]]:
     """Return how many of the drawn values occur how often, in one job."""
-    # By other names: an attribute may be called as a flag is.
+    # Columns are renamed, because an attribute may have the name of a flag.
     named = {_value(number): column.name for number, column in enumerate(columns.values())}
     missing = {
         _flag(number): column.missing

@@ -37,7 +37,7 @@ from anonspark.redaction import Redacted
 
 _DEFAULTS = {name: field.default for name, field in Attribute.model_fields.items()}
 
-# A coding tells a file of a hierarchy by its hash, a manifest by its path.
+# A coding names a hierarchy file by its hash, a manifest by its path.
 _DESCRIBED_OTHERWISE = {"hierarchy", "order", "order_entries", "order_fingerprint"}
 
 
@@ -86,14 +86,14 @@ def _is_as_agreed(attribute: Mapping[str, Any], agreed: Mapping[str, Any]) -> bo
     return same and options == expected
 
 
-def is_at_least(asked: PrivacyOptions, least: PrivacyOptions) -> bool:
+def is_at_least(options: PrivacyOptions, least: PrivacyOptions) -> bool:
     """Return whether options ask for at least what a coding asks for.
 
     >>> is_at_least(PrivacyOptions(k=5), PrivacyOptions(k=3))
     True
     """
-    return asked.k >= least.k and all(
-        any(criterion.is_as_strict_as(required) for criterion in asked.criteria)
+    return options.k >= least.k and all(
+        any(criterion.is_as_strict_as(required) for criterion in options.criteria)
         for required in least.criteria
     )
 
@@ -149,7 +149,7 @@ class CodingFile(Section):
             for name, attribute in self.attributes.items()
             if attribute.role == "identifier"
         )
-        for key, is_there, why in (
+        for key, is_there, reason in (
             ("unit", bool(self.privacy.unit), "for it names a column that each holder has"),
             (
                 "delta_presence",
@@ -161,7 +161,7 @@ class CodingFile(Section):
                 yield Finding(
                     ("privacy", key),
                     f"found it in a coding. Expected it in the configurations of the holders, "
-                    f"{why}. Move it there",
+                    f"{reason}. Move it there",
                 )
 
     def _unusable_levels(self) -> Iterator[Finding]:
@@ -340,9 +340,9 @@ def _load(path: str, read: TextReader, problems: list[str]) -> Coding | None:
         try:
             digests[name] = hierarchy_digest(read_named(hierarchy))
         except (OSError, ValueError) as error:
-            why = "no such file" if isinstance(error, FileNotFoundError) else "it cannot be read"
+            reason = "no such file" if isinstance(error, FileNotFoundError) else "it cannot be read"
             wrong.append(
-                f"{key_path(('attributes', name, 'hierarchy'))}: {hierarchy}: {why}. Expected a "
+                f"{key_path(('attributes', name, 'hierarchy'))}: {hierarchy}: {reason}. Expected a "
                 "CSV file in UTF-8, named relative to the coding. Check the path"
             )
     problems += [f"coding: {path}: {problem}" for problem in wrong]
@@ -415,26 +415,26 @@ def _merge_privacy(document: dict[str, Any], least: PrivacyOptions, problems: li
     privacy = {"k": least.k, **privacy}
     document["privacy"] = privacy
     try:
-        asked = PrivacyOptions.model_validate(privacy)
+        options = PrivacyOptions.model_validate(privacy)
     except ValidationError:
         return
-    if asked.k < least.k:
+    if options.k < least.k:
         problems.append(
-            f"privacy.k: found {in_words(asked.k)}, but the coding asks for {least.k}. Expected at "
-            "least that. Raise it, or remove it"
+            f"privacy.k: found {in_words(options.k)}, but the coding asks for {least.k}. Expected "
+            "at least that. Raise it, or remove it"
         )
-    document["privacy"] = asked.model_dump(mode="json", exclude_defaults=True)
+    document["privacy"] = options.model_dump(mode="json", exclude_defaults=True)
     for key, section in least.sections():
         criterion = section.criterion()
         same = [
-            other
-            for other in asked.criteria
-            if (other.attribute, other.kind) == (criterion.attribute, criterion.kind)
+            similar
+            for similar in options.criteria
+            if (similar.attribute, similar.kind) == (criterion.attribute, criterion.kind)
         ]
         if not same:
             listed = document["privacy"].setdefault(key, [])
             listed.append(section.model_dump(mode="json", exclude_defaults=True))
-        elif not any(other.is_as_strict_as(criterion) for other in same):
+        elif not any(similar.is_as_strict_as(criterion) for similar in same):
             problems.append(
                 f"privacy.{key}: found {same[0].describe()} for attribute {same[0].attribute!r}, "
                 f"but the coding asks for {criterion.describe()}. Expected at least that. "
@@ -481,7 +481,7 @@ def form_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
         yield "coding.name: expected that of coding.document"
     if coding["fingerprint"] != coding_fingerprint(document):
         yield "coding.fingerprint: expected that of coding.document"
-    # The contents of files stand for the files.
+    # A stand-in for the path of a file of which only the hash is known.
     attributes = {
         str(attribute.get("name")): {
             key: "-" if key == "hierarchy" and "sha256" in value else value

@@ -53,8 +53,7 @@ class Part:
     @property
     def stored(self) -> int:
         """Bytes of the published records on the disk."""
-        files = self.manifest.files or ()
-        return sum(file["bytes"] for file in files if file["path"].startswith("data/"))
+        return sum(file.bytes for file in self.manifest.files if file.path.startswith("data/"))
 
 
 def read_parts(files: Files, releases: Sequence[str]) -> list[Part]:
@@ -116,17 +115,17 @@ def _require_one_coding(parts: Sequence[Part]) -> None:
 
 def _require_different(first: Part, other: Part) -> None:
     """Refuse two releases of the same records or people."""
-    mine, others = first.manifest, other.manifest
-    if mine.run_id == others.run_id or mine.fingerprint == others.fingerprint:
+    left, right = first.manifest, other.manifest
+    if left.run_id == right.run_id or left.fingerprint == right.fingerprint:
         raise ConfigurationError(
             f"union: {first.path} and {other.path} are one release (the same run or the same "
             "records). Name each release once, else its people count twice"
         )
     people = [People(part.manifest, part.rows) for part in (first, other)]
-    tables = [side.document["fingerprints"].get("input") for side in (mine, others)]
-    # Equal tables of two places may be two by chance; a union rather takes none of them.
-    one_table = bool(tables[0]) and tables[0] == tables[1]
-    if one_table or relation_of(people[0], people[1], None) != "unknown":
+    inputs = [side.document["fingerprints"].get("input") for side in (left, right)]
+    # Two holders may have equal tables by chance. A union refuses them, to be safe.
+    is_one_table = bool(inputs[0]) and inputs[0] == inputs[1]
+    if is_one_table or relation_of(people[0], people[1], None) != "unknown":
         raise ConfigurationError(
             f"union: {first.path} and {other.path} are about the same people, as their manifests "
             "show. Holders of a union have different people. Otherwise a person counts twice in k"
@@ -217,11 +216,11 @@ def form_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 def _privacy_of(part: Mapping[str, Any]) -> PrivacyOptions:
     """Return the guarantees of a part without delta-presence: a union has another population."""
-    # Of the population of a holder a union tells nothing, so that there is none to check.
+    # A union does not name the population of a holder, so there is none to check.
     return PrivacyOptions.model_validate(part["privacy"] | {"delta_presence": None})
 
 
-# As Parquet is written on every engine.
+# Every engine writes Parquet.
 _FORMAT = "parquet"
 
 
@@ -323,7 +322,7 @@ def _guarantees_of(privacy: Mapping[str, Any]) -> dict[str, object]:
 
 def _require_countable(privacy: PrivacyOptions) -> None:
     """Raise ConfigurationError if the files of a union cannot show what its coding asks for."""
-    for key, asked, why in (
+    for key, is_set, reason in (
         (
             "delta_presence",
             privacy.delta_presence is not None,
@@ -335,9 +334,9 @@ def _require_countable(privacy: PrivacyOptions) -> None:
             "which identifies people. The people of two holders cannot be compared",
         ),
     ):
-        if asked:
+        if is_set:
             raise ConfigurationError(
-                f"union: the coding asks for privacy.{key}, {why}. Agree on a coding without it"
+                f"union: the coding asks for privacy.{key}, {reason}. Agree on a coding without it"
             )
 
 
@@ -352,9 +351,9 @@ def _holders(
     parts: Sequence[Part], column: str, columns: Sequence[str], attributes: Mapping[str, Any]
 ) -> tuple[str, ...]:
     """Return the value of the column of holders for each part: the name of its directory."""
-    taken = {name.lower() for name in (*columns, *attributes)}
-    taken |= {name.lower() for part in parts for name in part.manifest.attributes}
-    if not column.strip() or column.lower() in taken:
+    in_use = {name.lower() for name in (*columns, *attributes)}
+    in_use |= {name.lower() for part in parts for name in part.manifest.attributes}
+    if not column.strip() or column.lower() in in_use:
         raise ConfigurationError(
             f"--holder-column: found {column!r}. Expected a name that no column of the parts has. "
             "Choose another"

@@ -156,7 +156,7 @@ def open_part(engine: Engine, path: str) -> OpenedRelease:
 
 def _broken_part(path: str) -> GuaranteeError:
     """Describe a part that breaks its promise, without saying how."""
-    # What fails may be a count of few people, or the name of a column that is too many.
+    # The failure may show a count of few people, or the name of a forbidden column.
     return GuaranteeError(
         f"union: {path} does not keep its own promise. Nothing was published. Its holder has to "
         f"put it right: anonspark verify {path} shows what is wrong"
@@ -194,7 +194,7 @@ def prove_union(engine: Engine, staged: Table, form: Form, expected: str, out: s
     hold.
     """
     claim = claim_of_description(engine, form.manifest, matched=False)
-    # Of attributes that no criterion is about nothing is required.
+    # Nothing is required of attributes without a criterion.
     claim = replace(claim, sensitive=())
     proof = audit_table(staged, claim, name=out, where=out)
     if proof.published.fingerprint != expected:
@@ -339,7 +339,7 @@ def unite(
     if key is not None:
         key_name(key)
     paths = [path.rstrip("/") for path in releases]
-    # A union has no configuration that clean could be called with, and is never resumed.
+    # `clean` needs a configuration, which a union lacks, and a union is never resumed.
     for path_left in find_stagings(engine.files, out, None):
         remove_staging(engine.files, path_left)
     _require_places(engine.files, paths, out)

@@ -42,10 +42,10 @@ _RECORDS = "records"
 
 _HASHES = pa.schema([(_NAME, pa.int64()), (_CONTENT, pa.int64())])
 
-# What a file takes on the disk, to what its records take in memory, at most as a rule.
+# Records in memory are usually at most so many times as large as their file.
 _COMPRESSION = 4
 
-# What the records of a row group take before they are encoded: it travels as one value.
+# Size of a row group before it is encoded: it travels as one value.
 _ROW_GROUP_BYTES = 32 * 2**20
 
 
@@ -111,8 +111,8 @@ class _Pack:
             alone = np.flatnonzero(~shared)
             if len(alone):
                 files = self.division.files_of(names[alone], contents[alone], 0)
-                ones, none = np.ones(len(alone), np.int64), np.full(len(alone), -1, np.int32)
-                yield Addressed(_with(table.take(pa.array(alone)), ones, none), files)
+                ones, no_file = np.ones(len(alone), np.int64), np.full(len(alone), -1, np.int32)
+                yield Addressed(_with(table.take(pa.array(alone)), ones, no_file), files)
             if shared.any():
                 yield self._for_all_files(table, names, contents, np.flatnonzero(shared))
 
@@ -161,7 +161,7 @@ class _InOrder:
             records.column(name).to_numpy() for name in (_NAME, _CONTENT, _COPIES, _FILE)
         )
         order = np.lexsort((contents, names))
-        # Rows that stand for equal records came from several batches; all others are records.
+        # Only rows that stand for equal records of several batches are added up.
         starts = _starts(names[order], contents[order], files[order] >= 0)
         order, totals = order[starts], np.add.reduceat(copies[order], starts)
         share = totals // self.files + (files[order] < totals % self.files)
@@ -231,7 +231,7 @@ def write_union(
         contents = _each(numbered, hashed).map_batches(_Among(large), _HASHES).select([_CONTENT])
         equal = tuple(_frequent(contents, most)[_CONTENT].to_pylist())
     division = Division(files, most, large, {})
-    # What is packed is put together, so that records are handed over only as such.
+    # Parts are packed before they are united, so that no record travels unpacked.
     pack = _Pack(hashed, division, equal)
     packed = [table.map_batches(pack, SENT) for table in numbered]
     sent = _together(packed).repartition(_AsItIs(), SENT, files)

@@ -91,7 +91,7 @@ def budget_blocks(budget: Budget) -> Iterator[Table | Text]:
     for entry in budget.entries:
         content = entry.content
         epsilon = content.get("epsilon")
-        # Releases have none.
+        # Releases have no epsilon.
         loss = f"k = {content.get('k')}" if epsilon is None else in_decimals(Fraction(epsilon))
         texts = (str(content.get(name, "")) for name in ("kind", "run_id", "mechanism"))
         day = str(content["time"])[:10]

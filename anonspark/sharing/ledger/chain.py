@@ -163,13 +163,13 @@ def read_chain(
     """Read all files of a chain, and check that none is missing or was changed.
 
     ``head`` are path and text of the file before the first one, ``path_of`` returns the path of a
-    number. ``sign`` returns the signature of a text. If it is None, signatures are not checked.
+    number. ``sign`` returns the signature of a text, or is None if signatures are not checked.
     Returns the links, and the SHA-256 of the head and of each file. Raises DataError.
     """
-    before, text = head
+    previous, text = head
     digests = [digest_of(text)]
     links: list[Link] = []
-    remaining = deque(_files_of(files, directory, before))
+    remaining = deque(_files_of(files, directory, previous))
     while remaining:
         number = len(links) + 1
         path = path_of(number)
@@ -201,12 +201,12 @@ def read_chain(
             )
         if stated != (number, digests[-1]):
             raise DataError(
-                f"ledger: {path} does not follow from the file before it, {before}: one of the two "
-                "was changed. Bring both back from a copy"
+                f"ledger: {path} does not follow from the file before it, {previous}: one of the "
+                "two was changed. Bring both back from a copy"
             )
         links.append(Link(number, path, content))
         digests.append(digest_of(text))
-        before = path
+        previous = path
     return links, digests
 
 

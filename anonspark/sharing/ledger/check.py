@@ -138,7 +138,7 @@ def list_coalitions(
     )
     if size is None or len(units) <= size:
         return [tuple(sorted({*public_names, *(name for unit in units for name in unit)}))]
-    # Of open data in the plan everybody gets something new.
+    # If the plan has open data, every recipient gets something new.
     new = units if public_names & {*of_plan} else [unit for unit in units if {*unit} & {*of_plan}]
     number = comb(len(units), size) - comb(len(units) - len(new), size)
     if number > MOST_COALITIONS:
@@ -276,14 +276,14 @@ def _other_counts(engine: Engine, ledger: Ledger, release: LedgerRelease) -> lis
     members = read_kept(engine, ledger.layout.members(release.name), [SUBJECT, CLASS])
     counted = members.aggregate([CLASS], count=_COUNTED)
     classes = read_kept(engine, ledger.layout.classes(release.name), [CLASS, RECORDS])
-    both = counted.union(classes.select({CLASS: CLASS, _COUNTED: RECORDS}))
-    pairs = both.aggregate([CLASS, _COUNTED], count="tables")
-    other = sum(
+    counts = counted.union(classes.select({CLASS: CLASS, _COUNTED: RECORDS}))
+    pairs = counts.aggregate([CLASS, _COUNTED], count="tables")
+    differing = sum(
         row["number"]
         for row in pairs.aggregate(["tables"], count="number").collect().to_pylist()
         if row["tables"] != 2
     )
-    if other:
+    if differing:
         return [
             f"ledger: the members of {release.name} are not those that its class table counts. "
             "Bring both back from a copy"
@@ -303,7 +303,7 @@ def _other_release(engine: Engine, ledger: Ledger, release: LedgerRelease) -> li
     manifest = latest.document
     others = [peer for peer in ledger.counted if peer.content["path"] == path]
     if latest.run_id in {peer.content["run_id"] for peer in others} - {release.content["run_id"]}:
-        # A later release took its place.
+        # A later release was published at the same path.
         return []
     names = list(release.content["published_columns"])
     data = engine.published(f"{path}/data", str(release.content["format"])).select(names)

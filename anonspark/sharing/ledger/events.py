@@ -147,7 +147,7 @@ class Events:
         head = files.read_text(layout.head)
         newest = None if as_newest else key
         sign = None if key is None else key.sign
-        # First, for another process may add events, and remember them, meanwhile.
+        # Read first: another process may add and remember events meanwhile.
         last = None if newest is None else remembered(newest)
         links, digests = read_chain(files, (layout.head, head), layout.events, layout.event, sign)
         if newest is not None:
@@ -234,13 +234,13 @@ def _criteria(privacy: PrivacyOptions) -> dict[str, object]:
     >>> _criteria(PrivacyOptions(k=5))
     {'k': 5, 'criteria': {}}
     """
-    asked = privacy.model_dump(mode="json", exclude_defaults=True, exclude=_PLACES)
-    return {"k": asked.pop("k"), "criteria": asked}
+    options = privacy.model_dump(mode="json", exclude_defaults=True, exclude=_PLACES)
+    return {"k": options.pop("k"), "criteria": options}
 
 
 def _options(context: RunContext) -> BudgetOptions:
     """Return the section ``ledger``, which its owner reads only if there is one."""
-    # Who owns a section is asked where there is one.
+    # The owner of the section is asked only if there is one.
     return cast("BudgetOptions", context.configuration.ledger)
 
 

@@ -65,7 +65,7 @@ def keep(engine: Engine, table: Table, directory: str) -> list[PublishedFile]:
     files.make_private_directory(directory)
     written = table.publish(_FORMAT, directory, "data", f"{directory}/.writing")
     files.delete(f"{directory}/.writing")
-    # Before an event says that it is there.
+    # Must be on the disk before an event lists it.
     files.sync_tree(directory)
     return written
 

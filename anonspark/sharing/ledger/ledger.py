@@ -118,16 +118,16 @@ def init_ledger(
     for directory in ("", "/events", "/members", "/classes", "/base"):
         files.make_private_directory(f"{layout.path}{directory}")
     with locked(files, layout, "ledger init"):
-        # Once more, because another process may have made it meanwhile.
+        # Again, because another process may have made it meanwhile.
         text = _begun(files, layout, draft, key, identity)
         if text is None:
             _require_unused(files, layout, draft, key)
-            # Two ledgers are never the same.
+            # A nonce makes every ledger unique.
             drawn = {"format": FORMAT, "nonce": secrets.token_hex(8)}
             of_key = {"key": key.fingerprint, "key_file": key.path, "time": now()}
             text = text_of(drawn | identity | of_key)
             files.replace(f"{layout.path}/{draft}", text.encode(), f"{draft}.aside")
-            # First, for a ledger of which nothing is remembered is refused.
+            # Remember it first: a ledger without a remembered event is refused.
             remember(key, [digest_of(text)])
         if not files.exists(layout.head):
             files.rename(f"{layout.path}/{draft}", layout.head)

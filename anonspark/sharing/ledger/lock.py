@@ -22,7 +22,7 @@ from anonspark.errors import PublishingError
 def create_whole(files: Files, path: str, text: str) -> None:
     """Write a file as a whole. Raises FileExistsError if it exists."""
     if files.rename_copies(path):
-        # What an object store writes is there at its end only.
+        # An object store shows a file only when it is complete.
         files.create_text(path, text)
         return
     if files.exists(path):
@@ -143,7 +143,7 @@ def locked(files: Files, layout: Layout, run_id: str) -> Iterator[None]:
     if is_dead(read_lock(files, layout)):
         files.delete(layout.lock)
     try:
-        # As a whole: half a lock of a killed process would be no one's.
+        # As a whole: half a lock of a killed process would name no owner.
         create_whole(files, layout.lock, json.dumps(content))
     except FileExistsError as error:
         holder = read_lock(files, layout) or {}

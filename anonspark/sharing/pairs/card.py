@@ -44,14 +44,14 @@ def joint_card(joint: JointVerification) -> Card:
 def _pair_table(pair: PairVerification) -> Table:
     """Return the figures of two releases."""
     figures = vars(pair.figures)
-    few = f"fewer than {pair.k}"
+    too_few = f"fewer than {pair.k}"
     rows: list[tuple[str, Cell]] = [
         ("people", pair.relation),
         ("k of both together", pair.k),
         ("quasi-identifiers of both", ", ".join(pair.common)),
         ("published by both as it is", ", ".join(pair.payload)),
         *(
-            (title, few if figures[name] is None else figures[name])
+            (title, too_few if figures[name] is None else figures[name])
             for name, title in _TITLES.items()
         ),
     ]

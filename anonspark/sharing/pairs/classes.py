@@ -20,7 +20,7 @@ from anonspark.engine.raw_columns import is_text, type_name
 from anonspark.errors import DataError
 from anonspark.kernels.region_pairs import match_payloads
 from anonspark.kernels.region_search import build_region_tree
-from anonspark.labels.raw_records import Places, places_of_code
+from anonspark.labels.raw_records import ComparedAs, order_of_code
 from anonspark.labels.region_axes import Runs, sets_of_codes
 from anonspark.labels.region_matching import (
     class_columns,
@@ -47,7 +47,7 @@ from anonspark.verification.claims.left_out import listed_values
 
 MOST_CELLS = 20_000_000
 
-# The names that people give to columns are not like these.
+# No column has such a name by accident.
 _PAYLOAD, _KEY = "anonspark_payload", "anonspark_key"
 
 
@@ -117,13 +117,13 @@ def read_cells(first: ReadRelease, second: ReadRelease) -> TwoReleases:
     sensitive = [
         name for name in payload if name in first.claim.sensitive or name in second.claim.sensitive
     ]
-    both = [_collect(release, payload, schema) for release in (first, second)]
-    hashes = np.unique(np.concatenate([counted.column(_PAYLOAD).to_numpy() for _, counted in both]))
+    sides = [_collect(release, payload, schema) for release in (first, second)]
+    hashes = np.unique(np.concatenate([table.column(_PAYLOAD).to_numpy() for _, table in sides]))
     columns = _values(first, second, payload, sensitive, schema, hashes)
     bounds = [_most_left_out(release.claim, columns, len(hashes)) for release in (first, second)]
     cells = [
         _cells(classes, counted, hashes, bound)
-        for (classes, counted), bound in zip(both, bounds, strict=True)
+        for (classes, counted), bound in zip(sides, bounds, strict=True)
     ]
     numbers = {name: _numbers(column) for name, column in columns.items()}
     return TwoReleases((cells[0], cells[1]), payload, numbers)
@@ -306,12 +306,12 @@ def compatible_pairs(
     starts = np.concatenate([left.starts, right.starts[1:] + left.starts[-1]])
     payloads = np.concatenate([left.payloads, right.payloads])
     fixed = (*regions, *tree)
-    nothing = np.empty(0, np.int32)
+    empty = np.empty(0, np.int32)
     pairs = hits = 0
     for first in range(counts[0], sum(counts), _CLASSES_AT_ONCE):
         last = min(first + _CLASSES_AT_ONCE, sum(counts))
-        found_here = match_payloads(*fixed, first, last, starts, payloads, nothing, nothing)
-        pairs, hits = pairs + found_here[0], hits + found_here[1]
+        counts_here = match_payloads(*fixed, first, last, starts, payloads, empty, empty)
+        pairs, hits = pairs + counts_here[0], hits + counts_here[1]
         if pairs > _MOST_VISITED:
             raise _too_many(f"more than {_MOST_VISITED:,} pairs of classes that may share a person")
     if hits > MOST_PAIRS:
@@ -345,7 +345,7 @@ def _common_regions(
         _coded(name, releases, cells, hierarchies) for name in indices[0] if name in indices[1]
     ]
     if not coded:
-        # Nothing tells classes apart: all have one region.
+        # Without a common attribute all classes have one region.
         coded = [([((0, 0),)], np.zeros(classes, np.int64))]
     return code_regions(coded, classes)
 
@@ -393,7 +393,7 @@ def _coded(
 
 def _comparison(
     name: str, attributes: Sequence[PublishedAttribute], releases: Sequence[ReadRelease]
-) -> tuple[Places | None, Kind]:
+) -> tuple[ComparedAs | None, Kind]:
     """Return what the values of an attribute of both releases are compared as, and their kind.
 
     Texts, of a hierarchy for instance, are read as what the other release has. Raises DataError if
@@ -404,7 +404,7 @@ def _comparison(
         for attribute, release in zip(attributes, releases, strict=True)
     ]
     ordered = {kind for kind in kinds if kind not in _TEXTS}
-    codes = {order for attribute in attributes if (order := places_of_code(attribute)) is not None}
+    codes = {order for attribute in attributes if (order := order_of_code(attribute)) is not None}
     if len(codes) > 1:
         raise DataError(
             f"{releases[1].name}: quasi-identifier {name!r} has another rule than in "
@@ -443,7 +443,7 @@ def _as_code(
             return region
         ends = [_whole_ends(interval) for interval in region.intervals]
         if any(low < 0 or high == math.inf for low, high in ends):
-            # A superset: below 0 the order is another one, and what has no end has any length.
+            # A superset: codes order negative numbers otherwise, and open ends have any length.
             return OrderedRegion(None, region.missing)
         keys = [
             (code_key(str(low), by_length=True), code_key(str(high), by_length=True))

@@ -240,8 +240,8 @@ def figures_of_pairs(
     absent = (bounded.first == cells.cells[0].classes.num_rows) | (
         bounded.second == cells.cells[1].classes.num_rows
     )
-    proven, few = bounded.lower > 0, bounded.upper < k
-    breaches = proven & few
+    proven, below_k = bounded.lower > 0, bounded.upper < k
+    breaches = proven & below_k
     disclosed, required = np.zeros(len(proven), bool), np.zeros(len(proven), bool)
     for name, criterion in diversity.items():
         too_few = proven & (bounded.distinct[name] < criterion.least)
@@ -253,7 +253,7 @@ def figures_of_pairs(
         pairs=compatible.pairs,
         payload_pairs=len(compatible.first),
         impossible=compatible.pairs - int((~absent).sum()),
-        possible=int((few & ~absent).sum()),
+        possible=int((below_k & ~absent).sum()),
         proven=int((proven & ~absent).sum()),
         breaches=int(breaches.sum()),
         breaches_absent=int((breaches & absent).sum()),
@@ -292,7 +292,7 @@ def _absences(cells: TwoReleases, relation: Relation) -> list[_Absence]:
         if relation == "unknown":
             records = np.zeros_like(surplus)
         elif relation == inside:
-            # Who was left out is not in the release, either: nothing tells the two apart.
+            # People who were left out are absent, too, and cannot be distinguished from the others.
             records = surplus + other.left_out
             exact = not other.left_out.any()
         else:
@@ -318,10 +318,10 @@ def _not_so(relation: Relation, payloads: int, of: int) -> DataError:
 
 def _margin(cells: Cells, absence: _Absence, *, accounted: bool) -> Margin:
     """Return the sums of a release's cells, and of absence from it."""
-    known = np.concatenate(
+    is_exact = np.concatenate(
         [np.full(len(cells.records), accounted), np.full(len(absence.payloads), absence.known)]
     )
-    return Margin(np.concatenate([cells.records, absence.records]), known)
+    return Margin(np.concatenate([cells.records, absence.records]), is_exact)
 
 
 def _with_absences(

@@ -79,13 +79,13 @@ def count_pair_candidates(
         subject="original",
     )
     dimensions = len(first.attributes)
-    positions = prepared.places[:dimensions], prepared.places[dimensions:]
+    kinds = prepared.compared_as[:dimensions], prepared.compared_as[dimensions:]
     searches = [
         build_search(
             cell.classes, release.attributes, PreparedTable(prepared.records, columns), leaves
         )
         for release, cell, columns, leaves in zip(
-            releases, cells.cells, positions, hierarchies, strict=True
+            releases, cells.cells, kinds, hierarchies, strict=True
         )
     ]
     counts = [cell.classes.num_rows for cell in cells.cells]
@@ -176,7 +176,7 @@ _ARROW: Mapping[Kind, pa.DataType] = {
     "category": pa.string(),
 }
 
-# Numbers before days, for none is both.
+# No label is both a number and a day.
 _TRIED: tuple[Kind, ...] = ("decimal", "date", "timestamp")
 
 

@@ -75,7 +75,7 @@ def _stated_relation(first: Manifest, second: Manifest) -> Relation | None:
     source = left.get("source_fingerprint")
     if not source or source != right.get("source_fingerprint"):
         return None
-    # One plan withholds the same people from all who ask for the same; another one others.
+    # Recipients of one plan lack the same people. Another plan may withhold others.
     one_plan = left.get("run_id") is not None and left.get("run_id") == right.get("run_id")
     complete = [one_plan or section.get("rows_withheld") == 0 for section in (left, right)]
     if (left.get("where") or {}) == (right.get("where") or {}):

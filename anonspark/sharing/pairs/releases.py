@@ -121,8 +121,8 @@ class Attack:
     """The settings of a joint attack on releases.
 
     ``said`` is how their people are related if manifests do not show it, ``joint_k`` the number of
-    people among whom each should be hidden, or None for that of the manifests. ``original`` is the
-    table that they were made of, or its path. ``population`` and ``signers`` are those of
+    people among whom each should be hidden, or None for that of the manifests. ``original`` is a
+    table or path. ``population`` and ``signers`` are those of
     :func:`~anonspark.verification.audit.audit_release`.
     """
 
@@ -243,7 +243,7 @@ def _partial(
         index
         for index, item in enumerate(opened)
         if item.manifest is not None
-        # Null where few are withheld.
+        # Null if few are withheld.
         and (
             item.manifest.recipient.get("where")
             or item.manifest.recipient.get("rows_withheld", 0) != 0

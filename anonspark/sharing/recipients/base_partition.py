@@ -200,11 +200,11 @@ class _Divide:
         packer = Packer()
         for _, records in unpack_batches(packed):
             patterns = records.column(PATTERN).to_numpy()
-            now = np.array([self.becomes.get(bits, 0) for bits in patterns.tolist()], np.int64)
+            targets = np.array([self.becomes.get(bits, 0) for bits in patterns.tolist()], np.int64)
             if ATOM in records.column_names:
-                now[records.column(ATOM).is_valid().to_numpy()] = 0
-            for pattern in np.unique(now[now != 0]).tolist():
-                part = records.filter(pa.array(now == pattern))
+                targets[records.column(ATOM).is_valid().to_numpy()] = 0
+            for pattern in np.unique(targets[targets != 0]).tolist():
+                part = records.filter(pa.array(targets == pattern))
                 batch = pa.RecordBatch.from_pydict(packer.pack(part.combine_chunks()))
                 yield batch.append_column(_PART, pa.repeat(str(pattern), len(batch)))
 
@@ -232,7 +232,7 @@ class NameAtoms:
             for pattern in np.unique(patterns).tolist():
                 mask = patterns == pattern
                 names, indices = np.unique(classes[mask], return_inverse=True)
-                # Mixed twice: a sum of the two would be that of another generation and pattern.
+                # Hashed twice: a sum of generation and pattern could be that of another pair.
                 salt = root_path(np.uint64(pattern), self.generation)
                 paths = [child_path(name, salt) for name in names.view(np.uint64)]
                 atoms[mask] = np.array(paths, np.uint64).view(np.int64)[indices]

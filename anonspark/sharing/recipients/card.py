@@ -44,8 +44,7 @@ class PlanPreview:
 def preview_plan(engine: Engine, plan: Plan, *, progress: Progress | None = None) -> PlanPreview:
     """Check a plan, its source and its ledger. Nothing is anonymized.
 
-    As :func:`anonspark.sharing.recipients.source.read_source`, and one job that counts. Raises
-    ConfigurationError, DataError or PublishingError.
+    As :func:`anonspark.sharing.recipients.source.read_source`, and one job that counts.
     """
     files, progress = engine.files, progress or Progress()
     require_places(files, plan)

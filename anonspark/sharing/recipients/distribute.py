@@ -232,7 +232,7 @@ class _PlanRun:
         coalitions = coalitions_of(self.plan, self.ledger.counted if self.ledger else [])
         with self.progress.stage("freeze the source"):
             frozen = self.frozen = self._read_source(table)
-            # Two equal ones of two nights would show that nobody came, however little is given.
+            # Equal fingerprints of two nights would show that no person came or left.
             people = self.plan.file.subject if self.ledger is None else ()
             self.source = source_fingerprint(frozen, people, self.run_id)
             strata = frozen.strata()
@@ -296,7 +296,7 @@ class _PlanRun:
         """Make a release and have it ready, unless an earlier attempt has published it."""
         configuration = recipient.configuration
         name = release_name(recipient.name, self.run_id)
-        before = released_before(self.engine, configuration, self.run_id)
+        earlier = released_before(self.engine, configuration, self.run_id)
         request = self._request(recipient, source)
         inner = InnerProgress(run_id=self.run_id, outer=self.progress)
         context = RunContext(
@@ -308,10 +308,10 @@ class _PlanRun:
             "release",
             request,
         )
-        if before is not None:
+        if earlier is not None:
             forget_staging(context)
             members = self._members_before(name) if self._asks_for_members else None
-            return _Prepared(name, recipient, source, members, None, None, before)
+            return _Prepared(name, recipient, source, members, None, None, earlier)
         number = f"{index + 1} of {len(self.plan.recipients)}"
         with self.progress.stage(f"release {number}: {recipient.name}", rows=source.rows_requested):
             directory = f"{self.staging.records}/{recipient.name}"
@@ -387,7 +387,7 @@ class _PlanRun:
             "strategy": self.plan.file.strategy,
             "collusion": {
                 "k": demand.k,
-                # Of attributes that the recipient does not get nothing is told.
+                # Without attributes that the recipient does not get.
                 "l_diversity": {
                     name: number
                     for name, number in demand.diversity.items()
@@ -444,7 +444,7 @@ class _PlanRun:
         with self.progress.stage("write into the ledger"):
             atoms = self._new_atoms(strategy, self.ledger)
             self._prepare_ledger([release.name for release in planned], atoms, self.ledger)
-            # First, for nothing that is given may be made of atoms that nobody knows.
+            # Atoms first: a release must not be made of atoms that the ledger lacks.
             self._keep_atoms(atoms, self.ledger)
             for release in planned:
                 self.ledger.events.append(PLANNED, self._event(release, checks, self.ledger))
@@ -566,7 +566,7 @@ class _PlanRun:
             return
         release = self.ledger.releases[ready.name]
         if release.state == "planned":
-            # What failed may have been published before, as where its figures were not appended.
+            # It may be published although it failed, as when its figures were not appended.
             event_type = PUBLISHED if is_published(self.engine.files, release) else event_type
             content = {
                 "run_id": self.run_id,

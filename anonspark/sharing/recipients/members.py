@@ -100,7 +100,7 @@ def _can_go_on(files: Files, release: LedgerRelease, staging_path: str | None) -
     return any(staging.run_id == release.content["run_id"] for staging in stagings)
 
 
-# More classes than these are brought to the records by a shuffle.
+# A join with more classes than these is a shuffle.
 _FEW_CLASSES = 1_000_000
 
 
@@ -193,8 +193,8 @@ def _labels(rounds: StagedRounds, d: int) -> Table:
 
 def _class_schema(labels: pa.Schema, columns: Sequence[str]) -> pa.Schema:
     """Return the schema of a class table: its hash, the published columns, its records."""
-    taken = {CLASS, RECORDS}
-    named = [f"{name}_" if name in taken else name for name in columns]
+    in_use = {CLASS, RECORDS}
+    named = [f"{name}_" if name in in_use else name for name in columns]
     fields = [
         labels.field(published_column(index)).with_name(name).with_nullable(True)
         for index, name in enumerate(named)
@@ -265,10 +265,10 @@ def clean_plan(files: Files, plan: Plan, run_id: str | None = None) -> list[tupl
     """Remove what killed runs of a plan left, and write the ends of what they planned.
 
     With an id only those of this run. Return directories, and whether they were removed: not if a
-    process is at work on them. Raises ConfigurationError, DataError or PublishingError.
+    process is at work on them.
     """
     staging_path = plan.base.execution.staging_path
-    # The plan's own last: as long as it is there, the run can be gone on with.
+    # The plan's own staging goes last: as long as it exists, the run can be resumed.
     outputs = [*(recipient.configuration.output.path for recipient in plan.recipients), plan.output]
     removed = [
         (staging.private, remove_staging(files, staging))

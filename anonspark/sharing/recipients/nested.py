@@ -287,13 +287,13 @@ class _AddStratum:
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             patterns = batch.column(PATTERN).to_numpy(zero_copy_only=False)
-            now = np.array(
+            new_patterns = np.array(
                 [self.becomes.get(pattern, 0) for pattern in patterns.tolist()], np.int64
             )
             if ATOM in batch.schema.names:
-                now[batch.column(ATOM).is_valid().to_numpy(zero_copy_only=False)] = 0
-            rows = batch.filter(pa.array(now != 0))
-            strata = pa.array(now[now != 0])
+                new_patterns[batch.column(ATOM).is_valid().to_numpy(zero_copy_only=False)] = 0
+            rows = batch.filter(pa.array(new_patterns != 0))
+            strata = pa.array(new_patterns[new_patterns != 0])
             arrays = [*rows.columns, strata.cast(pa.string()), strata]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
@@ -377,7 +377,7 @@ class NestedMaker:
         grouped = FrozenSource.again(self.engine, f"{root}/{_GROUPED}", document)
         granted = {int(pattern): number for pattern, number in document["given"].items()}
         if described is None or isinstance(self.plan.base.model, FullDomainOptions):
-            # Of which the base withholds more.
+            # A full-domain base withholds more records, which changes the ranges.
             described = maker.snapshot(grouped).quasi_identifiers
         atoms = self.engine.staged([f"{root}/{_ATOMS}"], ATOMS)
         make_model: ModelMaker = MergedAtoms
@@ -399,13 +399,8 @@ class NestedMaker:
                 path = f"{self.staging.records}/reused"
                 reused.stage(path)
                 reused = self.engine.staged([path], ATOMS)
-                tagged = _with_atoms(
-                    self.engine,
-                    frozen,
-                    reused,
-                    f"{self.staging.records}/tagged",
-                    keeps_patterns=True,
-                )
+                path = f"{self.staging.records}/tagged"
+                tagged = _with_atoms(self.engine, frozen, reused, path, keeps_patterns=True)
         counts = tagged.strata(without_atom=True)
         with self.progress.stage("strata"):
             strata = strata_of(tagged, of_strata, counts)
@@ -431,9 +426,8 @@ class NestedMaker:
                 files.delete(f"{root}/{name}")
             atoms.stage(f"{root}/{_ATOMS}")
             atoms = self.engine.staged([f"{root}/{_ATOMS}"], ATOMS)
-            grouped = _with_atoms(
-                self.engine, frozen, atoms, f"{root}/{_GROUPED}", keeps_patterns=False
-            )
+            path = f"{root}/{_GROUPED}"
+            grouped = _with_atoms(self.engine, frozen, atoms, path, keeps_patterns=False)
             granted = grouped.strata()
         self.staging.state.keep(_ATOMS, "")
         self.staging.state.keep(
@@ -446,7 +440,7 @@ class NestedMaker:
         if self.ledger is None or not self.plan.file.base_partition.reuse:
             return None
         if isinstance(self.plan.base.model, FullDomainOptions):
-            # Nodes of other records may divide them: the joint check decides.
+            # Levels that other records choose may divide atoms: the joint check decides.
             return None
         recipients = len(self.plan.recipients)
         return reused_atoms(
@@ -503,8 +497,8 @@ class _TakePatterns:
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             without = batch.column(PATTERN) if self.new else 0
-            now = pc.if_else(batch.column(ATOM).is_valid(), batch.column(_NOW), without)
-            changed = {PATTERN: now.cast(pa.int64())}
+            new_patterns = pc.if_else(batch.column(ATOM).is_valid(), batch.column(_NOW), without)
+            changed = {PATTERN: new_patterns.cast(pa.int64())}
             arrays = [
                 changed[field.name] if field.name in changed else batch.column(field.name)
                 for field in self.schema

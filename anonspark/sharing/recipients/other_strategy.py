@@ -49,7 +49,7 @@ class OtherStrategy:
         losses: dict[str, float | None] = {}
         makers: dict[int, Strategy] = {}
         for index, recipient in enumerate(self.plan.recipients):
-            # Of an independent plan, each k has a base partition of its own.
+            # A nested counterpart has a base partition for each k. 0 stands for independent.
             k = 0 if self.plan.file.strategy == "nested" else recipient.configuration.privacy.k
             with self.progress.stage(f"the other way: {recipient.name}"):
                 try:
@@ -61,7 +61,7 @@ class OtherStrategy:
         return losses
 
     def _strategy(self, k: int, frozen: FrozenSource, strata: Mapping[int, int]) -> Strategy:
-        """Return the other strategy, for a nested one with a k."""
+        """Return a nested strategy with joint classes of k people, or the independent one for 0."""
         if not k:
             return Independent(frozen, strata)
         location = replace(self.staging.paths, private=f"{self.staging.records}/nested-{k}")

@@ -131,7 +131,7 @@ def load_plan(
     """
     expected = "a mapping with 'base', 'output' and 'recipients'"
     document, problems = read_document(path, "a plan", expected, read, variables=True)
-    with document.telling(is_whole=False):
+    with document.locating_problems(is_whole=False):
         return _build(document, problems, path, overrides, only, read)
 
 
@@ -187,7 +187,7 @@ def _base_document(
         )
     privacy = base.get("privacy")
     if file.record and file.subject and isinstance(privacy, dict):
-        # All that is counted are people.
+        # With several records a person, people are counted.
         base["privacy"] = {"unit": list(file.subject), **privacy}
     if file.strategy == "nested" and "model" not in base:
         base["model"] = {"name": _NESTED_MODEL}
@@ -319,7 +319,7 @@ class _Reading:
         watched: dict[str, list[str]] = {}
         for recipient in recipients:
             metrics = recipient.configuration.metrics
-            # Their files are named by the run, which is one for all.
+            # Files are named by the run, which all releases share.
             if metrics.append_to is not None:
                 for key in (f"tables {metrics.append_to}", f"job {metrics.job}"):
                     watched.setdefault(key, []).append(recipient.name)
@@ -459,31 +459,31 @@ class _Reading:
         document["privacy"] = {"k": base.privacy.k, **privacy}
         if base.privacy.unit:
             document["privacy"]["unit"] = list(base.privacy.unit)
-        asked = self._parsed(where, document)
-        if asked is None:
+        requested = self._parsed(where, document)
+        if requested is None:
             return None
-        if asked.privacy.delta_presence is not None:
+        if requested.privacy.delta_presence is not None:
             self.problems.append(
                 f"{where}.privacy.delta_presence: found a population. In a plan that is the "
                 f"source. Write {where}.presence instead"
             )
-        problem = labels_of_records(asked.model.model_dump(), asked.missing)
+        problem = labels_of_records(requested.model.model_dump(), requested.missing)
         if request.presence is not None and problem is not None:
             self.problems.append(f"{where}.presence: {problem}")
-        if asked.output.pseudonyms:
+        if requested.output.pseudonyms:
             self.problems.append(
-                f"{where}.output.pseudonyms: found {', '.join(asked.output.pseudonyms)}. "
+                f"{where}.output.pseudonyms: found {', '.join(requested.output.pseudonyms)}. "
                 "Expected none in a plan, for recipients who know which records are of one person "
                 "learn more together than is checked. Remove it, here or in the base"
             )
-        if asked.privacy.k < base.privacy.k:
+        if requested.privacy.k < base.privacy.k:
             self.problems.append(
-                f"{where}.privacy.k: found {asked.privacy.k}. The base requires at least "
+                f"{where}.privacy.k: found {requested.privacy.k}. The base requires at least "
                 f"{base.privacy.k}. Raise it"
             )
-        missing = self._missing_criteria(where, asked, base)
+        missing = self._missing_criteria(where, requested, base)
         if not missing:
-            return asked
+            return requested
         for key, sections in missing.items():
             listed = privacy.get(key, [])
             document["privacy"][key] = [
@@ -493,17 +493,17 @@ class _Reading:
         return self._parsed(where, document)
 
     def _missing_criteria(
-        self, where: str, asked: Configuration, base: Configuration
+        self, where: str, requested: Configuration, base: Configuration
     ) -> dict[str, list[dict[str, Any]]]:
         """Return the base's criteria about a recipient's columns that the request lacks."""
         missing: dict[str, list[dict[str, Any]]] = {}
         for key, section in base.privacy.sections():
             criterion: Criterion = section.criterion()
-            if criterion.attribute not in asked.attributes:
+            if criterion.attribute not in requested.attributes:
                 continue
             same = [
                 other
-                for other in asked.privacy.criteria
+                for other in requested.privacy.criteria
                 if (other.attribute, other.kind, other.c)
                 == (criterion.attribute, criterion.kind, criterion.c)
             ]

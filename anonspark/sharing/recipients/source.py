@@ -246,10 +246,10 @@ class _Select:
             if self.bit not in (None, EVERYBODY):
                 selected = (patterns >> self.bit & 1).astype(bool)
             if self.becomes is not None:
-                now = np.array(
+                new_patterns = np.array(
                     [self.becomes.get(pattern, 0) for pattern in patterns.tolist()], np.int64
                 )
-                selected &= now != 0
+                selected &= new_patterns != 0
                 if ATOM in batch.schema.names:
                     has_atom = batch.column(ATOM).is_valid().to_numpy(zero_copy_only=False)
                     selected |= has_atom & (patterns != 0)
@@ -282,10 +282,10 @@ class OpenFrozen:
         """Open the records. Parameters as of :data:`anonspark.engine.protocol.OpenInput`."""
         companions = {SUBJECT: SUBJECT} | ({ATOM: ATOM} if self.frozen.has_atoms else {})
         companions |= {PATTERN: PATTERN} if self.with_patterns else {}
-        # Whatever the columns of the input are called.
-        taken = set(self.frozen.columns)
+        # The input may have columns of these names.
+        in_use = set(self.frozen.columns)
         for staged in companions:
-            while companions[staged] in taken:
+            while companions[staged] in in_use:
                 companions[staged] += "_"
         schema = self.frozen.records.schema
         fields = [
@@ -355,7 +355,7 @@ class FrozenInput(RecordInput):
         """Return what reads the records, with what travels beside those that are staged."""
         reader = super().reader(identifiers=identifiers, seed=seed)
         companions = {} if seed is None else self.companions
-        # Which rows are records was decided for all recipients alike.
+        # Blank rows were removed for all recipients alike.
         return replace(reader, listed=(), companions=companions)
 
     def rows(self, names: Sequence[str]) -> Table:
@@ -381,7 +381,7 @@ def read_source(
     """
     configuration = plan.source
     with engine.reading(configuration.input.paths):
-        # A table brings its types, whatever the plan says of files.
+        # A table has types, whatever the plan says of files.
         version = engine.input_version(configuration) if table is None else {"format": "parquet"}
         configuration = configuration.with_input(version)
         opened = engine.open_source(reader_of_texts(configuration)[0]) if table is None else table

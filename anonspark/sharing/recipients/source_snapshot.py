@@ -122,7 +122,7 @@ class FreezeRows:
                     column = batch.column(name)
                     is_missing[name] = validate(self.plans[name], column, self.markers).missing
                     if self.late is not None and is_text(column.type):
-                        # Numbers perhaps: it is not known yet.
+                        # The column may turn out to be numbers, whose markers differ.
                         is_missing[name] |= flags(mean_missing(column, self.markers, numbers=True))
                 holds &= ~is_missing[name]
             patterns |= holds.astype(np.int64) << bit
@@ -156,11 +156,11 @@ class FreezeRows:
         if not self.record:
             return pa.array(people, pa.binary())
         records = self._digests(batch, self.record)
-        both = [
-            None if person is None or other is None else person + other
-            for person, other in zip(people, records, strict=True)
+        keys = [
+            None if person is None or record is None else person + record
+            for person, record in zip(people, records, strict=True)
         ]
-        return pa.array(both, pa.binary())
+        return pa.array(keys, pa.binary())
 
     def _digests(self, batch: pa.RecordBatch, names: Sequence[str]) -> list[bytes | None]:
         """Return the keyed hash of some columns of each record, or None if one is missing."""

@@ -88,7 +88,7 @@ def prepare_source(
         return snapshot
     of_source = {identifier.name: identifier for identifier in source.described}
     described = tuple(
-        # Where records without a value are left out, there is none of them.
+        # A recipient may leave out records without a value.
         replace(of_source[identifier.name], has_missing=identifier.has_missing)
         for identifier in snapshot.quasi_identifiers
     )

@@ -24,7 +24,7 @@ _COUNTS = pa.schema([("cell", pa.int64()), ("records", pa.int64())])
 _PERSON, _KEY, _CODES = "person", "record_key", "codes"
 _CODED = pa.schema([(_PERSON, pa.string()), (_KEY, pa.int64()), (_CODES, pa.binary())])
 
-# Records of a person's task, more or less.
+# Records of a task, more or less.
 _TASK_RECORDS = 2**20
 # Codes that wait for those of the same person, before all but the first of each are forgotten.
 _WAITING = 2**21
@@ -61,23 +61,24 @@ def count_tables(
     shuffle of the cells that each task counts. With a person one job before it that counts the
     records, and a shuffle of their codes. No other columns are read.
     """
-    task = _Coding(tuple(candidates), target, tuple(markers), drop_missing, person)
-    if person is None:
-        counted = table.select(task.columns).map_batches(_CountCells(task), _COUNTS)
-    else:
-        records = table.select(task.columns)
-        tasks = records.count() // _TASK_RECORDS + 1
-        coded = records.with_hashes({_KEY: records.schema.names}, person.key)
-        together = coded.map_batches(_CodePeople(task), _CODED).group([_PERSON], tasks)
-        counted = together.map_batches(_CountPeople(task, person.records), _COUNTS)
-    counts = counted.aggregate(["cell"], sums=["records"]).collect()
-    flat = np.zeros(task.starts[-1], np.int64)
+    coding = _Coding(tuple(candidates), target, tuple(markers), drop_missing, person)
+    cells = _count_cells(table.select(coding.columns), coding)
+    counts = cells.aggregate(["cell"], sums=["records"]).collect()
+    flat = np.zeros(coding.starts[-1], np.int64)
     flat[counts["cell"].to_numpy()] = counts["records"].to_numpy()
-    classes = len(target.labels)
-    return [
-        flat[start : start + candidate.rows * classes].reshape(candidate.rows, classes)
-        for start, candidate in zip(task.starts[:-1].tolist(), candidates, strict=True)
-    ]
+    tables = np.split(flat, coding.starts[1:-1])
+    return [counts_of_cells.reshape(-1, coding.classes) for counts_of_cells in tables]
+
+
+def _count_cells(records: Table, coding: _Coding) -> Table:
+    """Count the records of each cell in each task, or at most so many of each person."""
+    person = coding.person
+    if person is None:
+        return records.map_batches(_CountCells(coding), _COUNTS)
+    tasks = records.count() // _TASK_RECORDS + 1
+    coded = records.with_hashes({_KEY: records.schema.names}, person.key)
+    together = coded.map_batches(_CodePeople(coding), _CODED).group([_PERSON], tasks)
+    return together.map_batches(_CountPeople(coding, person.records), _COUNTS)
 
 
 @dataclass(frozen=True)

@@ -122,9 +122,9 @@ class Domain:
         return np.array(list(self.values.values()), np.int64)
 
     def rows_of(self, column: pa.Array, markers: Sequence[str]) -> Rows:
-        """Return the row of each value of any type, int32 of length n. No value is an error.
+        """Return the row of each value of any type, int32 of shape (n,). No value is an error.
 
-        Different values are read once each, but for numbers that go to bins.
+        Each different value is read once, but numbers that go to bins are read all at once.
         """
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
@@ -149,7 +149,7 @@ class Domain:
         """Return the row of each declared value, :attr:`other` for others."""
         matches = pc.index_in(_texts_of(values, whole=True), value_set=self._texts)
         if pa.types.is_floating(values.type):
-            # 17 and 17.0 are both names of it.
+            # 17 and 17.0 are texts of the same number.
             matches = pc.coalesce(matches, pc.index_in(_texts_of(values), value_set=self._texts))
         is_declared = np.asarray(matches.is_valid())
         positions = pc.fill_null(matches, 0).to_numpy(zero_copy_only=False)
@@ -164,7 +164,7 @@ class Domain:
         read = np.asarray(numbers.is_valid())
         positions = pc.fill_null(numbers, 0.0).to_numpy(zero_copy_only=False)
         bins = np.searchsorted(np.array(self.edges), positions, side="right")
-        # Of texts, too: what is no number by its name is missing.
+        # The text `nan` is missing, too.
         bins = np.where(np.isnan(positions), self.missing, bins)
         return np.where(read, bins, self.other).astype(np.int64)
 

@@ -33,7 +33,7 @@ _LOGGER = logging.getLogger(__name__)
 _LARGE_EPSILON = 10
 _TWO = 2
 _OF_FILES = ("csv", "parquet", "orc", "avro")
-# All others may make a column's type of its values.
+# Other formats may infer a column's type from its values.
 _FORMATS = (*_OF_FILES, "delta", "iceberg", *NOT_IN_FILES)
 # Encodings in which no byte changes how later lines are read: no UTF-16, UTF-7 or ISO-2022.
 _ENCODINGS = re.compile(
@@ -52,7 +52,7 @@ _OF_ONE_RECORD = (
     ("multiLine", "false", "a quote of one record could take in all others. Remove it"),
     ("comment", "", "where the header is a comment, a record takes its place. Remove such lines"),
 )
-# Far from where noisy counts would not be whole numbers of 64 bits any more.
+# Noisy counts stay far below 64 bits.
 _LARGEST_SCALE = 2**50
 
 
@@ -250,15 +250,15 @@ def _without_inference(configuration: Configuration) -> Configuration:
             f"of {', '.join(_FORMATS)}. Write the table as parquet"
         )
     if source.format.lower() != "csv":
-        # Nor does a file say of itself what it is.
+        # Options are not recognized in the files either.
         return configuration.with_input({})
     lowered = {name.lower(): value.lower() for name, value in source.options.items()}
-    for name, expected, why in _OF_ONE_RECORD:
+    for name, expected, reason in _OF_ONE_RECORD:
         value = lowered.get(name.lower(), "" if expected == "true" else expected)
         if value != expected:
             raise ConfigurationError(
                 f"input.options.{name}: {f'found {value}' if value else 'missing'}. Expected "
-                f"{expected or 'none'}, because {why}, or write the table as parquet"
+                f"{expected or 'none'}, because {reason}, or write the table as parquet"
             )
     encoding = lowered.get("encoding", lowered.get("charset", "utf-8"))
     codec = codec_of(encoding) or "utf-8"

@@ -135,7 +135,7 @@ def publish_selection(
         files.write_text(f"{aside}/{SELECTION}", text)
         files.sync_tree(aside)
         _rename(files, aside, output, text)
-        # With what attempts left that were killed.
+        # Also removes what killed attempts left.
         files.delete(above)
     except OSError as error:
         raise PublishingError(
@@ -191,7 +191,7 @@ def _rename(files: Files, aside: str, output: str, text: str) -> None:
     files.rename(aside, output)
     files.sync_names(output)
     if not written <= set(files.files_below(output)):
-        # It took them for what a killed process had left, where a rename copies.
+        # It took them for leftovers of a killed process: some stores copy to rename.
         path = f"{output}/{SELECTION}"
         if files.exists(path) and files.read_text(path) == text:
             files.delete(output)
@@ -290,10 +290,7 @@ class Prospect:
 
 
 def look_ahead(engine: Engine, settings: SelectionSettings) -> Prospect:
-    """Return the cost of a selection. Of the data the schema alone is read.
-
-    Raises ConfigurationError, DataError or GuaranteeError.
-    """
+    """Return the cost of a selection. Of the data the schema alone is read."""
     require_places(engine.files, settings, of_files=True)
     _, query = open_query(engine, settings)
     selection, loss = settings.selection, query.of_a_record
@@ -306,7 +303,7 @@ def look_ahead(engine: Engine, settings: SelectionSettings) -> Prospect:
     if budget is None:
         require_limit(path, query.limit)
     else:
-        # Says if another limit or unit is asked for; what is too much is told of, not refused.
+        # Raises if another limit or unit is asked for. Too large a loss is shown, not refused.
         budget.loss(query.limit, query.charged)
     return Prospect(
         [candidate.name for candidate in query.candidates],
@@ -341,9 +338,9 @@ def select(
     run_id = require_run_id(run_id or uuid.uuid4().hex[:12])
     files, selection = engine.files, settings.selection
     output = files.qualified(selection.output).rstrip("/")
-    before = _before(engine, settings, output, run_id)
-    if before is not None:
-        return before
+    earlier = _before(engine, settings, output, run_id)
+    if earlier is not None:
+        return earlier
     require_places(files, settings, of_files=table is None)
     report_step("opening the table")
     opened, query = open_query(engine, settings, table)
@@ -414,7 +411,7 @@ def _before(
         return None
     require_ours(files, "selection.output", output)
     for attempt in files.children(aside) if files.rename_copies(output) else ():
-        # The rename was stopped, which copies before it deletes.
+        # A rename that copies before it deletes was stopped.
         if holds_copies(files, output, attempt):
             files.delete(aside)
         elif holds_copies(files, attempt, output):

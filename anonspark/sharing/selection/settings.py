@@ -85,7 +85,7 @@ _EDGES: TypeAdapter[Any] = TypeAdapter(Edges, config=ConfigDict(strict=True))
 
 
 def _edges_or_even(value: object) -> object:
-    # Chosen by hand: a union would report each mistake once for every member.
+    # Chosen by hand: pydantic would report each mistake once for every member of a union.
     if value is None or isinstance(value, EvenBins):
         return value
     if isinstance(value, Mapping):
@@ -248,7 +248,7 @@ def load_selection(
     expected = "a mapping with 'input', 'attributes', 'selection' and 'ledger'"
     document, problems = read_configuration(path, expected, read)
     overridden = [override.keys for override in parse_overrides(overrides, [])]
-    with document.telling(overridden):
+    with document.locating_problems(overridden):
         settings = parse_selection(document, overrides, read, problems)
     configuration = settings.configuration.with_places(document.places(overridden))
     return replace(settings, configuration=configuration)

@@ -80,7 +80,7 @@ def match_original(
     :func:`~anonspark.verification.attacks.linkage.measure_linkage`, the last ones up to three
     times.
     """
-    # Pseudonyms are of no original.
+    # An original has no pseudonyms.
     as_they_came = set(data.schema.names).difference(claim.columns, claim.pseudonyms)
     listed = [*claim.names, *sorted(as_they_came), *claim.privacy.unit]
     original = records_to_match(original, listed, claim.missing_markers, claim.recipient)
@@ -93,7 +93,7 @@ def match_original(
         labels, original, payload, drops_missing=drops, left_out=left_out + (withheld or 0)
     )
     if withheld is None:
-        # How many the recipient does not get is in the ledger alone, or fewer than k.
+        # Only the ledger knows how many were withheld, or they are fewer than k.
         withheld = truthfulness.unpaired_originals
         truthfulness = replace(truthfulness, left_out=left_out + withheld)
         warnings = [_WITHHELD.format(withheld, truthfulness.originals)] if withheld else []
@@ -152,15 +152,15 @@ def _link_values(labels: LabelledTable, claim: Claim, original: Table) -> dict[s
     ones, too. None is a release with too many different combinations.
     """
     data = labels.data
-    both = set(original.schema.names).difference(claim.columns, claim.pseudonyms)
-    columns = [cell.name for cell in data.schema if cell.name in both and is_hashable(cell.type)]
+    shared = set(original.schema.names).difference(claim.columns, claim.pseudonyms)
+    columns = [cell.name for cell in data.schema if cell.name in shared and is_hashable(cell.type)]
     insensitive = [name for name in columns if name not in claim.sensitive]
     linkages: dict[str, Linkage | None] = {}
-    for key, known in ((INSENSITIVE, insensitive), (ALL_VALUES, columns)):
-        if not known or (key == ALL_VALUES and known == insensitive):
+    for key, knowledge in ((INSENSITIVE, insensitive), (ALL_VALUES, columns)):
+        if not knowledge or (key == ALL_VALUES and knowledge == insensitive):
             continue
         release, people = (
-            table.with_hashes({_VALUES: known}, like=data.schema) for table in (data, original)
+            table.with_hashes({_VALUES: knowledge}, like=data.schema) for table in (data, original)
         )
         values = PublishedAttribute(_VALUES, "integer", "interval", (_VALUES,))
         try:
@@ -294,7 +294,7 @@ def attack(
         by_population = match_population(data, claim, population)
         linkage["population"], counts = by_population.linkage, by_population.counts
         proof = replace(proof, classes_not_covered=by_population.classes_not_covered)
-    # Of a population that does not cover the release, nothing.
+    # A population that does not cover the release says nothing about its risk.
     if counts is not None and bool((counts.population >= counts.released).all()):
         in_regions = counts.released, counts.population
         sizes = proof.published.sizes if proof.units is None else proof.units.classes

@@ -131,6 +131,6 @@ def _at_end(region: Region, side: int, attribute: PublishedAttribute, *, in_stri
         return region
     if not in_strip:
         return OrderedRegion((Interval(end, end),), False)
-    # Where a strip ends at the line above, that line is in the next one.
+    # If a strip ends at the next line of the grid, that line belongs to the next strip.
     is_after = side == 1 and gap(attribute.kind) == 0 and attribute.grid is not None
     return OrderedRegion((Interval(*attribute.strip(Fraction(end), before=is_after)),), False)

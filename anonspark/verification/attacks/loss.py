@@ -66,7 +66,7 @@ def measure_loss(
         columns = class_columns(labels.classes, attributes, index)
         regions, numbers = read_regions(columns, attribute)
         shares = np.array([_share(cast("OrderedRegion", region), low, high) for region in regions])
-        # Whatever the order of the classes, the sum is the same.
+        # `fsum` gives the same sum for any order of the classes.
         covered = math.fsum((shares[numbers] * records_of_classes).tolist())
         total += attribute.weight * (covered + left_out)
     weights = sum(attribute.weight for attribute in attributes)
@@ -106,14 +106,14 @@ def _share(region: OrderedRegion, lowest: Number, highest: Number) -> float:
     if region.intervals is None:
         return 1.0
     if not region.intervals:
-        # Known to be missing.
+        # The value is known to be missing, so nothing is lost.
         return 0.0
     if region.missing:
-        # A class with values and missing ones tells nothing for sure.
+        # A class that mixes values and missing ones excludes no value.
         return 1.0
     low = min(cast("Number", interval.low) for interval in region.intervals)
     high = max(cast("Number", interval.high) for interval in region.intervals)
-    # Open ends are those of the range. No other label covers more than all.
+    # Open ends are those of the range.
     low, high = lowest if low == -math.inf else low, highest if high == math.inf else high
     width = Fraction(highest) - Fraction(lowest)
     return min(float((Fraction(high) - Fraction(low)) / width), 1.0) if width > 0 else 0.0

@@ -36,10 +36,10 @@ from anonspark.labels.regions import PublishedAttribute
 
 _SUBJECT = "original"
 
-# Records that a task gets, where groups are not larger.
+# Records of a task, unless one group is larger.
 _TASK_RECORDS = 250_000
 
-# Originals and pairs of a group that are matched: they are in the memory of one task.
+# Originals and pairs of a group that are matched, in the memory of one task.
 _MOST_MATCHED = 1_000_000
 _MOST_PAIRS = 10_000_000
 
@@ -175,9 +175,9 @@ def measure_truthfulness(
     return Truthfulness(originals=originals, left_out=left_out, **figures)
 
 
-# What is published as it is, as a hash.
+# Columns of hashes: of what is published unchanged, and of the quasi-identifiers.
 
-# The names that people give to columns are not like these.
+# No column has such a name by accident.
 _PAYLOAD, _CONTENT = "anonspark_payload", "anonspark_content"
 
 
@@ -281,9 +281,9 @@ class _PickCommon:
             yield pa.RecordBatch.from_pylist([sums], schema=self.schema)
 
 
-# Who lies where, payload by payload.
+# Matching, payload by payload.
 
-# Of groups that one task holds.
+# Figures of groups that one task holds.
 _SUMS = (
     "published",
     "missing",
@@ -473,7 +473,7 @@ class _MatchRecords:
         ends = np.arange(len(groups) + 1)
         first = np.searchsorted(group_of_original, ends)
         first_places = np.searchsorted(group_of_place, ends)
-        records = published["records"].to_numpy().copy()  # the kernel takes what may be written to
+        records = published["records"].to_numpy().copy()  # the kernel needs a writable array
         held, holding, matched = self.search.match(
             codes, first, (first_places, regions, records), _MOST_PAIRS
         )

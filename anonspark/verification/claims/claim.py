@@ -131,7 +131,7 @@ def claim_of_manifest(
     GuaranteeError if the manifest is damaged or states what cannot be, and ConfigurationError if a
     hierarchy that is needed cannot be read.
     """
-    # Late: a run imports what it uses.
+    # Imported late, because a run does not need it.
     from anonspark.verification.claims.statements import read_statements
     from anonspark.verification.proof.release_files import audit_release_files
 
@@ -239,9 +239,8 @@ def claim_of_configuration(
 ) -> Claim:
     """Return what a configuration requires of a release with some columns.
 
-    ``promise`` is that of the release's manifest, or None without one: labels are read as it says.
-    Raises DataError if the release lacks columns, and ConfigurationError if a hierarchy that is
-    needed cannot be read.
+    Labels are read as the manifest promises, if there is one. Raises DataError if columns lack, and
+    ConfigurationError if a hierarchy that is needed cannot be read.
     """
     attributes = configuration.model_dump(mode="json")["attributes"]
     pseudonyms = configuration.output.pseudonyms.values()
@@ -265,7 +264,7 @@ def claim_of_configuration(
         )
     if promise.holder is not None:
         required = required.by_holder(promise.holder)
-    # What was done with missing values is no matter of what is required now.
+    # How missing values were treated stays as the manifest says.
     claim = replace(promise, **vars(required))
     return claim if set(claim.names) == set(promise.names) else replace(claim, attributes=None)
 
@@ -285,7 +284,7 @@ def _requirements(
     sensitive = _with_role(attributes, "sensitive")
     as_they_came = sensitive + _with_role(attributes, "insensitive")
     names = _with_role(attributes, "quasi_identifier")
-    # Whatever the style; and an identifier may be called like a column that one would generate.
+    # In any style. An identifier may have the name of a generated column, so it is taken out below.
     publishable = (*as_they_came, *(column for name in names for column in _columns_of(name)))
     identifiers = _with_role(attributes, "identifier")
     return Requirements(

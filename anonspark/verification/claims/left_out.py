@@ -57,7 +57,7 @@ def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
     ``published.rows_left_out`` and ``published.sensitive_values``.
     """
     published = manifest.published
-    # Null where they are fewer than k.
+    # Null if they are fewer than k.
     stated = published.get("rows_left_out", 0)
     rows = manifest.k - 1 if stated is None else int(stated)
     path = f"{release}/{LEFT_OUT}"
@@ -125,13 +125,13 @@ def listed_values(left_out: pa.Table, data_type: pa.DataType) -> pa.ChunkedArray
     [1.0, 0.0]
     """
     values = left_out["value"]
-    # Times are told as numbers.
+    # Times are listed as whole numbers.
     if pa.types.is_timestamp(data_type):
         values = values.cast(pa.int64())
     elif pa.types.is_date(data_type):
         values = values.cast(pa.int32())
     values = values.cast(data_type)
     if pa.types.is_floating(data_type):
-        # -0.0 is the same value, and Arrow would tell it apart.
+        # -0.0 is the same value, but Arrow distinguishes it.
         values = pc.add(values, pa.scalar(0.0, data_type))
     return values

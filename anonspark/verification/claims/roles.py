@@ -181,10 +181,11 @@ class _Suppressed:
 
 
 def leave_out_suppressed(data: Table, claim: Claim, roles: Roles | None) -> tuple[Table, Claim]:
-    """Return the records that are not suppressed, and the claim with what is left out of them.
+    """Move suppressed records of another tool's table into what the claim knows to be left out.
 
-    One job, and one for each sensitive attribute. Of suppressed records the different values of
-    these are collected. Without a text for suppressed values both are returned unchanged.
+    Return the other records and the new claim: both unchanged if no text stands for suppressed
+    values. One job, and one for each sensitive attribute, whose different suppressed values are
+    collected.
     """
     if roles is None or roles.suppressed is None:
         return data, claim
@@ -194,17 +195,10 @@ def leave_out_suppressed(data: Table, claim: Claim, roles: Roles | None) -> tupl
         for is_suppressed in (True, False)
     )
     rows = suppressed.count()
-    names = [name for name in claim.sensitive if is_plain(data.schema.field(name).type)]
-    return others, replace(
-        claim,
-        left_out=LeftOut(
-            rows,
-            pa.concat_tables(_values(suppressed, name, text) for name in names)
-            if rows and names
-            else None,
-            suppressed=rows,
-        ),
-    )
+    names = [name for name in claim.sensitive if rows and is_plain(data.schema.field(name).type)]
+    tables = [_values(suppressed, name, text) for name in names]
+    left_out = LeftOut(rows, pa.concat_tables(tables) if tables else None, suppressed=rows)
+    return others, replace(claim, left_out=left_out)
 
 
 def _values(suppressed: Table, name: str, text: str) -> pa.Table:
@@ -212,7 +206,7 @@ def _values(suppressed: Table, name: str, text: str) -> pa.Table:
     counted = suppressed.select({"value": name}).aggregate(["value"], count="records")
     values = counted.collect(MOST_VALUES + 1)
     if is_text(values["value"].type):
-        # What is suppressed as well is no value.
+        # A suppressed sensitive value is no value.
         is_other = pc.not_equal(pc.utf8_trim_whitespace(values["value"]), text)
         values = values.filter(pc.fill_null(is_other, True))
     return left_out_texts(name, values)

@@ -174,7 +174,7 @@ class Statements:
         """
         published = proof.published
         values = {measured.attribute: measured.values for measured in proof.sensitive}
-        # What records that were left out had is known to the run alone.
+        # Only the run knows the values of records that were left out.
         criteria = [
             measured
             for measured in proof.criteria
@@ -224,14 +224,14 @@ class Statements:
         published, loss = proof.published, proof.loss
         summary = self.manifest["summary"]
         if loss is None or self.manifest.get("recipient"):
-            # Ranges are those of the plan, and counts leave out what it withholds.
+            # Its ranges are those of the plan, and its counts lack withheld records.
             return []
         measured: dict[str, Any] = {
             "rows_in": rows,
             "rows_dropped_missing": rows - loss.rows,
             "rows_left_out": loss.rows_left_out,
         }
-        # Ranges are those of published records alone where values of the others are withheld.
+        # If values of left-out records are withheld, ranges are those of published records.
         is_whole = self.manifest["published"]["left_out_values"] == "told"
         if summary.get("rows_left_out") is not None and is_whole:
             if published.classes == summary.get("classes"):
@@ -331,7 +331,7 @@ class Statements:
             if expected is CLAIMED:
                 name = re.sub(r" \(row \d+\)$", "", key)
                 self.claimed.add(f"metrics/{table}: {name}" if table else f"manifest: {name}")
-            # Risk is a quotient of counts: its last bits are to hold nothing, too.
+            # Risk is a quotient of counts, so it is exact: no room to hide data in its last bits.
             if is_same(stated, expected, 0.0 if table == "risk" else _TOLERANCE):
                 continue
             path = MANIFEST if table is None else f"metrics/{table}"
@@ -385,7 +385,7 @@ class Statements:
                 if name == "nodes" and not (
                     is_counted and (row["node"] == 1 or not row["suppressed"])
                 ):
-                    # How many of them a coarser node places would show how few they are.
+                    # The difference of two nodes would show how few records are suppressed.
                     expected_row |= {"suppressed": None}
                 expected.append(expected_row)
             yield from self._of_rows(name, expected)
@@ -446,7 +446,7 @@ class Statements:
         rows, shares = self._of_classes(published)
         if not is_union:
             attributes = self.manifest["configuration"]["attributes"].values()
-            published_roles = [a["role"] for a in attributes if a["role"] != "identifier"]
+            published_roles = [x["role"] for x in attributes if x["role"] != "identifier"]
             counted["columns_published"] = len(published_roles)
             counted |= {**rows, "smallest_units": min(self.units) if self.units else None}
             if units is not None or not self.privacy.unit:
@@ -462,7 +462,7 @@ class Statements:
             yield Statement("rows", len(self.tables["summary"]), 1, "summary")
             for row in self.tables["summary"][:1]:
                 sections: Row = sections_of_summary(row)
-                # Null is no fingerprint: one that is null there would be compared with nothing.
+                # A null fingerprint in the table must differ from that of the manifest.
                 prints = dict.fromkeys(self.manifest["fingerprints"]) | sections["fingerprints"]
                 yield from _entries("", self.manifest, {**sections, "fingerprints": prints})
         if is_union or self.labels is None:
@@ -497,7 +497,7 @@ class Statements:
             return {}, []
         without = published.rows - self.classes.rows
         sizes = Counter(published.sizes)
-        # Records without a class have a label of their own, mostly.
+        # Records without a class mostly have a label that no class has.
         sizes.subtract([without] if without > 0 else [])
         if +sizes != Counter(self.classes.sizes):
             self.claimed.add(_SIZES)
@@ -548,7 +548,8 @@ class Statements:
         )
         is_covering = self.privacy.delta_presence is None
         if population is not None:
-            # It is another population if it lacks people of the release, as is reported elsewhere.
+            # A population that lacks people of the release is another one: `broken_presence`
+            # reports it.
             is_covering = not bool((population[0] > population[1]).any())
         rows = risk_rows(
             self.risk, {}, published.sizes, self.units, population if is_covering else None, weights
@@ -556,7 +557,7 @@ class Statements:
         if not is_covering:
             rows = [{**claims, "round": None, "attacker": row["attacker"]} for row in rows]
         if self.risk.weights is not None and weights is None:
-            # They are not published, or others were asked for.
+            # Weights are not published, or other ones were asked for.
             shown = {name: rows[0][name] for name in ("population", "threshold")}
             rows.append({**claims, **shown, "round": None, "attacker": "outsider"})
         attackers = {row["attacker"] for row in rows}

@@ -222,7 +222,7 @@ class LabelSums:
         halves = self.labels.hashes([end for bounds in read for end in bounds[:2]], sizes)
         counted = ((~bounds.sound, bounds.wider, bounds.fine) for bounds in read)
         of_counts = zip(*counted, strict=True)
-        return [*halves, *(pa.array(sizes * which) for which in chain.from_iterable(of_counts))]
+        return [*halves, *(pa.array(sizes * is_such) for is_such in chain.from_iterable(of_counts))]
 
     def read(self, sums: Mapping[str, int]) -> ReadLabels:
         """Return the sums over all classes."""

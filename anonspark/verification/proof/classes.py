@@ -127,7 +127,7 @@ def _collect_sizes(
     )
 
 
-# In place of the number of a column, of rows that are records.
+# Stands in place of the column's number in rows that are records.
 _CLASS = -1
 
 
@@ -185,7 +185,7 @@ class _Rows:
             ]
             numbers.append(np.append(hash_rows(batch, self.names), zeros))
             numbers += 2 * [np.append(hashed[name].of_rows, zeros) for name in self.attributes]
-            # So dictionaries stay as they are.
+            # `take` with nulls keeps dictionaries.
             numbers_of_rows = np.arange(rows + len(zeros))
             label_rows = pa.array(numbers_of_rows, mask=numbers_of_rows >= rows)
             labels = [batch.column(name).take(label_rows) for name in self.labels]

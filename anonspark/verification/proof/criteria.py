@@ -195,7 +195,7 @@ def read_values(batch: pa.RecordBatch, attribute: SensitiveValues) -> ValueCount
     parents = batch.column("value").value_parent_indices().to_numpy()
     owners = np.repeat(parents, values.value_lengths().to_numpy())
     codes, counts = attribute.encode(values.flatten()), counts.flatten().to_numpy()
-    # Of several batches, or written in several ways, a value is there several times.
+    # A value occurs several times if batches, or spellings, differ.
     order = np.lexsort((codes, owners))
     owners, codes = owners[order], codes[order]
     first = np.ones(len(codes), bool)
@@ -215,7 +215,7 @@ def measure_classes(
     With an uncertainty a class satisfies what the release does not show it to violate.
     """
     figures = measure_of(criterion)(table, attribute, criterion, uncertainty)
-    # A distance may differ by so much from what it would be with the whole input.
+    # With the whole input the distance may differ by at most so much.
     is_distance = criterion.type.key == "t_closeness"
     shift = uncertainty.share if uncertainty is not None and is_distance else 0.0
     return figures, satisfies(criterion, figures, shift)

@@ -92,7 +92,7 @@ class Homogeneity:
         text = f"Require at least {least} values in every class with privacy.l_diversity"
         if is_only:
             return f"{text} (--set privacy.l_diversity={least}, in Python l={least})"
-        # Where there is a list, an option replaces all of it.
+        # An option would replace a list that exists.
         if any(criterion.type.key == "l_diversity" for criterion in privacy.criteria):
             return f"{text} (add an entry of this attribute with l: {least})"
         option = shlex.quote(f"{key_path(('privacy', 'l_diversity', name))}={least}")

@@ -40,13 +40,13 @@ def measure_information(labels: LabelledTable, records: Table, left_out: int) ->
     """
     rows = records.count()
     entropy = []
-    # Of the distribution that the release tells: logarithms of the values that a label covers.
+    # Logarithms of the number of values that each label covers.
     covered = []
     for attribute in labels.attributes:
         bits_of_values, different = _bits(records, [attribute.name])
         single = replace(labels, attributes=[attribute])
         bits_of_labels = _weighted(count_regions(single, records)) + left_out * math.log2(rows)
-        # Rounding must not make less than nothing of it.
+        # Rounding must not make it negative.
         entropy.append(max(bits_of_labels - bits_of_values, 0.0))
         each_once = records.select([attribute.name]).aggregate([attribute.name])
         covered.append(_weighted(count_regions(single, each_once)))

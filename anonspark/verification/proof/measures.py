@@ -250,7 +250,7 @@ def recursive_c(table: ValueCounts, least: int) -> Figures:
     >>> recursive_c(table, 2).tolist()
     [3.0, inf]
     """
-    # Sorted inside each class, so that the classes' places stay as they are.
+    # Sorted inside each class, so `table.starts` stays valid.
     counts = table.counts[np.lexsort((-table.counts, table.classes))]
     ranks = np.arange(len(counts)) - table.starts[table.classes]
     tails = table.total(np.where(ranks >= least - 1, counts, 0))
@@ -336,7 +336,7 @@ def ordered_distance(table: ValueCounts, reference: Figures) -> Figures:
     middle = np.clip(np.searchsorted(below, level), table.values, stops)
     sums = level * (middle - table.values) - (area[middle] - area[table.values])
     sums += (area[stops] - area[middle]) - level * (stops - middle)
-    # Before its first value a class has nothing.
+    # Before its first value the class's sum is 0, so the difference is the reference's.
     total = table.total(sums) + area[table.values[table.starts]]
     distances: Figures = np.clip(total / (domain - 1), 0.0, 1.0)
     return distances
@@ -374,7 +374,7 @@ def hierarchical_distance(
     ranks, mass = _ranks_and_mass(reference, parents)
     distances = np.zeros(len(table.starts))
     weights = heights / max(heights[-1], 1)
-    # Nodes of classes that hold a record: by their keys how many, and what they have too much.
+    # One entry for each node of a class that holds a record: its records, and its surplus.
     keys, counts = table.classes * nodes + table.values, table.counts
     surplus = np.maximum(table.shares - mass[table.values], 0.0)
     for rank in range(1, ranks[-1] + 1):
@@ -385,7 +385,7 @@ def hierarchical_distance(
         )
         owners, members = np.divmod(above, nodes)
         excess = np.maximum(held / table.sizes[owners] - mass[members], 0.0)
-        # What the children lack is what they have too much, less what the node has too much.
+        # Mass moves inside a node: the surplus of its children without that of the node itself.
         moved = weights[members] * np.maximum(below - excess, 0.0)
         distances += np.bincount(owners, moved, len(distances))
         keys, counts, surplus = (
@@ -471,7 +471,7 @@ def _ordered_distance(
     figures = ordered_distance(table, attribute.shares)
     if uncertainty is None:
         return figures
-    # Among more values the same steps count less.
+    # With more values between the same ones each step counts less.
     domain = len(attribute.shares)
     return figures * (domain - 1) / max(uncertainty.values - 1, domain - 1, 1)
 

@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -124,7 +123,7 @@ def _in_tasks(engine: Engine, address: str, reader: _Read) -> dict[str, Content]
     except engine.failures as error:
         if "cancelled" in str(error).lower():
             raise
-        # Each file is tried alone: one that cannot be read is to be named.
+        # The driver then tries each file alone, to name the one that cannot be read.
         return {}
     return {
         row["path"]: Content(
@@ -183,7 +182,7 @@ def _by_driver(engine: Engine, address: str, entry: Entry, reader: _Read) -> Con
         if needed > length:
             tail = files.read_part(path, size - needed, needed)
     except failures as error:
-        # A disk that refuses says nothing about the file.
+        # A full or failing disk says nothing about the file.
         raise_if_limit_reached(error)
         return Content(None)
     return reader.content(entry.path, digest, tail)
@@ -206,15 +205,14 @@ def audit_release_files(
 
     Return the files whose bytes are claimed: another version of Arrow encoded them, as it may do
     otherwise. ``replaced`` are files that are not read. Raises GuaranteeError with one sentence
-    for each kind of fault, and the paths. Files that are not the listed ones hide all other
-    faults: they are not parsed. The release is listed once, and read once by
-    :func:`read_contents`.
+    for each kind of fault, and the paths. Files that are not the listed ones hide all other faults:
+    they are not parsed. The release is listed once, and read once by :func:`read_contents`.
     """
     unknown = unknown_files(manifest)
-    known = manifest.listed_paths - set(unknown)
+    expected = manifest.listed_paths - set(unknown)
     try:
         entries = [entry for entry in engine.files.tree(release) if entry.path not in replaced]
-        foreign = foreign_entries(engine.files, release, entries, known, marks=(manifest.mark,))
+        foreign = foreign_entries(engine.files, release, entries, expected, marks=(manifest.mark,))
     except ConfigurationError as error:
         raise_if_limit_reached(error)
         raise GuaranteeError(str(error)) from error
@@ -226,7 +224,7 @@ def audit_release_files(
         )
     unread = {MANIFEST, *(text.split(" (")[0].rstrip("/") for text in foreign)}
     members = [entry for entry in entries if entry.kind == "file" and entry.path not in unread]
-    listed = [file for file in manifest.files if file["path"] not in {*unknown, *replaced}]
+    listed = [file for file in manifest.files if file.path not in {*unknown, *replaced}]
     contents = _read_listed(engine, release, manifest, members, listed)
     unreadable = [path for path, content in contents.items() if content.sha256 is None]
     if unreadable:
@@ -250,7 +248,7 @@ def _read_listed(
     release: str,
     manifest: Manifest,
     members: Sequence[Entry],
-    listed: Sequence[Mapping[str, Any]],
+    listed: Sequence[PublishedFile],
 ) -> dict[str, Content]:
     """Read the files of a release. Of tables of Delta not every byte is compared."""
     data = ("data/",) if manifest.data_format.lower() == "parquet" else ()
@@ -260,14 +258,14 @@ def _read_listed(
         members,
         ("metrics/", "left_out/", *data),
         manifest.quasi_identifier_columns,
-        listed={file["path"]: file["sha256"] for file in listed},
+        listed={file.path: file.sha256 for file in listed},
         copies="csv" in manifest.copies,
     )
 
 
 def _as_listed(
     release: str,
-    listed: Sequence[Mapping[str, Any]],
+    listed: Sequence[PublishedFile],
     entries: Iterable[Entry],
     contents: Mapping[str, Content],
 ) -> list[str]:
@@ -275,15 +273,14 @@ def _as_listed(
     sizes = {entry.path: entry.bytes for entry in entries}
     missing, changed, rows = [], [], []
     for file in listed:
-        path = file["path"]
-        content = contents.get(path)
+        path, content = file.path, contents.get(file.path)
         if content is None:
             missing.append(path)
-        elif sizes[path] != file["bytes"] or content.sha256 not in (None, file["sha256"]):
+        elif sizes[path] != file.bytes or content.sha256 not in (None, file.sha256):
             changed.append(path)
-        elif (content.footer is not None and content.footer.rows != file["rows"]) or (
-            content.footer is None and file["rows"] is not None and "/" not in path
-        ):
+        elif content.footer is not None:
+            rows += [path] if content.footer.rows != file.rows else []
+        elif file.rows is not None and "/" not in path:
             rows.append(path)
     remedy = "Restore the release or publish it again"
     problems = (
@@ -324,7 +321,7 @@ def _tables(
     empty, data_format = [], manifest.data_format.lower()
     for entry in entries:
         folder, _, name = entry.path.rpartition("/")
-        # Of a table in another format than those with footers only what has one is compared.
+        # In formats without footers only files that have one are compared.
         is_hidden = name.startswith(("_", ".")) or "/_" in f"/{folder}"
         if not folder or folder == COPIES or is_hidden:
             continue
@@ -392,7 +389,7 @@ def _one_table(
         )
     if not readable:
         return failures
-    # Most files are right where one is wrong.
+    # If files differ, the majority is right.
     counts = Counter(tuple(footer.columns) for footer in readable.values())
     usual = max(readable.values(), key=lambda footer: counts[tuple(footer.columns)])
     names = usual.names if columns is None else list(columns)
@@ -472,12 +469,11 @@ def changed_sidecar_files(release: str, manifest: Manifest, schema: pa.Schema) -
     Return a sentence, or nothing. Another version may word the texts otherwise.
     """
     columns = {name for attribute in published_attributes(manifest) for name in attribute.columns}
-    if not columns <= {*schema.names}:  # which is refused itself
+    if not columns <= {*schema.names}:  # which is refused elsewhere
         return []
-    listed = [PublishedFile(**file) for file in manifest.files]
-    contents = sidecar_contents(manifest, schema, listed)
+    contents = sidecar_contents(manifest, schema, manifest.files)
     expected = {name: hashlib.sha256(text).hexdigest() for name, text in contents.items()}
-    existing = {file.path: file.sha256 for file in listed if file.path in COMPANIONS}
+    existing = {file.path: file.sha256 for file in manifest.files if file.path in COMPANIONS}
     changed = _differing(expected, existing)
     if not changed or manifest.version != __version__:
         return []
@@ -503,7 +499,7 @@ TAIL_BYTES = 2**20
 
 _PARQUET = b"PAR1"
 
-# What Spark writes beside the columns of ORC files. Everything else may hold anything.
+# Spark's own note in ORC files. Any other note may hold data.
 _SPARK = b"org.apache.spark.version"
 _NUMBERS = r"\d+(?:\.\d+){1,3}(?:-[a-zA-Z]{1,12}(?:-?\d{1,6})?)?"
 _VERSION = re.compile(_NUMBERS.encode())
@@ -632,7 +628,7 @@ def _count_runs(columns: Sequence[pa.Array]) -> int:
     >>> _count_runs([pa.array([1, 1, 2]), pa.array(["a", "b", "b"])])
     3
     """
-    # Sets and bounds that are lists have no order of theirs; the others are enough.
+    # Lists cannot be compared with the row before. The other columns are enough.
     plain = [
         column.indices if pa.types.is_dictionary(column.type) else column
         for column in columns

@@ -118,8 +118,8 @@ def _with_left_out(table: pa.Table, left_out: pa.Table) -> pa.Table:
     """Return values and counts together with those of records left out, which are texts."""
     values = listed_values(left_out, table.schema.field("value").type)
     more = pa.table([values, left_out["records"].cast(pa.int64())], table.schema.names)
-    both = pa.concat_tables([table, more], promote_options="permissive")
-    added = both.group_by("value").aggregate([("records", "sum")])
+    values_twice = pa.concat_tables([table, more], promote_options="permissive")
+    added = values_twice.group_by("value").aggregate([("records", "sum")])
     return added.rename_columns(["value", "records"])
 
 

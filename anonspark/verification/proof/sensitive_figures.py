@@ -227,7 +227,7 @@ def _measure_values(
         values.name,
         len(values.values),
         {c.type.column: by_criterion[c].measured for c in of_kinds.values()} | {"distinct": fewest},
-        # Two different values at least: what violates it is homogeneous.
+        # A class with fewer than two different values is homogeneous.
         distinct.violating_classes,
         distinct.violating_records,
     )

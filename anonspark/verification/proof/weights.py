@@ -26,7 +26,7 @@ _WEIGHT, _RECORDS = "weight", "records"
 _UNIT = 2.0**-30
 _SUMS = ("whole", "parts", "unsound")
 
-# More people than there are, and few enough that sums of whole numbers have 64 bits.
+# More than all people on earth, and small enough for sums in 64 bits.
 _LARGEST = 2.0**33
 
 

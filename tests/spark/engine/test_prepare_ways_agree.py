@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cases import cases
+from cases import cases, data_beside
 from helpers import configuration_file
 from pyspark.sql import SparkSession
 
@@ -26,20 +26,7 @@ from anonspark.errors import DataError
 from anonspark.staged.records import PACKED, PackRecords, Records
 
 _NAN, _INFINITE = float("nan"), float("inf")
-_TEXTS = [
-    "a",
-    " ?",
-    "12",
-    "b ",
-    " b",
-    "",
-    "çay",
-    "\u0130\U0001f600",
-    "e\u0301",
-    "\x00\x1f",
-    "ß",
-    "1e3",
-]
+_TEXTS = data_beside(__file__)["_TEXTS"]
 _DAYS = [date(1, 1, 1), date(9999, 12, 31), date(1582, 10, 4), date(1582, 10, 15), date(1899, 1, 2)]
 _CLOCKS = [datetime(1582, 1, 1, 0, 0, 0, 7), datetime(1969, 12, 31, 23, 59, 59, 999999)]
 

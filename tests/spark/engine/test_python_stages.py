@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from anonspark.engine.local.writing import write_parquet
 from anonspark.engine.protocol import TASK, OnBatches
 from anonspark.engine.spark.engine import SparkEngine
-from anonspark.engine.spark.file_contents import open_own_parquet
+from anonspark.engine.spark.file_contents import open_published_parquet
 from anonspark.engine.spark.python_stage import PythonStage
 from anonspark.engine.spark.table import SparkTable
 from anonspark.engine.tasks import Batches
@@ -251,7 +251,7 @@ def test_what_is_left_to_spark(engine: SparkEngine, release: Path, kind: str) ->
         pq.write_table(pa.table({"a": [1]}), release / "part-00000.parquet")
     else:
         (release / "part-00000.parquet").write_bytes(b"no Parquet")
-    assert open_own_parquet(engine.session, path) is None
+    assert open_published_parquet(engine.session, path) is None
 
 
 def test_large_files_are_read_by_row_groups(
@@ -259,7 +259,7 @@ def test_large_files_are_read_by_row_groups(
 ) -> None:
     whole = engine.published(str(release), "parquet").collect().to_pylist()
     monkeypatch.setattr("anonspark.engine.spark.file_contents.LARGEST_FILE", 100)
-    divided = open_own_parquet(engine.session, str(release))
+    divided = open_published_parquet(engine.session, str(release))
     assert divided is not None
     assert divided.source.columns == ["task"]
     rows = SparkTable(divided, engine).collect().to_pylist()

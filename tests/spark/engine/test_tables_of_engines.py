@@ -1,4 +1,4 @@
-"""Files are the same tables to both engines: columns, types, values, and what is refused."""
+"""Files are the same tables to both engines: columns, structs, types, values, and refusals."""
 
 from __future__ import annotations
 
@@ -6,29 +6,42 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers import write_table
+from cases import cases
+from file_operations import OPERATIONS, outcome
+from helpers import configuration_file, of_any_run, write_table
+from py4j.clientserver import JavaClient
 from pyarrow import orc
 
+from anonspark.config import load_configuration, parse_configuration
+from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.local.opening import open_files
+from anonspark.engine.protocol import Engine
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.spark.engine import SparkEngine
+from anonspark.engine.spark.file_schemas import ParquetFooters, read_file_schemas
 from anonspark.engine.values.batches import conform
 from anonspark.errors import AnonsparkError, DataError
+from anonspark.pipeline.run import run
+from anonspark.staged.records import PACKED, PackRecords
+from anonspark.verification.audit import audit_release
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 
 HEADER = {"header": "true"}
 INFERRED = HEADER | {"inferSchema": "true"}
-
 Outcome = tuple[Any, Any]
 Reader = Callable[..., pa.Table]
 
 
-def outcome(read: Reader, *given: Any, **named: Any) -> Outcome:
+def outcome_of_table(read: Reader, *given: Any, **named: Any) -> Outcome:
     """Return the columns and the rows in an order of their own, or the error and what it says."""
     try:
         table = read(*given, **named)
@@ -66,8 +79,8 @@ def by_local(path: Any, data_format: str, options: Mapping[str, str], **named: A
 
 def same(by_spark: Reader, *given: Any, **named: Any) -> Outcome:
     """Read by both engines, and return what both found."""
-    found = outcome(by_local, *given, **named)
-    assert found == outcome(by_spark, *given, **named)
+    found = outcome_of_table(by_local, *given, **named)
+    assert found == outcome_of_table(by_spark, *given, **named)
     return found
 
 
@@ -113,7 +126,6 @@ VALUES: dict[str, pa.Array] = {
     "uuid": pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"x" * 16, None], pa.binary(16))),
 }
 
-
 # What pyarrow writes of fractions of seconds before 1970, Java does not read.
 AGAINST_JAVA = [(name, "orc") for name in ("milliseconds", "microseconds", "nanoseconds")]
 
@@ -130,13 +142,13 @@ def test_types_of_files(by_spark: Reader, tmp_path: Path, data_format: str, writ
             write_table(path, pa.table({"number": [1, 2], "A.b": values}), data_format)
         except pa.ArrowException:  # pyarrow does not write it to this format
             continue
-        found = outcome(by_local, path, data_format, {}, selection=wanted)
+        found = outcome_of_table(by_local, path, data_format, {}, selection=wanted)
         if found[0] != "DataError" and (name, data_format) not in AGAINST_JAVA:
             together[f"A.{name}"] = values
             types += [(one.replace("A.b", f"A.{name}"), kind) for one, kind in found[0][1:]]
             continue
         refused.append(name)
-        expected = outcome(by_spark, path, data_format, {})
+        expected = outcome_of_table(by_spark, path, data_format, {})
         if name == "too long decimal":
             # Spark finds the reason while it opens the file, which it says in other words.
             assert found[0] == expected[0] == "DataError"
@@ -145,7 +157,7 @@ def test_types_of_files(by_spark: Reader, tmp_path: Path, data_format: str, writ
             assert found[0] == "DataError"
             assert "old calendar" in found[1]
         elif (name, data_format) == ("nanoseconds", "parquet"):
-            assert outcome(by_spark, path, data_format, {}, selection=wanted) == found
+            assert outcome_of_table(by_spark, path, data_format, {}, selection=wanted) == found
         elif "'A.b' has the type" in found[1]:
             assert expected[0] == "DataError"
             # Spark says no column's name.
@@ -182,7 +194,7 @@ def test_files_of_other_calendars(tmp_path: Path) -> None:
         with pq.ParquetWriter(path, table.schema) as writer:
             writer.write_table(table)
             writer.add_key_value_metadata({"org.apache.spark.version": "2.4.8"})
-        found = outcome(by_local, path, "parquet", {})
+        found = outcome_of_table(by_local, path, "parquet", {})
         assert (found[0] == "DataError" and "old calendar" in found[1]) is refused
 
 
@@ -240,7 +252,11 @@ def test_directories(by_spark: Reader, tmp_path: Path, written: Any) -> None:
     written("nested/deep/a", a=[1], b=["x"])
     for nothing in ("empty", "nested", f"t/_c.{written.format}", "none", "t/none*"):
         given = (tmp_path / nothing, written.format, options)
-        assert outcome(by_local, *given)[0] == outcome(by_spark, *given)[0] == "DataError"
+        assert (
+            outcome_of_table(by_local, *given)[0]
+            == outcome_of_table(by_spark, *given)[0]
+            == "DataError"
+        )
 
 
 FOLDERS = {
@@ -295,7 +311,7 @@ def test_folders_that_name_other_columns(tmp_path: Path, written: Any) -> None:
     options = INFERRED if written.format == "csv" else {}
     written("u/x=1/a", a=[1])
     written("u/a", a=[1])
-    found = outcome(by_local, tmp_path / "u", written.format, options)
+    found = outcome_of_table(by_local, tmp_path / "u", written.format, options)
     assert "lie in folders that name other columns" in found[1]
 
 
@@ -379,7 +395,7 @@ def test_nanoseconds_inside_of_others(by_spark: Reader, tmp_path: Path) -> None:
     write_table(tmp_path / "a.parquet", pa.table({"visit (x": visits, "age": [1, 2]}))
     wanted = WantedColumns({"visit (x.a": True})
     for read in (by_local, by_spark):
-        _, message = outcome(read, tmp_path / "a.parquet", "parquet", {}, selection=wanted)
+        _, message = outcome_of_table(read, tmp_path / "a.parquet", "parquet", {}, selection=wanted)
         assert "the column 'visit (x' has the type" in message
         assert 'coerce_timestamps="us"' in message
 
@@ -400,8 +416,8 @@ def test_damaged_files(by_spark: Reader, tmp_path: Path, data_format: str, damag
         }[damage]
     )
     wanted = WantedColumns({"a": True})
-    found = outcome(by_local, tmp_path, data_format, {}, selection=wanted)
-    expected = outcome(by_spark, tmp_path, data_format, {}, selection=wanted)
+    found = outcome_of_table(by_local, tmp_path, data_format, {}, selection=wanted)
+    expected = outcome_of_table(by_spark, tmp_path, data_format, {}, selection=wanted)
     if (data_format, damage) == ("orc", "nothing"):
         assert found == expected
         assert len(found[1]) == 5000
@@ -420,7 +436,7 @@ def test_what_only_spark_reads(tmp_path: Path) -> None:
         ("avro", "'avro'"): {},
     }
     for (data_format, word), options in told.items():
-        kind, message = outcome(by_local, path, data_format, options)
+        kind, message = outcome_of_table(by_local, path, data_format, options)
         assert kind == "ConfigurationError"
         assert word in message
         assert "execution.engine" in message
@@ -465,7 +481,7 @@ def test_files_that_spark_has_written(
     frame.repartition(2).write.format(data_format).save(path)
     if (data_format, years) == ("orc", (1500,)):
         # Spark has ORC's old days by another calendar, and Arrow only times of some centuries.
-        assert outcome(by_local, path, data_format, {})[0] == "DataError"
+        assert outcome_of_table(by_local, path, data_format, {})[0] == "DataError"
         opened = open_files(LocalFiles(), [path], data_format, {}, key="input.path")
         told = r"the column 'day 1500' has days before .* old calendar"
         with pytest.raises(DataError, match=told):
@@ -474,3 +490,253 @@ def test_files_that_spark_has_written(
     columns, found = same(by_spark, path, data_format, {})
     assert len(found) == 3
     assert {dict(columns)[f"local {year}"] for year in years} == {"timestamp[us]"}
+
+
+def test_operations(engine: SparkEngine, tmp_path: Path) -> None:
+    differing = {}
+    for place, (name, operation) in enumerate(OPERATIONS.items()):
+        found = []
+        for own, files in enumerate((LocalFiles(), engine.files)):
+            folder = tmp_path / f"{place}-{own}"
+            folder.mkdir()
+            found.append(outcome(operation, files, folder))
+        if found[0] != found[1]:
+            differing[name] = found
+    assert differing == {}
+
+
+def test_spark_reads_what_changed_without_its_checksums(
+    engine: SparkEngine, tmp_path: Path
+) -> None:
+    local = LocalFiles()
+    for name in ("written", "replaced", "renamed"):
+        engine.files.write_text(f"{tmp_path}/{name}", "what Hadoop has written")
+    local.write_text(f"{tmp_path}/written", "new")
+    local.replace(f"{tmp_path}/replaced", b"new", ".aside")
+    local.rename(f"{tmp_path}/renamed", f"{tmp_path}/moved")
+    local.write_text(f"{tmp_path}/renamed", "new")
+    for name in ("written", "replaced", "renamed"):
+        assert engine.files.read_text(f"{tmp_path}/{name}") == "new"
+    assert engine.files.read_text(f"{tmp_path}/moved") == "what Hadoop has written"
+
+
+@pytest.mark.parametrize("scheme", ["file", "viewfs"])
+def test_a_table_of_many_files_takes_few_answers_of_java(
+    engine: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    settings = engine.session._jsc.hadoopConfiguration()
+    settings.set(f"fs.viewfs.mounttable.{tmp_path.name}.link./data", tmp_path.as_uri())
+    root = "file:" if scheme == "file" else f"viewfs://{tmp_path.name}/data"
+    path = f"{root}{tmp_path}/lake" if scheme == "file" else f"{root}/lake"
+    for number in range(300):
+        folder = tmp_path / f"lake/day={number % 7}"
+        folder.mkdir(parents=True, exist_ok=True)
+        # The footers of pandas differ in each file, and name the columns alike.
+        table = pa.table({"a": [number, 1]}).replace_schema_metadata({"pandas": f"}}\n{number}"})
+        pq.write_table(table, folder / f"{number} ; isDirectory=false; length=7; .parquet")
+    configuration = load_configuration(
+        configuration_file(
+            tmp_path,
+            input={"path": path},
+            attributes={"a": "quasi_identifier", "day": "quasi_identifier"},
+        )
+    )
+    commands, send = [], JavaClient.send_command
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        # What frees objects, whenever Python does, asks nothing.
+        commands.extend(arguments[1:2] if not arguments[1].startswith("m\n") else ())
+        return send(*arguments, **named)
+
+    monkeypatch.setattr(JavaClient, "send_command", counted)
+    opened = engine.open_input(configuration, {})
+    # Once they were fifty a file. What viewfs prints does not say which file it is.
+    assert len(commands) < (1500 if scheme == "file" else 1500 + 7 * 300)
+    assert len(opened.table.source.files.schemas) == 1
+    files = opened.table.source.files
+    for file, size in zip(files.files, files.sizes, strict=True):
+        assert engine.files.size(file) == size
+    assert len(engine.files.files_below(path)) == 300
+
+
+def test_footers_of_older_programs_are_known_by_what_they_print(
+    engine: SparkEngine, tmp_path: Path
+) -> None:
+    (tmp_path / "lake").mkdir()
+    for name, entry in (("new", "3.5.0"), ("old", "2.4.8")):
+        table = pa.table({"a": [date(1500, 1, 1)]})
+        table = table.replace_schema_metadata({"org.apache.spark.version": entry})
+        pq.write_table(table, tmp_path / f"lake/{name}.parquet")
+        opened = engine.session.read.parquet(str(tmp_path / "lake"))
+        footers = read_file_schemas(opened, "parquet", [str(tmp_path / "lake")], {})
+        assert isinstance(footers, ParquetFooters)
+        assert footers.old_calendar == (name == "old")
+
+
+SCHEMA = pa.schema(
+    [
+        ("person", pa.struct([("name", pa.string()), ("id", pa.int64()), ("age", pa.int32())])),
+        (
+            "address",
+            pa.struct(
+                [
+                    ("city", pa.string()),
+                    ("geo", pa.struct([("height", pa.float64()), ("secret", pa.int64())])),
+                    ("street", pa.string()),
+                ]
+            ),
+        ),
+        ("visit", pa.struct([("disease", pa.string()), ("tags", pa.list_(pa.string()))])),
+        ("counts", pa.map_(pa.string(), pa.int64())),
+    ]
+)
+SECTIONS: dict[str, Any] = {
+    "attributes": {
+        "person.name": "identifier",
+        "person.id": "identifier",
+        "person.age": "quasi_identifier",
+        "address.city": "quasi_identifier",
+        "address.geo.height": "quasi_identifier",
+        "visit.disease": "sensitive",
+        "visit.tags": "insensitive",
+    },
+    "missing": "category",
+    "privacy": {
+        "k": 4,
+        "unit": "person.id",
+        "l_diversity": {"attribute": "visit.disease", "l": 2},
+    },
+    "execution": {"seed": 2**61 + 5},
+}
+
+
+def people(rows: int = 240) -> pa.Table:
+    records = [
+        {
+            "person": {"name": f"P {n}", "id": n // 2, "age": 20 + n * 7 % 40},
+            "address": None
+            if n % 31 == 0
+            else {
+                "city": ["Adana", "Bursa", "Konya"][n % 3],
+                "geo": None if n % 29 == 0 else {"height": n * 11 % 90 / 2, "secret": n},
+                "street": f"Street {n}",
+            },
+            "visit": {"disease": ["flu", "cold", "gout"][n * n % 3], "tags": ["a", "b"][: n % 3]},
+            "counts": [("a", n)],
+        }
+        for n in range(rows)
+    ]
+    return pa.Table.from_pylist(records, SCHEMA)
+
+
+def configuration(path: Path, release: Path, format: str = "parquet", **sections: Any) -> Any:
+    document: dict[str, Any] = SECTIONS | sections
+    return parse_configuration(
+        document
+        | {
+            "input": {"path": str(path), "format": format, **sections.get("input", {})},
+            "output": {"path": str(release)},
+        }
+    )
+
+
+def engines(spark: SparkSession) -> dict[str, Engine]:
+    return {"local": LocalEngine(), "spark": SparkEngine(spark)}
+
+
+def test_records(spark: SparkSession, tmp_path: Path) -> None:
+    """What a run reads is the same; the rest of it does not know where it is from."""
+    table = people().drop_columns(["counts"])
+    found = {}
+    for format in ("parquet", "json", "orc"):
+        path = write_table(tmp_path / f"input.{format}", table, format)
+        for name, engine in engines(spark).items():
+            asked = configuration(path, tmp_path / name, format)
+            found[name, format] = engine.open_input(asked, {})
+    engine = SparkEngine(spark)
+    frame = spark.read.parquet(str(tmp_path / "input.parquet"))
+    found["spark", "given"] = engine.open_input(asked, {}, engine.wrap(frame))
+    staged = {}
+    for (name, format), opened in found.items():
+        one = opened.stage(str(tmp_path / name / format), PackRecords(), PACKED, 7)
+        staged[name, format] = one.fingerprint, one.schema.names, one.counts["kept"]
+    assert staged["local", "parquet"][2] == 240
+    for format in ("parquet", "json", "orc"):
+        assert staged["spark", format] == staged["local", format]
+    assert staged["spark", "given"] == staged["local", "parquet"]
+
+
+@pytest.mark.system
+def test_releases_and_proofs(spark: SparkSession, tmp_path: Path) -> None:
+    path = write_table(tmp_path / "input.parquet", people())
+    found, proofs = {}, {}
+    for name, engine in engines(spark).items():
+        run(engine, configuration(path, tmp_path / name))
+        found[name] = of_any_run(tmp_path / name)
+    for name, engine in engines(spark).items():
+        proof = audit_release(engine, str(tmp_path / "spark"), original=str(path))
+        assert proof.holds
+        proofs[name] = proof.as_dict()
+    assert found["local"] == found["spark"]
+    assert proofs["local"] == proofs["spark"]
+
+
+def test_files_that_lack_fields(spark: SparkSession, tmp_path: Path) -> None:
+    """The first file of a folder lacks the struct, the second a field of it."""
+    whole = people(80)
+    write_table(tmp_path / "input/part-2.parquet", whole)
+    write_table(tmp_path / "input/part-0.parquet", whole.drop_columns(["address"]))
+    visits = [{"tags": one["tags"]} for one in whole["visit"].to_pylist()]
+    places = [
+        None if one is None else {"city": one["city"]} for one in whole["address"].to_pylist()
+    ]
+    lacks = whole.drop_columns(["address", "visit"]).append_column("visit", pa.array(visits))
+    write_table(tmp_path / "input/part-1.parquet", lacks.append_column("address", pa.array(places)))
+    wanted = dict.fromkeys(SECTIONS["attributes"], True)
+    names = ["person.age", "address.city", "address.geo.height", "visit.disease"]
+    told, rows = {}, {}
+    for name, engine in engines(spark).items():
+        with pytest.raises(AnonsparkError) as refused:
+            run(engine, configuration(tmp_path / "input", tmp_path / name))
+        told[name] = str(refused.value)
+        opened = engine.open_table(
+            [str(tmp_path / "input")],
+            "parquet",
+            {},
+            key="input.path",
+            selection=WantedColumns(wanted, "null"),
+        )
+        rows[name] = sorted(map(str, opened.select(names).collect().to_pylist()))
+    assert told["local"] == told["spark"]
+    assert "part-0.parquet lacks the column 'address.city', which other files have" in told["spark"]
+    assert rows["local"] == rows["spark"]
+    assert len(rows["spark"]) == 240
+
+
+@cases(__file__, "attribute", "told")
+def test_refusals(
+    spark: SparkSession, tmp_path: Path, attribute: dict[str, str], told: str
+) -> None:
+    path = write_table(tmp_path / "input.parquet", people(20))
+    roles = {"person.age": "quasi_identifier"} | attribute
+    found = {}
+    for name, engine in engines(spark).items():
+        asked = configuration(path, tmp_path / name, attributes=roles, privacy={"k": 2})
+        with pytest.raises(AnonsparkError) as refused:
+            run(engine, asked)
+        found[name] = str(refused.value)
+    assert found["local"] == found["spark"]
+    assert told in found["spark"]
+
+
+def test_spark_reads_listed_fields_alone(spark: SparkSession, tmp_path: Path) -> None:
+    path = write_table(tmp_path / "input.parquet", people(20))
+    asked = configuration(path, tmp_path / "release")
+    kept = SparkEngine(spark).open_input(asked, {}).records.frame
+    leaves = kept._jdf.queryExecution().sparkPlan().collectLeaves()
+    read = leaves.apply(0).requiredSchema().simpleString()
+    assert read == (
+        "struct<person:struct<id:bigint,age:int>,"
+        "address:struct<city:string,geo:struct<height:double>>,"
+        "visit:struct<disease:string,tags:array<string>>>"
+    )

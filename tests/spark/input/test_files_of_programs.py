@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyreadstat
 import pytest
 from cases import one_by_day
-from helpers import command, configuration_file, published
+from commands import command
+from helpers import configuration_file, published
 from workbooks import write_workbook
 
 import anonspark

@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from helpers import command, configuration_file, published, summary, write_table
+from commands import command
+from helpers import configuration_file, published, summary, write_table
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from anonspark.config import parse_configuration

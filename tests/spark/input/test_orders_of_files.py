@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from helpers import command, configuration_file, published
+from commands import command
+from helpers import configuration_file, published
 
 LEVELS = ["none", "mild", "never", "moderate", "severe"]
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers import command, configuration_file, summary, write_table
+from commands import Cli
+from helpers import configuration_file, summary, write_table
 
 import anonspark.api.release
 from anonspark.config import load_configuration
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
 SEED = 5_164_208_731_946_275_003
 
 
-def test_a_seed_at_an_address(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_seed_at_an_address(spark: SparkSession, tmp_path: Path, cli: Cli) -> None:
     settings = spark._jsc.hadoopConfiguration()
     settings.set(f"fs.viewfs.mounttable.{tmp_path.name}.link./data", tmp_path.as_uri())
     address = f"viewfs://{tmp_path.name}/data"
@@ -35,7 +34,7 @@ def test_a_seed_at_an_address(
     path = configuration_file(
         tmp_path, attributes=attributes, execution={"seed_file": f"{address}/seed"}
     )
-    outcome = command(capsys, "run", path, "--no-progress")
+    outcome = cli("run", path, "--no-progress")
     assert (outcome.code, outcome.err) == (0, "")
     fingerprint = summary(tmp_path / "release")["output_fingerprint"]
     rows = spark.read.parquet(str(tmp_path / "input.parquet"))
@@ -51,11 +50,8 @@ def test_a_seed_at_an_address(
         assert of_number.figures.summary["output_fingerprint"] == fingerprint
     # Who verifies needs no seed.
     (tmp_path / "seed").unlink()
-    outcome = command(capsys, "verify", tmp_path / "release", "--config", path, "--no-progress")
-    assert outcome.code == 0, outcome.err
-    outcome = command(capsys, "check", path)
-    assert outcome.code == 2
-    assert f"execution.seed_file: {address}/seed: no such file" in outcome.err
+    cli.ends(0, "verify", tmp_path / "release", "--config", path, "--no-progress")
+    cli.ends(2, "check", path, says=f"execution.seed_file: {address}/seed: no such file")
 
 
 def test_identifiers_are_not_staged(

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import yaml
+from commands import command
 from golden_run import FINGERPRINTS, SECTIONS
 from hadoop import Hdfs
-from helpers import command
 
 from anonspark.config import load_configuration
 from anonspark.engine.spark.engine import SparkEngine

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import pytest
 import shellingham
-from helpers import command
+from commands import Cli
 from rich.console import Console
 
 from anonspark.cli.command import Terminal
@@ -114,18 +114,14 @@ def test_commands_and_options() -> None:
     assert slow == []
 
 
-def test_the_script_of_a_shell(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_script_of_a_shell(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shellingham, "detect_shell", lambda: ("bash", "/bin/bash"))
-    outcome = command(capsys, "--show-completion")
-    assert outcome.code == 0, outcome.err
+    outcome = cli.ends(0, "--show-completion")
     assert "complete -o default -F _anonspark_completion anonspark" in outcome.out
 
     def unknown() -> tuple[str, str]:
         raise shellingham.ShellDetectionFailure
 
     monkeypatch.setattr(shellingham, "detect_shell", unknown)
-    outcome = command(capsys, "--show-completion")
-    assert outcome.code == 6
+    outcome = cli.ends(6, "--show-completion")
     assert outcome.err.splitlines()[-1].startswith("error: completion: the shell was not recog")

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyreadstat
 import pytest
-from helpers import command
+from commands import Cli
 from workbooks import write_workbook
 
 import anonspark
@@ -475,13 +475,12 @@ def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, modu
     assert "Run: pip install 'anonspark[files]'" in answer["problems"][0]
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "in").mkdir()
     path, out = tmp_path / "in" / "p.dta", tmp_path / "p.parquet"
     pyreadstat.write_dta(PEOPLE, str(path), variable_value_labels=LABELS)
     (tmp_path / "~$p.xlsx").write_bytes(b"\x04user")
-    done = command(capsys, "convert", path, tmp_path / "~$p.xlsx", out)
-    assert done.code == 0, done.err
+    done = cli.ends(0, "convert", path, tmp_path / "~$p.xlsx", out)
     assert "4 records, 7 columns" in done.out
     assert "3 ordered labels" in done.out
     assert out.stat().st_mode & 0o777 == 0o600
@@ -493,14 +492,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         ([path, tmp_path / "q.parquet", "--type", "AGE=day"], 2, "--type: expected"),
         ([path, tmp_path / "no" / "q.parquet"], 5, "OUT: the system refused"),
     ):
-        refused = command(capsys, "convert", *arguments, "--no-progress")
-        assert refused.code == code, refused.err
-        assert problem in refused.err
-    done = command(
-        capsys, "convert", tmp_path / "in", out, "--overwrite", "--no-progress", "--json"
-    )
+        cli.ends(code, "convert", *arguments, "--no-progress", says=problem)
+    done = cli("convert", tmp_path / "in", out, "--overwrite", "--no-progress", "--json")
     assert json.loads(done.out)["rows"] == 4
-    assert command(capsys, "convert", path, out, "--overwrite", "--no-progress").out == ""
+    assert cli("convert", path, out, "--overwrite", "--no-progress").out == ""
 
 
 def test_a_full_disk_is_no_damaged_file(tmp_path: Path) -> None:

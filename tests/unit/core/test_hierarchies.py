@@ -7,9 +7,10 @@ import datetime
 import io
 import itertools
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -288,39 +289,24 @@ def test_what_is_accepted_is_sound(rows: list[list[str]]) -> None:
         problems(text)
 
 
-# Intervals ----------------------------------------------------------------------------------------
+# Rules ----------------------------------------------------------------------------------------
 
 
-def test_intervals() -> None:
-    hierarchy = interval_hierarchy(["17", "4", "20", "-3", "40"], [5, 10, 20])
-    assert hierarchy.leaves == ("-3", "4", "17", "20", "40")
-    assert [level.labels for level in hierarchy.levels] == [
-        ("[-5-0[", "[0-5[", "[15-20[", "[20-25[", "[40-45["),
-        ("[-10-0[", "[0-10[", "[10-20[", "[20-30[", "[40-50["),
-        ("[-20-0[", "[0-20[", "[20-40[", "[40-60["),
-        ("*",),
-    ]
+RULES: dict[str, Callable[..., Hierarchy]] = {
+    "intervals": interval_hierarchy,
+    "prefix": prefix_hierarchy,
+    "keep": beginning_hierarchy,
+    "calendar": calendar_hierarchy,
+}
 
 
-def test_intervals_from_an_origin() -> None:
-    hierarchy = interval_hierarchy(["18", "17", "65"], [10.0, 50.0], 18.0)
-    assert [level.labels for level in hierarchy.levels] == [
-        ("[8-18[", "[18-28[", "[58-68["),
-        ("[-32-18[", "[18-68["),
-        ("*",),
-    ]
-
-
-def test_intervals_take_decimals_as_they_are_written() -> None:
-    # In floating point 0.3 / 0.1 is less than 3.
-    hierarchy = interval_hierarchy(["0.3", "0.29", "1.0E10", "-0.05"], [0.1, 100])
-    assert hierarchy.leaves == ("-0.05", "0.29", "0.3", "1.0E10")
-    assert hierarchy.levels[0].labels == (
-        "[-0.1-0[",
-        "[0.2-0.3[",
-        "[0.3-0.4[",
-        "[10000000000-10000000000.1[",
-    )
+@cases(__file__, "rule", "values", "arguments", "leaves", "levels")
+def test_rules_make_these_groups(
+    rule: str, values: list[str], arguments: list[Any], leaves: list[str], levels: list[list[str]]
+) -> None:
+    hierarchy = RULES[rule](values, *arguments)
+    assert hierarchy.leaves == tuple(leaves)
+    assert [list(level.labels) for level in hierarchy.levels] == levels
 
 
 @given(
@@ -354,19 +340,6 @@ def read_interval(label: str) -> tuple[Fraction, Fraction]:
     return Fraction(inner[:middle]), Fraction(inner[middle + 1 :])
 
 
-# Prefixes -----------------------------------------------------------------------------------------
-
-
-def test_prefixes() -> None:
-    hierarchy = prefix_hierarchy(["06100", "06110", "06420", "34000", "123"], [1, 3])
-    assert hierarchy.leaves == ("123", "06100", "06110", "06420", "34000")
-    assert [level.labels for level in hierarchy.levels] == [
-        ("12*", "0610*", "0611*", "0642*", "3400*"),
-        ("***", "06***", "34***"),
-        ("*",),
-    ]
-
-
 @given(
     st.sets(st.text(alphabet="01é", min_size=2, max_size=5), min_size=1, max_size=20),
     st.sampled_from([[1], [1, 2, 3], [2, 4, 9]]),
@@ -380,54 +353,6 @@ def test_masks(values: set[str], masked: list[int]) -> None:
     hierarchy = prefix_hierarchy(values, masked)
     require_agreement(hierarchy, rows)
     assert [len(leaf) for leaf in hierarchy.leaves] == sorted(map(len, values))
-
-
-# Calendars ----------------------------------------------------------------------------------------
-
-
-def test_decades() -> None:
-    days = ["-0011-01-01", "-0010-12-31", "-0001-01-01", "0000-05-01", "1989-12-31", "+10019-01-01"]
-    hierarchy = calendar_hierarchy(days[::-1], ["year", "decade"])
-    assert hierarchy.leaves == tuple(days)
-    decades = ("-0020s", "-0010s", "0000s", "1980s", "+10010s")
-    assert hierarchy.levels[1].labels == decades
-
-
-def test_codes_by_their_beginning() -> None:
-    hierarchy = beginning_hierarchy(["E11.9", "E1", "E11", "F20", "E11.65", "E119"], [3, 1])
-    assert hierarchy.leaves == ("E1", "E11", "E11.65", "E11.9", "E119", "F20")
-    assert [level.labels for level in hierarchy.levels] == [
-        ("E1", "E11*", "F20*"),
-        ("E*", "F*"),
-        ("*",),
-    ]
-
-
-def test_an_open_last_interval() -> None:
-    values = ["84", "85.5", "89", "90", "117", "79"]
-    hierarchy = interval_hierarchy(values, [5, 20], top=90)
-    assert hierarchy.leaves == tuple(sorted(values, key=float))
-    assert [level.labels for level in hierarchy.levels] == [
-        ("[75-80[", "[80-85[", "[85-90[", "90+"),
-        ("[60-80[", "[80-90[", "90+"),
-        ("*",),
-    ]
-    assert interval_hierarchy(["-0.5", "3"], [1], 0, -0.25).levels[0].labels == (
-        "[-1--0.25[",
-        "-0.25+",
-    )
-
-
-def test_calendars() -> None:
-    days = ["2020-01-31", "2019-12-01", "2020-05-01", "2020-06-30", "+10000-11-01"]
-    hierarchy = calendar_hierarchy(days, ["month", "quarter", "year"])
-    assert hierarchy.leaves == tuple(days[place] for place in (1, 0, 2, 3, 4))
-    assert [level.labels for level in hierarchy.levels] == [
-        ("2019-12", "2020-01", "2020-05", "2020-06", "+10000-11"),
-        ("2019-Q4", "2020-Q1", "2020-Q2", "+10000-Q4"),
-        ("2019", "2020", "+10000"),
-        ("*",),
-    ]
 
 
 @given(

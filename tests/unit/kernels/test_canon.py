@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import references
+from counted_tables import contents_by_name
 from drawn_numbers import order
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,13 +65,7 @@ def groups_of(table: Table, criteria: Criteria, *, spread: bool) -> list[tuple[i
 
 
 def named_contents(table: Table, criteria: Criteria, *, spread: bool) -> dict[int, object]:
-    """Return the content of each group by its name."""
-    order, starts, paths = cut(table, criteria, spread=spread)
-    assert len(set(paths.tolist())) == len(paths)
-    return {
-        int(path): table.records(order[start:stop])
-        for path, start, stop in zip(paths, starts[:-1], starts[1:], strict=True)
-    }
+    return contents_by_name(table, cut(table, criteria, spread=spread))
 
 
 def expected_contents(table: Table, criteria: Criteria, *, spread: bool) -> dict[int, object]:

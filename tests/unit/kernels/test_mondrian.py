@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import references
 from cases import cases
+from counted_tables import contents_by_name
 from drawn_numbers import order
 from hypothesis import given, note
 from hypothesis import strategies as st
@@ -93,13 +94,7 @@ def expected_groups(table: Table, k: int, rule: Rule) -> list[tuple[int, ...]]:
 
 
 def named_contents(table: Table, criteria: Criteria, rule: Rule) -> dict[int, object]:
-    """Return the content of each group by its name."""
-    order, starts, paths = cut(table, criteria, rule)
-    assert len(set(paths.tolist())) == len(paths)
-    return {
-        int(path): table.records(order[start:stop])
-        for path, start, stop in zip(paths, starts[:-1], starts[1:], strict=True)
-    }
+    return contents_by_name(table, cut(table, criteria, rule))
 
 
 def with_or_without(criteria: Criteria, *, alone: bool) -> Criteria:

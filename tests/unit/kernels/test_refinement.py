@@ -16,7 +16,7 @@ from references import Table, attribute_of, k_alone, may_be_a_group, tables_and_
 from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
 from anonspark.kernels.canonical_order import sort_groups
-from anonspark.kernels.criteria import judging_of, satisfies_after
+from anonspark.kernels.criteria import checker_of, satisfies_after
 from anonspark.kernels.group_exchange import exchange_records
 from anonspark.kernels.merging import total_penalty
 from anonspark.kernels.mondrian import CELL_RECORDS, cut_into_cells
@@ -111,7 +111,7 @@ def test_a_changed_group_is_judged_as_the_reference_judges_it(
     without_k = Criteria(1, criteria.criteria, criteria.sensitive)
 
     satisfied = satisfies_after(
-        judging_of(without_k.requirements), table.values, members, size, leaving, entering
+        checker_of(without_k.requirements), table.values, members, size, leaving, entering
     )
 
     assert satisfied == may_be_a_group(without_k, table.values, after)
@@ -145,7 +145,7 @@ def test_a_single_record_is_given_where_the_exchange_leaves_both_groups_their_cr
     criteria = Criteria(2, own, (attribute_of("s", [9, 9, 9]),) if own else ())
     group_of = np.repeat([0, 1], [len(givers), len(getters)])
 
-    exchange_records(axes, values, group_of, 2, judging_of(criteria.requirements))
+    exchange_records(axes, values, group_of, 2, checker_of(criteria.requirements))
 
     assert group_of[positions.index(9)] == int(moves)
     assert group_of.sum() == len(getters) + moves
@@ -163,7 +163,7 @@ def test_records_are_swapped_where_the_exchange_leaves_both_groups_their_criteri
     group_of = np.array([0, 0, 1, 1])
 
     requirements = Criteria(2, (TWO,), sensitive).requirements
-    exchange_records(axes, values, group_of, 2, judging_of(requirements))
+    exchange_records(axes, values, group_of, 2, checker_of(requirements))
 
     assert (group_of[0] == group_of[2]) == swaps
     assert group_of.sum() == 2

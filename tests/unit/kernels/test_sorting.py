@@ -1,20 +1,33 @@
-"""Sorts, order statistics, canonical orders and draws of records, against other sorting."""
+"""Sorts, draws, bytes and distinct tuples of kernels, against slow references."""
 
 from __future__ import annotations
 
 import itertools
+import re
+from collections import Counter
+from datetime import date
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as some
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from lattice_tables import random_table
+from references import xxhash64_of_bytes
 
+from anonspark.core.criteria import Criteria
 from anonspark.kernels.canon import draw
 from anonspark.kernels.canonical_order import sort_groups
+from anonspark.kernels.label_reading import read_plain_labels
 from anonspark.kernels.order_cutting import hilbert_keys
 from anonspark.kernels.paths import priority
 from anonspark.kernels.selection import select, select_float
 from anonspark.kernels.sorting import sort_stably
+from anonspark.kernels.tuple_classes import find_utility_classes, raise_column, score_classes
+from anonspark.kernels.xxhash import hash_half_words, hash_one_value, hash_texts, hash_words
+from anonspark.layers.partition.lattice.distributed import Packing
 
 
 def places(values: np.ndarray) -> list[int]:
@@ -250,3 +263,213 @@ def test_keys_of_many_axes_fit_62_bits(d: int, bits: int) -> None:
 
 def test_no_cells() -> None:
     assert len(hilbert_keys(np.empty((3, 0), np.int64), 4)) == 0
+
+
+NUMBER, DAY = r"-?\d+(?:\.\d+)?", r"\d{4}-\d{2}-\d{2}"
+digits = st.text("0123456789", min_size=1, max_size=9)
+number = st.builds(
+    "{}{}{}".format, st.sampled_from(["", "-"]), digits, st.just("") | digits.map(".{}".format)
+)
+day = st.dates().map(date.isoformat) | st.sampled_from(["2023-02-29", "2024-02-30", "0000-01-01"])
+other = st.text("0123456789-./[]*", max_size=12)
+
+
+def label(value: st.SearchStrategy[str], divider: str) -> st.SearchStrategy[str]:
+    interval = st.tuples(value, value).map(lambda ends: f"[{ends[0]}{divider}{ends[1]}]")
+    return value | interval | other
+
+
+def read(value: str, *, days: bool) -> float:
+    if days:
+        return float(date.fromisoformat(value).toordinal() - date(1970, 1, 1).toordinal())
+    if sum(one.isdigit() for one in value) > 15:
+        raise ValueError("more digits than are read")
+    return float(value)
+
+
+def ends(text: str, *, days: bool) -> tuple[float, float]:
+    value, divider = (DAY, "/") if days else (NUMBER, "-")
+    found = re.fullmatch(rf"\[({value}){divider}({value})\]|({value})", text)
+    if found is None:
+        return np.nan, np.nan
+    try:
+        low, high = (read(found[one] or found[3], days=days) for one in (1, 2))
+    except ValueError:
+        return np.nan, np.nan
+    return (low, high) if low <= high else (np.nan, np.nan)
+
+
+@given(data=st.data(), days=st.booleans())
+def test_labels_are_read_as_python_reads_them(data: Any, days: bool) -> None:
+    own = label(day, "/") if days else label(number, "-")
+    labels = data.draw(st.lists(own, max_size=20))
+    encoded = [one.encode() for one in labels]
+    offsets = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
+    low, high = np.zeros(len(labels)), np.zeros(len(labels))
+
+    read_plain_labels(np.frombuffer(b"".join(encoded), np.uint8), offsets, days, low, high)
+
+    expected = np.array([ends(one, days=days) for one in labels]).reshape(-1, 2)
+    np.testing.assert_array_equal(np.stack([low, high], axis=1), expected)
+
+
+_ALL = np.empty(0, np.bool_)
+_SEEDS = some.integers(0, 2**64 - 1)
+
+
+@given(some.lists(some.tuples(some.binary(max_size=80), _SEEDS, some.booleans()), max_size=8))
+def test_texts_of_any_length(rows: list[tuple[bytes, int, bool]]) -> None:
+    texts = [text for text, _, _ in rows]
+    offsets = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+    data = np.frombuffer(b"".join(texts), np.uint8)
+    hashes = np.array([seed for _, seed, _ in rows], np.uint64)
+    valid = np.array([there for _, _, there in rows], np.bool_)
+    hash_texts(offsets, data, np.empty(0, np.int32), valid, hashes)
+    assert hashes.tolist() == [
+        xxhash64_of_bytes(text, seed) if there else seed for text, seed, there in rows
+    ]
+
+
+def test_rows_that_share_texts() -> None:
+    offsets, data = np.array([0, 1, 3], np.int64), np.frombuffer(b"abc", np.uint8)
+    hashes = np.array([42, 42, 43], np.uint64)
+    hash_texts(offsets, data, np.array([1, 0, 1], np.int32), _ALL, hashes)
+    assert hashes.tolist() == [
+        xxhash64_of_bytes(b"bc", 42),
+        xxhash64_of_bytes(b"a", 42),
+        xxhash64_of_bytes(b"bc", 43),
+    ]
+
+
+@given(some.lists(some.tuples(some.integers(-(2**63), 2**63 - 1), _SEEDS), max_size=8))
+def test_numbers_hash_as_their_bytes(rows: list[tuple[int, int]]) -> None:
+    seeds = [seed for _, seed in rows]
+    words = np.array([value for value, _ in rows], np.int64)
+    halves = words.astype(np.int32)
+    hashes = np.array(seeds, np.uint64)
+    hash_words(words, _ALL, hashes)
+    assert hashes.tolist() == [
+        xxhash64_of_bytes(word.tobytes(), seed) for word, seed in zip(words, seeds, strict=True)
+    ]
+    hashes = np.array(seeds, np.uint64)
+    hash_half_words(halves, _ALL, hashes)
+    assert hashes.tolist() == [
+        xxhash64_of_bytes(half.tobytes(), seed) for half, seed in zip(halves, seeds, strict=True)
+    ]
+
+
+def test_nulls_leave_hashes_as_they_are() -> None:
+    hashes = np.array([1, 2], np.uint64)
+    hash_words(np.zeros(2, np.int64), np.array([False, False]), hashes)
+    hash_half_words(np.zeros(2, np.int32), np.array([False, False]), hashes)
+    assert hashes.tolist() == [1, 2]
+
+
+def test_one_value_some_times_over() -> None:
+    hashes, expected = np.array([1, 2], np.uint64), np.array([1, 2], np.uint64)
+    hash_one_value(7, 3, hashes)
+    for _ in range(3):
+        hash_half_words(np.array([7, 7], np.int32), _ALL, expected)
+    assert hashes.tolist() == expected.tolist()
+
+
+@given(
+    table=arrays(
+        np.int32, st.tuples(st.integers(1, 60), st.integers(1, 4)), elements=st.integers(0, 5)
+    ),
+    data=st.data(),
+)
+def test_raising_a_column(table: np.ndarray, data: st.DataObject) -> None:
+    codes, counts = np.unique(table, axis=0, return_counts=True)
+    column = data.draw(st.integers(0, table.shape[1] - 1))
+    coarser = np.array(sorted(data.draw(st.lists(st.integers(0, 3), min_size=6, max_size=6))))
+    expected: Counter[tuple[int, ...]] = Counter()
+    for row, count in zip(codes.tolist(), counts.tolist(), strict=True):
+        row[column] = int(coarser[row[column]])
+        expected[tuple(row)] += count
+    raised, sums = raise_column(
+        np.ascontiguousarray(codes), counts, column, coarser.astype(np.int32)
+    )
+    assert raised.tolist() == [list(row) for row in sorted(expected)]
+    assert sums.tolist() == [expected[row] for row in sorted(expected)]
+
+
+def test_many_groups_become_one() -> None:
+    # More segments than a power of two, of different lengths.
+    random = np.random.default_rng(2)
+    codes, counts = np.unique(
+        random.integers(0, (1000, 40, 3), (20_000, 3)).astype(np.int32), axis=0, return_counts=True
+    )
+    one = np.zeros(1000, np.int32)
+    raised, sums = raise_column(np.ascontiguousarray(codes), counts, 0, one)
+    assert raised.tolist() == [[0, a, b] for a in range(40) for b in range(3)]
+    for (_, a, b), found in zip(raised.tolist(), sums.tolist(), strict=True):
+        assert found == counts[(codes[:, 1] == a) & (codes[:, 2] == b)].sum()
+
+
+@pytest.mark.parametrize("kinds", [(), ("distinct",), ("entropy", "equal distance")])
+def test_classes_are_judged_by_the_definitions(kinds: tuple[str, ...]) -> None:
+    random = np.random.default_rng(3)
+    for _ in range(60):
+        table = random_table(random, *kinds, missing=True)
+        tuples = table.tuples
+        d = len(tuples.levels)
+        expected = [
+            len(rows) for rows in table.classes(tuples.levels).values() if table.satisfies(rows)
+        ]
+        requirements = table.criteria.requirements
+        rows, sizes = find_utility_classes(tuples.codes, tuples.counts, d, requirements)
+        assert sorted(sizes.tolist()) == sorted(expected)
+        groups = tuples.codes[rows, :d]
+        assert len(np.unique(groups, axis=0)) == len(rows)
+        score = tuples.score(table.criteria, by_group=True)
+        assert score.utility_classes == len(expected)
+        first = table.domain.first_groups(tuples.levels)
+        for column in range(d):
+            for group in range(table.domain.groups(tuples.levels)[column]):
+                own = sizes[groups[:, column] == group].sum()
+                assert score.groups[first[column] + group] == own
+        without = tuples.score(table.criteria, by_group=False)
+        assert without[:5] == score[:5]
+        assert len(without.groups) == 0
+
+
+def test_no_tuple_at_all() -> None:
+    nothing = np.zeros((0, 2), np.int32), np.zeros(0, np.int64)
+    rows, sizes = find_utility_classes(*nothing, 2, Criteria(2).requirements)
+    assert len(rows) == len(sizes) == 0
+    raised, sums = raise_column(*nothing, 1, np.zeros(3, np.int32))
+    assert raised.shape == (0, 2)
+    assert len(sums) == 0
+
+
+def test_squares_of_many_records_do_not_overflow() -> None:
+    codes = np.arange(3, dtype=np.int32).reshape(-1, 1)
+    counts = np.array([3_000_000_000, 4_000_000_000, 1], np.int64)
+    none = np.zeros(0, np.int64)
+    *_, low, high, kept_low, kept_high = score_classes(
+        codes, counts, 1, Criteria(2).requirements, none, none
+    )
+    assert low + (high << 32) == 9 * 10**18 + 16 * 10**18 + 1
+    assert kept_low + (kept_high << 32) == 9 * 10**18 + 16 * 10**18
+
+
+@given(st.lists(st.sampled_from([1, 2, 3, 1000, 2**31 - 1]), min_size=1, max_size=12), st.data())
+def test_packing_and_unpacking(radices: list[int], data: st.DataObject) -> None:
+    packing = Packing(tuple(radices))
+    rows = data.draw(
+        st.lists(st.tuples(*(st.integers(0, radix - 1) for radix in radices)), max_size=5)
+    )
+    codes = np.array(rows, np.int32).reshape(-1, len(radices))
+    words = packing.pack(codes)
+    assert len(words) == packing.words
+    assert all(word.dtype == np.int64 and (word >= 0).all() for word in words)
+    assert packing.unpack(words).tolist() == codes.tolist()
+    assert len(set(zip(*(word.tolist() for word in words), strict=True))) == len(set(rows))
+
+
+def test_packing_uses_as_few_words_as_it_can() -> None:
+    assert Packing((2**31 - 1, 2**31 - 1)).words == 1
+    assert Packing((2**31 - 1, 2**31 - 1, 2)).words == 1
+    assert Packing((2**31 - 1, 2**31 - 1, 3)).words == 2
+    assert Packing(()).words == 0

@@ -1,15 +1,17 @@
-"""Shares, possible and certain records, beside a database that looks at every combination."""
+"""Questions to a release, and shares of records beside a database that looks everywhere."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases import cases
 from helpers import attribute, local_table
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +20,13 @@ from anonspark.errors import ConfigurationError
 from anonspark.reading import counting
 from anonspark.reading.attributes import ReadAttribute
 from anonspark.reading.counting import CountedRegions, count_regions, formula_of
-from anonspark.reading.questions import parse_question
+from anonspark.reading.questions import (
+    All,
+    Comparison,
+    UnquotedNameError,
+    parse_assignments,
+    parse_question,
+)
 
 ATTRIBUTES = {
     "age": ReadAttribute("age", "integer", ("age",), attribute("age", "integer")),
@@ -41,11 +49,11 @@ CLASSES = pa.table(
         "visits": [0, 1, None, 2, 1, 0],
     }
 )
+
 # `*` is every value between the smallest and largest label that there is, or missing.
 AGES = [[3], [2, 3, 4, 5], [2, 3, 4, 5, None], [None], [2, 3, 4, 5, 6, 7, 8, None], [7, 8]]
 SIZES = [[1], [2, 3, 4], [None], [3, None], [1, 2, None], [4, 5, 6]]
 SEXES = [["f"], ["f", "m"], ["f", "m", None], [None], ["a", "f"], ["m"]]
-
 TESTS = st.one_of(
     *(
         st.tuples(st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), st.integers(0, 9)).map(
@@ -67,8 +75,6 @@ QUESTIONS = st.recursive(
     ),
     max_leaves=8,
 )
-
-
 CLASSES_READ = count_regions(local_table(CLASSES), list(ATTRIBUTES.values()))
 
 
@@ -229,3 +235,70 @@ def test_infinite_numbers_are_beyond_all_that_can_be_written() -> None:
 
         tests = [f"x > {beyond}", f"x = {beyond}", f"x < {beyond}", f"x > -{beyond}"]
         assert [count(one) for one in tests] == [1, 0, 2, 2]
+
+
+ASKED_ATTRIBUTES = {
+    "age": ReadAttribute("age", "integer", ("age",), attribute("age", "integer")),
+    "born": ReadAttribute("born", "date", ("born",), attribute("born", "date")),
+    "seen": ReadAttribute("seen", "timestamp", ("seen",), attribute("seen", "timestamp")),
+    "sex": ReadAttribute("sex", "category", ("sex",), attribute("sex", "category")),
+    "is new": ReadAttribute("is new", "boolean", ("is new",), attribute("is new", "boolean")),
+    "zip": ReadAttribute("zip", "category", ("zip",), attribute("zip", "category", rule="prefix")),
+    "weight": ReadAttribute("weight", "float", ("weight",), raw_type=pa.float32()),
+}
+
+
+@cases(__file__, "question", "same")
+def test_questions_that_mean_the_same(question: str, same: str) -> None:
+    """Conditions on one attribute are one set of its values."""
+    one, other = (
+        formula_of(parse_question(text).condition, ASKED_ATTRIBUTES) for text in (question, same)
+    )
+    assert one == other
+
+
+@cases(__file__, "question", "message")
+def test_the_message_names_the_character(question: str, message: str) -> None:
+    """What was found where, and what was expected."""
+    with pytest.raises(ConfigurationError, match=message):
+        formula_of(parse_question(question).condition, ASKED_ATTRIBUTES)
+
+
+NAMES = ("hours-per-week", "hours-per-day", "hours", 'a"b-c', "1st visit", "col-1")
+
+
+@cases(__file__, "question", "message")
+def test_names_without_quotes(question: str, message: str) -> None:
+    """The column that was meant is named where names are at hand."""
+    with pytest.raises(ConfigurationError, match=message) as told:
+        parse_question(question, NAMES)
+    assert not isinstance(told.value, UnquotedNameError)
+    with pytest.raises(UnquotedNameError, match=r"double quotes$"):
+        parse_question(question)
+
+
+@given(st.text(alphabet="age sx='\"()<>!,0123.-and or not between in is null by", max_size=60))
+def test_no_text_does_worse_than_to_be_refused(text: str) -> None:
+    """A question is understood, or it is told what is wrong."""
+    with suppress(ConfigurationError):
+        formula_of(parse_question(text, NAMES).condition, ASKED_ATTRIBUTES)
+
+
+def test_by_and_literals() -> None:
+    """The group stands at the end, and quotes in texts are doubled."""
+    question = parse_question("sex = 'it''s' and age = -1.5e3 by \"is new\"")
+    assert question.by is not None
+    assert question.by.text == "is new"
+    assert isinstance(question.condition, All)
+    first, second = question.condition.parts
+    assert isinstance(first, Comparison)
+    assert isinstance(second, Comparison)
+    assert (first.value.text, second.value.text) == ("it's", "-1.5e3")
+    assert parse_question("") == parse_question("  ")
+
+
+def test_files_of_hierarchies() -> None:
+    """A path may hold the sign, a column must not be empty."""
+    assert parse_assignments(["sex=a=b.csv"]) == {"sex": "a=b.csv"}
+    with pytest.raises(ConfigurationError, match="COLUMN=PATH"):
+        parse_assignments(["=b.csv"])

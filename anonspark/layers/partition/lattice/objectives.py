@@ -17,7 +17,7 @@ from anonspark.layers.partition.lattice.tuples import NodeScore
 
 Counts = npt.NDArray[np.int64]
 
-# Of a cost: what machines may make of the last digits must not decide between nodes.
+# Decimals of a cost: last digits, which differ among machines, must not decide between nodes.
 _DECIMALS = 6
 
 
@@ -165,6 +165,6 @@ def _value_costs(
     if name == "loss":
         domain = int(attribute.leaves(attribute.height)[0])
         return (attribute.leaves(level) - 1) / max(domain - 1, 1)
-    # Bits that tell the value among all that the group covers, but for what is the same for all
-    # nodes: the bits of the values themselves.
+    # Bits that identify the value among all that the group covers, without the bits of the values
+    # themselves, which are the same for all nodes.
     return np.array([math.log2(max(count, 1)) for count in records.tolist()])

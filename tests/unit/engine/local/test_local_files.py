@@ -1,37 +1,43 @@
-"""The local disk as an engine sees it; that Hadoop sees it so, too, a test with Spark shows."""
+"""The local engine: its disk, its input, files that it writes, its learners."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
 import os
+import sys
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from cases import cases
+from pyarrow import orc
 
+from anonspark.config import parse_configuration
 from anonspark.engine.data_files import find_files
-from anonspark.engine.files import FilesError
+from anonspark.engine.files import FilesError, PublishedFile
+from anonspark.engine.local.engine import LocalEngine, LocalInput
 from anonspark.engine.local.files import LocalFiles
+from anonspark.engine.local.learning import train
+from anonspark.engine.local.writing import write_orc, write_parquet
+from anonspark.engine.parquet_encoding import STAMPED_VERSION, nullable, spark_description
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.errors import ConfigurationError, DataError
+from anonspark.verification.proof.release_files import read_footer
 
 FILES = LocalFiles()
 
 
-@pytest.mark.parametrize(
-    ("path", "place"),
-    [
-        ("/a/b", "/a/b"),
-        ("/a//b/", "/a/b"),
-        ("file:/a/../b/./c", "/b/c"),
-        ("file:///a b", "/a b"),
-        ("/a%20b/c:d?e#f", "/a%20b/c:d?e#f"),
-        ("///a", "/a"),
-        ("/", "/"),
-    ],
-)
+@cases(__file__, "path", "place")
 def test_addresses(path: str, place: str) -> None:
     assert FILES.local_path(path) == place
     assert FILES.qualified(path) == f"file:{place}"
@@ -48,18 +54,7 @@ def test_relative_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert FILES.resolved("link/x") == f"file:{tmp_path}/there/x"
 
 
-@pytest.mark.parametrize(
-    ("path", "words"),
-    [
-        ("s3://bucket/x", "found 's3'. Correct it, or set execution.engine to spark"),
-        ("a:b", "a relative one has no colon"),
-        ("file:a", "no place on the local disk"),
-        ("file://host/a", "without a host"),
-        ("//host/a", "without a host"),
-        ("", "no place on the local disk"),
-        ("a\0b", "the character NUL"),
-    ],
-)
+@cases(__file__, "path", "words")
 def test_what_is_no_address(path: str, words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         FILES.exists(path)
@@ -211,14 +206,140 @@ def test_each_path_is_looked_for_once(tmp_path: Path) -> None:
         find_files(files, ["there", str(tmp_path), "here"], "input.path")
 
 
-@pytest.mark.parametrize(
-    ("folder", "message"),
-    [
-        ("town=%FF", "has a name that is not written in UTF-8"),
-        ("town=", "the folder town= names no value"),
-    ],
-)
+@cases(__file__, "folder", "message")
 def test_folders_that_are_refused(tmp_path: Path, folder: str, message: str) -> None:
     file_in(tmp_path / folder)
     with pytest.raises(DataError, match=message):
         find_files(LocalFiles(), [str(tmp_path)], "input.path")
+
+
+BATCHES = [
+    pa.record_batch({"age": [1, None, 3], "town": ["Rize", None, "Ulm"]}),
+    pa.record_batch({"age": [4], "town": ["Köln"]}),
+]
+SCHEMA = pa.schema([pa.field("age", pa.int64(), False), ("town", pa.string())])
+Write = Callable[[Any, pa.Schema, str], PublishedFile]
+
+
+@pytest.mark.parametrize(
+    ("write", "read"),
+    [(write_parquet, pq.read_table), (write_orc, orc.read_table)],
+    ids=["parquet", "orc"],
+)
+def test_what_is_told_of_a_file(tmp_path: Path, write: Write, read: Any) -> None:
+    path = tmp_path / "file"
+    told = write(iter(BATCHES), SCHEMA, str(path))
+    content = path.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    assert told == PublishedFile(str(path), len(content), 4, digest)
+    assert read(path).to_pylist() == pa.Table.from_batches(BATCHES).to_pylist()
+    footer = read_footer(content)
+    assert footer is not None
+    assert (footer.rows, footer.names, footer.strange) == (4, ["age", "town"], [])
+    again = write(iter(BATCHES), SCHEMA, str(tmp_path / "again"))
+    assert again.sha256 == told.sha256
+    with pytest.raises(FileExistsError):
+        write(iter(BATCHES), SCHEMA, str(path))
+
+
+def test_what_a_parquet_file_says(tmp_path: Path) -> None:
+    write_parquet(iter(BATCHES), SCHEMA, str(tmp_path / "file"))
+    with pq.ParquetFile(tmp_path / "file") as file:
+        metadata = file.metadata
+    assert metadata.num_row_groups == 2
+    assert metadata.row_group(0).column(0).compression == "SNAPPY"
+    assert set(metadata.metadata) == {
+        b"org.apache.spark.version",
+        b"org.apache.spark.sql.parquet.row.metadata",
+    }
+    assert metadata.metadata[b"org.apache.spark.version"].decode() == STAMPED_VERSION
+    described = json.loads(metadata.metadata[b"org.apache.spark.sql.parquet.row.metadata"])
+    assert described["fields"][0] == {
+        "name": "age",
+        "type": "long",
+        "nullable": True,
+        "metadata": {},
+    }
+
+
+def test_schemas_in_the_json_of_spark() -> None:
+    inner = pa.struct([pa.field("day", pa.date32(), False), ("cost", pa.decimal128(5, 2))])
+    schema = pa.schema([pa.field("visits", pa.list_(inner), False), ("at", pa.timestamp("us"))])
+    described = json.loads(spark_description(nullable(schema)))
+    assert [field["nullable"] for field in described["fields"]] == [True, True]
+    visits, at = (field["type"] for field in described["fields"])
+    assert at == "timestamp_ntz"
+    assert (visits["type"], visits["containsNull"]) == ("array", True)
+    assert [field["type"] for field in visits["elementType"]["fields"]] == ["date", "decimal(5,2)"]
+    assert nullable(schema).field("visits").type.value_field.name == "element"
+
+
+@pytest.mark.parametrize(
+    ("values", "refused"),
+    [
+        (pa.array([date(1582, 10, 15), None]), None),
+        (pa.array([date(1582, 10, 14)]), "days before 1582-10-15"),
+        (pa.array([datetime(1970, 1, 1, tzinfo=UTC)], pa.timestamp("us", "UTC")), None),
+        (pa.array([datetime(1969, 12, 31, tzinfo=UTC)], pa.timestamp("us", "UTC")), "before 1970"),
+        (pa.array([datetime(9999, 1, 1, tzinfo=UTC)], pa.timestamp("us", "UTC")), "after 2262"),
+        (pa.array([datetime(2026, 1, 1)], pa.timestamp("us")), "times without a zone"),
+        (pa.array([Decimal("1.5")], pa.decimal128(38, 18)), None),
+    ],
+    ids=str,
+)
+def test_what_orc_does_not_keep(tmp_path: Path, values: pa.Array, refused: str | None) -> None:
+    batch = pa.record_batch({"value": values})
+    if refused is None:
+        write_orc(iter([batch]), batch.schema, str(tmp_path / "file"))
+        read = orc.read_table(tmp_path / "file").column("value").cast(values.type)
+        assert read.to_pylist() == values.to_pylist()
+    else:
+        with pytest.raises(ConfigurationError, match=refused):
+            write_orc(iter([batch]), batch.schema, str(tmp_path / "file"))
+
+
+class FrugalInput(LocalInput):
+    """Counts exactly as few different texts as some."""
+
+    most_distinct = 256
+
+
+def test_more_texts_than_a_task_counts_are_estimated(tmp_path: Path) -> None:
+    """The total of tasks took the hashes that they kept for all that there were."""
+    (tmp_path / "a.csv").write_text("name\n" + "".join(f"x{place}\n" for place in range(20_000)))
+    configuration = parse_configuration(
+        {
+            "input": {
+                "path": str(tmp_path / "a.csv"),
+                "format": "csv",
+                "options": {"header": "true"},
+            },
+            "output": {"path": str(tmp_path / "release")},
+            "attributes": {"name": {"role": "quasi_identifier"}},
+            "privacy": {"k": 2},
+            "model": "mondrian",
+        }
+    )
+    engine = LocalEngine()
+    table = engine.open_source(configuration)
+    for kind, tolerance in ((LocalInput, 0.0), (FrugalInput, 0.3)):
+        found = kind.of(table, configuration, {}).inspect()
+        assert found["distinct_0"] == pytest.approx(20_000, rel=tolerance)
+
+
+def test_threads_that_predict_at_once_do_not_warn(recwarn: pytest.WarningsRecorder) -> None:
+    """Each call of scikit-learn replaces the filters of warnings of the whole process."""
+    features = np.random.default_rng(1).random((100, 3))
+    examples = pa.table({"features": list(features), "label": np.round(features[:, 0])})
+    models = train(examples, 2)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            for _ in threads.map(
+                lambda _: [one.predict(features) for one in models.values()], range(40)
+            ):
+                pass
+    finally:
+        sys.setswitchinterval(interval)
+    assert not recwarn.list

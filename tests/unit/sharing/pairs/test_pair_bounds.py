@@ -453,7 +453,7 @@ def test_what_manifests_tell(
 
 
 @pytest.mark.parametrize("said", ["same people", "inside", None])
-def test_what_is_said(said: Statement | None) -> None:
+def test_stated_relation_replaces_missing_manifests(said: Statement | None) -> None:
     assert relation_of(recipient(), recipient(), said) == "same people"
     smaller, larger = People(None, 10), People(None, 11)
     if said is None:
