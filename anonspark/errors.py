@@ -44,7 +44,7 @@ __all__ = [
 
 _PACKAGE = f"{Path(__file__).parent}{os.sep}"
 _ARROW = ("pyarrow.lib",)
-# What a system says of a disk, a connection or a permission, and of nothing that we do.
+# Numbers of errors of disks, connections and permissions, which no bug of ours raises.
 _REFUSALS = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO),
     *(errno.ENOTCONN, errno.ESTALE, errno.ETIMEDOUT, errno.EHOSTDOWN, errno.EEXIST),
@@ -122,13 +122,7 @@ class SparkNeededError(ConfigurationError):
 
 
 class DataError(_ProblemsError):
-    """The input is unreadable or does not fit the configuration.
-
-    Parameters
-    ----------
-    *problems : str
-        All problems, one message each.
-    """
+    """The input is unreadable or does not fit the configuration. Each problem is a message."""
 
     exit_code = 3
 
@@ -202,7 +196,7 @@ def refusal_of(error: OSError) -> str:
 
 
 LOWER_TASK_ROWS = "lower execution.task_rows (no help after the warning large_block)"
-"""Remedy where tasks are too large. Of a block that cannot be cut it makes none smaller."""
+"""Remedy for tasks that are too large, unless they hold a block that cannot be cut."""
 
 
 def exit_code_of(error: BaseException | None) -> int:

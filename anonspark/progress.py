@@ -23,7 +23,7 @@ _LOGGER = logging.getLogger("anonspark")
 _SECONDS_BETWEEN_LINES = 30.0
 _SECONDS_BEFORE_A_LINE = 2.0
 
-# As the rounds name their stages.
+# The names of stages in `pipeline/rounds.py`.
 _ROUND = re.compile(r"round (\d+) of \d+")
 
 
@@ -98,10 +98,10 @@ class Progress:
     """Seconds of each stage, in order."""
 
     run_id: str | None = None
-    """Name of the run, for the log. None outside of runs."""
+    """Name of the run for the log, or None outside of runs."""
 
     current: str | None = None
-    """The stage at hand, or the one that failed. None between stages."""
+    """The current stage, the one that failed, or None between stages."""
 
     _notify: Callable[[str], None] | None = field(default=None, repr=False)
     _followers: list[Callable[[str], None]] = field(default_factory=list, repr=False)
@@ -110,7 +110,7 @@ class Progress:
 
     @property
     def round(self) -> int | None:
-        """Number of the round at hand, None outside of rounds."""
+        """Number of the current round, or None outside of rounds."""
         match = _ROUND.fullmatch(self.current or "")
         return int(match[1]) if match else None
 

@@ -238,7 +238,7 @@ class _RedactingFilter(logging.Filter):
         if (shown := visible(redact(message))) != message:
             record.msg, record.args = shown, None
         if record.exc_info and not record.exc_text:
-            # Formatters take it where it is there.
+            # A formatter uses this text instead of the exception.
             trace = "".join(traceback.format_exception(*record.exc_info))
             record.exc_text = visible_lines(redact(trace)).rstrip()
         return True

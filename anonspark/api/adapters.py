@@ -135,7 +135,7 @@ def staged(
     temporary = None
     if staging is None:
         staging, temporary = adapter.make_staging()
-        # Not before: DataFrames that were made from the release may outlive it.
+        # At exit and not earlier, because lazy DataFrames of the release may outlive it.
         atexit.register(shutil.rmtree, temporary, ignore_errors=True)
     path = f"{staging.rstrip('/')}/{name}-{uuid.uuid4().hex[:12]}"
 
@@ -183,7 +183,7 @@ def with_diversity(
 def _proposed(table: Table, names: list[str]) -> dict[str, int]:
     """Return the l that is proposed for each column, without columns that cannot have one."""
     schema = table.schema
-    # What cannot be anonymized is refused where all other mistakes are.
+    # Columns that cannot be anonymized are refused later, with all other mistakes.
     sound = [
         name
         for name in names

@@ -26,7 +26,7 @@ Names = Sequence[str]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-# What other tools and our YAML file call arguments whose names are not near.
+# Names of arguments in other tools and in our YAML file that are too different to be guessed.
 _OTHER_NAMES = {
     "qi": "quasi_identifiers", "keyVars": "quasi_identifiers", "sens_att": "sensitive",
     "supp_level": "suppression_limit", "l_diversity": "l", "t_closeness": "t",
@@ -60,11 +60,15 @@ def suggesting(function: _Function) -> _Function:
 
 
 def reading_table(config: Mapping[str, Any]) -> dict[str, object]:
-    """Return a configuration that reads the caller's DataFrame.
+    """Return a configuration that reads the caller's DataFrame, which no condition restricts.
 
     >>> reading_table({"privacy": {"k": 5}})
     {'privacy': {'k': 5}, 'input': {'path': 'the given DataFrame'}}
     """
+    if config.get("input", {}).get("where") is not None:
+        raise ConfigurationError(
+            "input.where: found together with a DataFrame. Restrict the DataFrame by its own means"
+        )
     return {**config, "input": {"path": GIVEN, **config.get("input", {})}}
 
 
@@ -77,6 +81,7 @@ def configuration_for_table(
 ) -> Configuration:
     """Check a configuration that reads the caller's DataFrame and writes to a drawn path."""
     if isinstance(config, Configuration):
+        reading_table({"input": {"where": config.input.where}})
         output = config.output.model_copy(update={"path": path, "mode": "error"})
         return config.model_copy(update={"output": output}).with_drawn_output()
     return parse_configuration(

@@ -185,13 +185,7 @@ class Closing(ABC):
 
 @dataclass(frozen=True, repr=False)
 class Picture(Showing):
-    """A chart: a drawing in a notebook, its figures as text elsewhere.
-
-    Parameters
-    ----------
-    chart : Chart
-        The drawing, and the same figures as a table.
-    """
+    """A chart: a drawing in a notebook, its figures as text elsewhere."""
 
     chart: Chart
 

@@ -72,6 +72,7 @@ class Distribution(Shown, Closing, Generic[Frame]):
         return distribution_card(summaries, rows, others, notes, self._charts)
 
     def _charts(self) -> list[Chart]:
+        """Draw the loss of each release, and the smallest class of each coalition."""
         losses = {
             name: float(release.figures.summary["gcp"])
             for name, release in self.releases.items()

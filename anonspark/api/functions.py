@@ -364,6 +364,8 @@ def union(
 ) -> Union:
     """Publish releases of several holders with one coding as one verified release.
 
+    The work is that of ``anonspark union``.
+
     Parameters
     ----------
     releases : sequence of (str or Release)
@@ -391,10 +393,6 @@ def union(
         If a release does not keep its promise, or the union does not keep that of the coding.
     PublishingError
         If the union cannot be written.
-
-    Notes
-    -----
-    The work is that of ``anonspark union``.
     """
     paths = list(map(directory_of, releases))
     with opened(*paths, written=(out,)) as (engine, _):
@@ -410,6 +408,8 @@ def evaluate(
     progress: bool = True,
 ) -> Utility:
     """Measure how useful a release is: counts and trained models.
+
+    The work is that of ``anonspark evaluate``.
 
     Parameters
     ----------
@@ -436,10 +436,6 @@ def evaluate(
         If the target is not an unchanged category, or the release was closed.
     DataError
         If there is no complete release, or a table lacks columns.
-
-    Notes
-    -----
-    The work is that of ``anonspark evaluate``.
 
     Examples
     --------
@@ -480,6 +476,8 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
 ) -> Comparison:
     """Anonymize a table with many settings, measure each release, and rank the settings.
 
+    The work is that of ``anonspark compare``.
+
     Parameters
     ----------
     table : DataFrame
@@ -515,10 +513,6 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
         If keywords, grid or configuration are wrong, or you pass several of them.
     DataError
         If the table does not fit.
-
-    Notes
-    -----
-    The work is that of ``anonspark compare``.
 
     Examples
     --------
@@ -601,6 +595,8 @@ def report(
 ) -> Page:
     """Write the report of a release: one HTML page with charts.
 
+    The work is that of ``anonspark report``.
+
     Parameters
     ----------
     release : Release or str
@@ -633,10 +629,6 @@ def report(
         count fewer than k records.
     PublishingError
         If it cannot be written.
-
-    Notes
-    -----
-    The work is that of ``anonspark report``.
 
     Examples
     --------
@@ -676,6 +668,8 @@ def profile(
 ) -> Profile:
     """Show which columns and values of a table identify people.
 
+    The work is that of ``anonspark profile``.
+
     Parameters
     ----------
     table : DataFrame or str
@@ -703,10 +697,6 @@ def profile(
         If there is no table, it cannot be read, or it is empty.
     ConfigurationError
         If k is below 2, the sample is empty, or one of them or the seed is not a whole number.
-
-    Notes
-    -----
-    The work is that of ``anonspark profile``.
 
     Examples
     --------
@@ -946,6 +936,8 @@ def verify_together(
 ) -> JointVerification:
     """Verify releases, and attack every two of them together, only from their files.
 
+    The work is that of ``anonspark verify --with``.
+
     Parameters
     ----------
     releases : sequence of (str or Release)
@@ -974,10 +966,6 @@ def verify_together(
     DataError
         If releases cannot be compared, or their people do not fit your parameters.
 
-    Notes
-    -----
-    The work is that of ``anonspark verify --with``.
-
     Examples
     --------
     >>> import anonspark, pandas
@@ -994,7 +982,7 @@ def verify_together(
     if joint_k is not None:
         joint_k = whole_number("joint_k", joint_k, 2)
     paths = list(map(directory_of, releases))
-    # Of the table's kind where it is one in memory.
+    # An original in memory decides the engine, and so comes first.
     with (
         named_as_arguments(_NAMES),
         opened(original, *paths) as (engine, (source, *_)),

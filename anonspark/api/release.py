@@ -143,7 +143,7 @@ class Release(Shown, Closing, Generic[Frame]):
         self.manifest = self._manifest.document
         self._closed = False
         self._sizes: Mapping[int, int] | None = None
-        # Of a kind that is read at once, tables outlive the files; with Spark each costs a job.
+        # Tables in memory are read now and outlive the files. With Spark each would cost a job.
         at_once = () if adapter.is_lazy else (DATA, *METRICS)
         self._tables = {name: adapter.read(*self._file(name)) for name in at_once}
 
@@ -162,15 +162,7 @@ class Release(Shown, Closing, Generic[Frame]):
         return frame
 
     def require_open(self) -> None:
-        """Raise an error if the files are gone, or the session that reads them has ended.
-
-        Raises
-        ------
-        ConfigurationError
-            If it was closed.
-        EnvironmentProblem
-            If the session of Spark was stopped.
-        """
+        """Raise an error if the release was closed, or the session of Spark has ended."""
         if self._closed:
             raise ConfigurationError(
                 "release: it was closed, which removed its files. Ask before .close() or inside of "

@@ -165,13 +165,13 @@ def _type_alone(data_type: object) -> str:
 
 
 def _of_narwhals(table: nw.DataFrame[Any]) -> pa.Table:
-    # What polars hands out of its objects are addresses in its memory.
+    # For objects, polars would hand out addresses in its memory.
     objects = [name for name, field in table.schema.items() if field == nw.Object]
     if not objects:
         try:
             return table.to_arrow()
         except _NOT_CONVERTED:
-            # Of one column, which the loop below finds.
+            # The loop below finds the column that fails.
             pass
     columns = []
     for name, dtype in table.schema.items():

@@ -304,7 +304,7 @@ def _run_command(words: Sequence[str], log: CommandLog) -> int:
 
 def run_and_exit() -> None:
     """Run a command and end the process with its exit code."""
-    # What is imported is no garbage while the command runs, and is none of ours when it has.
+    # Imported modules are no garbage while the command runs, and need not be collected at the end.
     gc.set_threshold(100_000)
     try:
         code = main(ends_process=True)

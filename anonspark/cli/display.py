@@ -137,7 +137,7 @@ def _sentence(count: Count) -> str:
     )
 
 
-# Few enough for a terminal of 80 columns; the others are in the page. How many digits each has.
+# Figures with their digits: few enough for 80 columns. The page has the others.
 _FIGURES = {
     "rows_published": ("records", 4),
     "published_classes": ("classes", 4),

@@ -122,12 +122,12 @@ def work_with_spark(master: str | None, function: Callable[[SparkEngine], Result
         from anonspark.engine.spark.session import open_session
 
         with open_session(master) as session:
-            # What Spark brings with it is at hand now.
+            # Late: the session may bring packages that these modules import.
             from anonspark.engine.spark.engine import SparkEngine
             from anonspark.engine.spark.jobs import stop_all_jobs
 
             def cancel() -> None:
-                # Who signals the whole process group has ended Java, too.
+                # A signal to the whole process group has ended Java, too.
                 with suppress(Py4JError, PySparkException, OSError):
                     stop_all_jobs(session)
 

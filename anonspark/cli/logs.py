@@ -146,7 +146,7 @@ class _JsonFormatter(_LogFormatter):
             "time": time.replace("+00:00", "Z"),
             "level": record.levelname,
             "logger": record.name,
-            # Of several problems each is a line.
+            # Each of several problems is a line.
             "message": getattr(record, "problems", record.getMessage()),
             "run_id": progress.run_id,
             "stage": progress.current,

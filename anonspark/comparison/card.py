@@ -20,7 +20,7 @@ def comparison_card(
     charts: Callable[[], Sequence[Chart]] = tuple,
 ) -> Card:
     """Show every cell, the best of each privacy setting first."""
-    # Few enough for a terminal of 80 columns; the others are in the report.
+    # Few enough for a terminal of 80 columns. The report has the others.
     suppressed = any(row.get("rows_suppressed") for row in comparison.rows)
     shown = ["place", grid.rank_by, "classes", *["rows_suppressed"] * suppressed, "seconds"]
     shown = list(dict.fromkeys(shown))

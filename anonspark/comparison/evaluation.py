@@ -28,7 +28,7 @@ QUERY_FIGURES = (
     Figure("median_query_error", "double", "median relative error of counts", better="smaller"),
     Figure("mean_query_error", "double", "mean relative error of counts", better="smaller"),
 )
-"""Of a cell whose release was asked queries."""
+"""Figures of a cell whose release answered queries."""
 
 MODEL_LOSS = Figure("model_loss", "double", "loss of the best model", better="smaller")
 
@@ -38,7 +38,7 @@ FIGURES = (
     Figure("model_loss_error", "double", "standard error of model_loss"),
     Figure("accuracy_majority", "double", "accuracy of the most frequent class alone"),
 )
-"""Of a cell whose release was evaluated. Others follow for each learner."""
+"""Figures of a cell whose release was evaluated. Those of each learner follow them."""
 
 EVALUATED: frozenset[Need] = frozenset({"association"})
 """What an evaluation measures of that which figures of the summary need."""

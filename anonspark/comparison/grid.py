@@ -233,7 +233,7 @@ def public_setting(key: str, value: Any) -> Any:
 def _writable(value: Any) -> Any:
     """Return a value of YAML, which may be wrong, in a form that JSON can hold."""
     if isinstance(value, Mapping):
-        # Other keys than texts have no order among them.
+        # Keys of several types cannot be sorted, so all become texts.
         return {
             key if isinstance(key, str) else f"{type(key).__name__} {_writable(key)}": _writable(
                 item
@@ -453,7 +453,7 @@ def load_comparison(
         return load_grid(path, overrides, read)
     if problems:
         raise ConfigurationError(*problems)
-    # With the places of what is wrong.
+    # Loaded from the file again, so that messages name lines.
     return trial_grid(document, load_configuration(path, overrides, read), overrides, read)
 
 

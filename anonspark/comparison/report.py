@@ -18,7 +18,7 @@ from anonspark.presentation.release import SPELLED_OUT
 
 Row = Mapping[str, Any]
 
-# More could not be told apart.
+# More lines would not be legible.
 _MOST_LINES = 12
 
 

@@ -178,7 +178,7 @@ def compare(
     output = files.qualified(grid.output).rstrip("/")
     _require_own_output(files, shared, output)
     staging_path = shared.execution.staging_path
-    # Of a comparison that was killed nothing is of use but its cells, which are outside of it.
+    # Resuming removes what a killed comparison staged. Its finished cells are in the output.
     opening = open_staging(files, output, _STAGING, staging_path=staging_path, resume=True)
     with opening as staging, engine.running(_STAGING, progress):
         with progress.stage("prepare"):
@@ -212,7 +212,7 @@ def compare(
                     result = _run_cell(engine, cell, snapshot, fingerprint, staging, how)
                     write_result(files, output, result)
                 results[cell.id] = result
-    # In the order of the grid, and all are there now.
+    # In the order of the grid, which now has all results.
     return _written(files, grid, {key: cell for key, cell in results.items() if cell}, len(missing))
 
 
@@ -281,7 +281,7 @@ def _run_cell(
     how: _CellRun,
 ) -> CellResult:
     """Make a cell's release, keep its figures, and delete it."""
-    # With the raw records, as it is not published.
+    # A cell is deleted unpublished, so it may lie in the private directory of the raw records.
     path = f"{staging.records}/cells/{cell.id}"
     inner = InnerProgress(outer=how.progress)
     tables: dict[str, Any] = {"summary": {}} | {name: [] for name in _TABLES}

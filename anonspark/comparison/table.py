@@ -119,7 +119,7 @@ def read_result(files: Files, output: str, cell: Cell, fingerprint: str) -> Cell
         )
     if "started" in result.summary:
         result.summary["started"] = datetime.fromisoformat(result.summary["started"])
-    # What a person calls the cell may have changed with the grid file.
+    # The grid file may have changed how the same setting is written.
     return CellResult(**(vars(result) | {"settings": dict(cell.settings)}))
 
 
@@ -133,7 +133,7 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} is no figure")
 
 
-# Those of a run that is not there any more, and what the cell's own name says.
+# Names of a release that is deleted, and what the name of the cell says.
 _LEFT_OUT = ("run_id", "output_fingerprint")
 
 

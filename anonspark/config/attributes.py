@@ -246,7 +246,7 @@ AttributeType = Literal["number", "date", "timestamp", "boolean", "text"]
 
 _FILE: TypeAdapter[str | None] = TypeAdapter(NonEmptyText | None, config=ConfigDict(strict=True))
 
-# What the values must be for a hierarchy: type that may be declared, and words for it.
+# The type of values that each kind of hierarchy needs, and how messages say so.
 _TYPE_FOR_HIERARCHY: dict[str, tuple[AttributeType, str]] = {
     "intervals": ("number", "intervals need a number"),
     "prefix": ("text", "a prefix takes the text of the value"),
@@ -328,7 +328,7 @@ class Attribute(Section):
 
     @model_serializer(mode="wrap")
     def _without_later_keys(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # As configurations were before there were the keys: so fingerprints stay.
+        # Fingerprints stay those of configurations from before these keys existed.
         document: dict[str, Any] = write(self)
         unset = [key for key in ("grid", "bottom", "top") if document.get(key, 0) is None]
         return {key: value for key, value in document.items() if key not in unset}

@@ -7,7 +7,7 @@ from typing import Any
 
 from anonspark.config.attributes import Attribute
 from anonspark.config.gates import EvaluateOptions, RiskOptions
-from anonspark.config.input import MissingPolicy
+from anonspark.config.input import MissingPolicy, columns_of
 from anonspark.config.models import CuttingOptions, ModelOptions
 from anonspark.config.output import OutputStyle
 from anonspark.config.privacy import PrivacyOptions
@@ -204,6 +204,15 @@ def unusable_published(
         yield Finding(
             ("evaluate", *key), f"found {in_words(name)}, which {role}. Expected {kinds}. {hint}"
         )
+
+
+def unusable_where(attributes: Mapping[str, Attribute], where: str | None) -> Iterator[Finding]:
+    """Find a condition that tells who reads the manifest what no record may show."""
+    roles = {name.lower(): attribute.role for name, attribute in attributes.items()}
+    for name in columns_of(where):
+        if (role := roles.get(name.lower())) in ("identifier", "sensitive"):
+            text = f"a condition on {in_words(name)}, which has the role '{role}', shows its values"
+            yield Finding(("input", "where"), f"{text}. Expected another column. Remove it")
 
 
 def unusable_weights(risk: RiskOptions, privacy: PrivacyOptions) -> Iterator[Finding]:

@@ -27,6 +27,7 @@ from anonspark.config.combinations import (
     unusable_suppression,
     unusable_unit,
     unusable_weights,
+    unusable_where,
 )
 from anonspark.config.gates import (
     EvaluateOptions,
@@ -185,6 +186,7 @@ class Configuration(Section):
     def _problems(self) -> Iterator[Finding]:
         yield from (
             *unusable_names(self.attributes),
+            *unusable_where(self.attributes, self.input.where),
             *unusable_criteria(self.attributes, self.privacy),
             *unusable_unit(self.attributes, self.privacy),
             *unusable_presence(self.model, self.missing, self.privacy),
@@ -306,11 +308,12 @@ class Configuration(Section):
         not, nor does it matter whether a default is written out. The seed enters through its own
         hash. An output path that was drawn does not enter.
         """
-        # Where it is written down, who signs it, and what is said of its purpose, change nothing of
-        # a release.
-        # What model.published sets is there under its own keys.
+        # Where it is written down or copied to, who signs it, and what is said of its purpose,
+        # change nothing of a release.
+        # The manifest has the settings of model.published under their own keys.
         untold: dict[str, Any] = {"ledger": True, "report": True, "model": {"published"}}
-        untold["output"] = {"signing_key"}
+        untold["input"] = {"where"} if self.input.where is None else set()
+        untold["output"] = {"signing_key", "table", "table_mode", "table_partition"}
         document = self.model_dump(mode="json", exclude=untold)
         if document["coding"] is not None:
             # Wherever its file lies.
@@ -376,7 +379,7 @@ class Configuration(Section):
         """
         document = self.model_dump(mode="json", exclude={"ledger": True, "output": {"signing_key"}})
         if self.report == ReportOptions():
-            # As manifests were before there was the section.
+            # Manifests written before the section existed have no such key.
             del document["report"]
         del document["execution"]["seed"]
         document["execution"]["seed_fingerprint"] = self._seed_hash()[:16]

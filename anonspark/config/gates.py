@@ -55,7 +55,7 @@ _ATTACKERS: Mapping[str, frozenset[Need | None]] = {
 
 _FIGURES = {figure.name: figure for figure in (*RISK, *ATTRIBUTES, *SUMMARY)}
 
-# What to do for a figure to be measured; what is not here is not asked for by a key.
+# The setting with which a figure is measured. Needs that are not listed have no key.
 _REMEDIES: Mapping[Need, str] = {
     "information": "Set evaluate.information to true",
     "association": "Name a target: evaluate.association.target",

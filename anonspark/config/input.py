@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Literal, Self
@@ -17,6 +18,7 @@ from pydantic import (
     model_validator,
 )
 
+from anonspark.config.problems import in_words
 from anonspark.config.section import NonEmptyText, Section
 
 MissingPolicy = Literal["drop", "error", "category"]
@@ -74,7 +76,7 @@ _FORMATS = {
     ".orc": "orc",
     ".avro": "avro",
     ".parquet": "parquet",
-    # Those of other programs, which are converted first.
+    # Formats of other programs, whose files are converted first.
     ".dta": "stata",
     **dict.fromkeys((".sav", ".zsav", ".por"), "spss"),
     **dict.fromkeys((".sas7bdat", ".xpt"), "sas"),
@@ -129,6 +131,28 @@ def take_format_of_names(section: Section, paths: Iterable[str]) -> None:
         section.__dict__["format"] = format_
 
 
+# Without functions, queries and escapes, so that nothing is read but the columns that it names.
+_TERM = re.compile(r"\s*([^\W\d]\w*|`[^`]+`)\s*(?:[<>]=?|=)\s*(?:'[^'\\]*'|-?\d+(?:\.\d+)?)\s*")
+
+
+def columns_of(condition: str | None) -> list[str]:
+    """Return the columns that ``input.where`` is about.
+
+    >>> columns_of("day = '2026-11-28' AND `the hour` >= 6")
+    ['day', 'the hour']
+    """
+    return [name.strip("`") for name in _TERM.findall(condition or "")]
+
+
+def _comparisons(condition: str) -> str:
+    if not re.fullmatch(rf"{_TERM.pattern}(?:(?i:and)\b{_TERM.pattern})*", condition):
+        raise ValueError(
+            f"found {in_words(condition)}. Expected comparisons of columns with texts or numbers, "
+            "joined by AND, as in day = '2026-11-28' AND hour >= 6. Correct it"
+        )
+    return condition
+
+
 class InputOptions(Section):
     """The source of the table."""
 
@@ -148,8 +172,8 @@ class InputOptions(Section):
             }
         ),
     ]
-    """A path or a list of paths. Any Hadoop URI. Or table, the name of a table of Delta Lake or
-    Iceberg in a catalog."""
+    """A path or a list of paths. Any Hadoop URI. Or table, the name of a table or view in a catalog
+    of Spark."""
 
     format: NonEmptyText = "parquet"
     """Name of the Spark data source (parquet, csv, orc, json, ...). If it is left out, the names of
@@ -157,6 +181,10 @@ class InputOptions(Section):
 
     options: SourceOptions = Field(default={})
     """Options of the format, such as header and inferSchema of csv."""
+
+    where: Annotated[str, AfterValidator(_comparisons)] | None = None
+    """Which records are read: comparisons joined by AND, such as day = '2026-11-28', of which Spark
+    reads only the partitions and row groups that can have some. null: all."""
 
     missing_markers: Annotated[list[str], AfterValidator(_trim)] = Field(default=["", "?"])
     """What means a missing value in a quasi-identifier, whatever the type of its column. Texts are

@@ -146,7 +146,7 @@ def _allow_a_table(source: JsonObject) -> None:
     source["properties"]["table"] = {
         "type": "string",
         "minLength": 1,
-        "description": "Name of a table of Delta Lake or Iceberg in a catalog of Spark.",
+        "description": "Name of a table or view in a catalog of Spark.",
     }
     del source["required"]
     source["oneOf"] = [

@@ -34,7 +34,7 @@ _SEGMENT = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."'=]+))\s*([.=])""")
 # Section and depth of texts that stand for a mapping, and which of its keys they are.
 _SHORT_FORMS = {("attributes", 2): "role", ("model", 1): "name"}
 
-# What ends a YAML document that is a single value.
+# PyYAML ends a document that is a single value with this line.
 _END = "...\n"
 
 _LONGEST = 10**30
@@ -200,7 +200,7 @@ def fill_in_seed(
         )
         execution.pop("seed_file", None)
     elif path is None or not needed:
-        # What is no text is left to the check of types.
+        # The check of types reports a path that is no text.
         if path is None or isinstance(path, str):
             execution.pop("seed_file", None)
         if in_variable:
@@ -349,25 +349,12 @@ def load_configuration(
     *,
     needs_seed: bool = True,
 ) -> Configuration:
-    """Read and check a configuration file.
+    """Read and check a configuration file, which is local or where ``read`` finds it.
 
-    Parameters
-    ----------
-    path : str or Path
-        A YAML file on the local disk, or where `read` finds it.
-    overrides : sequence of str
-        Values of ``--set``, ``key.path=value`` each. The value is YAML. Later ones win.
-    read : callable
-        Reads the file, and that of the seed if it is at an address.
-    needs_seed : bool
-        Whether the seed is read from its file or variable. Readers of releases do not need it.
-
-    Raises
-    ------
-    ConfigurationError
-        With all problems of the file and of the overrides.
-    SparkNeededError
-        If nothing is wrong, but a file has to be read through Spark.
+    Overrides are values of ``--set``, ``key.path=value`` in YAML, of which later ones win. Readers
+    of releases do not need the seed, and so do not read its file or variable. Raises
+    ConfigurationError with all problems of file and overrides, or SparkNeededError if nothing is
+    wrong, but a file has to be read through Spark.
     """
     problems: list[str] = []
     assignments = parse_overrides(overrides, problems)
@@ -397,27 +384,11 @@ def parse_configuration(
     needs_seed: bool = True,
     with_tops: bool = True,
 ) -> Configuration:
-    """Check a configuration that is in memory, and return it complete.
+    """Check a configuration that is in memory, which is not changed, as :func:`load_configuration`.
 
-    Parameters
-    ----------
-    mapping : mapping
-        The content of the YAML file. It is not changed.
-    overrides, read, needs_seed
-        As for :func:`load_configuration`.
-    with_tops : bool
-        Whether texts without a hierarchy get one for models with levels. A comparison turns it off:
-        its models have the same attributes.
+    ``with_tops`` gives texts without a hierarchy one, for models with levels. A comparison turns it
+    off, because its models have the same attributes.
 
-    Raises
-    ------
-    ConfigurationError
-        With all problems.
-    SparkNeededError
-        As :func:`load_configuration`.
-
-    Examples
-    --------
     >>> sections = {"input": {"path": "people.csv"}, "output": {"path": "out"}, "privacy": {"k": 5}}
     >>> parse_configuration({**sections, "quasi_identifiers": ["age"]}).quasi_identifiers
     ['age']

@@ -14,7 +14,7 @@ from anonspark.config.section import NonEmptyText, Section
 class ExecutionOptions(Section):
     """The options of the work."""
 
-    # The same release, whoever makes it.
+    # Both engines make the same release, so no fingerprint has it.
     engine: Literal["auto", "local", "spark"] = Field(default="auto", exclude=True)
     """Who does the work: this process, without Java (local), or Spark. auto takes local where no
     Spark is given, input and output are local files of formats that it knows, and the input has at
@@ -88,6 +88,18 @@ class OutputOptions(Section):
     pseudonyms: dict[str, NonEmptyText] = Field(default={})
     """An identifier that privacy.unit names, and the column that holds a pseudonym of the person in
     its place, another one in every release: the records of a person then stay together."""
+
+    table: NonEmptyText | None = None
+    """Table of a catalog of Spark, catalog.schema.name, that the published records are written to
+    as well. null: none."""
+
+    table_mode: Literal["append", "overwrite"] = "append"
+    """What becomes of the records in the table: append keeps them, which Delta Lake and Iceberg can
+    do in one commit. overwrite replaces them, or those of table_partition."""
+
+    table_partition: dict[NonEmptyText, NonEmptyText] = Field(default={})
+    """Columns that the table has besides those of the release, and their value for this release,
+    such as the day. They part the table."""
 
     signing_key: NonEmptyText | None = None
     """Key that signs the manifest: path of a private SSH key of Ed25519, or of its public one if

@@ -22,7 +22,7 @@ from anonspark.redaction import is_secret_option, redact
 _DEEPEST = 5
 _MOST_LISTED = 3
 
-# What is meant by a section alone.
+# The key that the name of a section stands for.
 _OF_SECTIONS = {
     "input": "input.path",
     "model": "model.name",
@@ -65,7 +65,10 @@ def _keys(
     of_list: tuple[str, ...] | None,
     depth: int,
 ) -> Iterator[tuple[str, tuple[str, ...], int]]:
-    """Yield each key below a node, the key path that messages name for it, and its depth."""
+    """Yield each key below a node, the key path that messages name for it, and its depth.
+
+    ``path`` leads to the node. Inside the entries of a list, messages name the list, ``of_list``.
+    """
     node = _resolve(node, schema)
     if depth > _DEEPEST:
         return
@@ -87,7 +90,7 @@ _FINDINGS = "findings"
 
 # Whose values no message quotes.
 _SECRETS: AbstractSet[Location] = frozenset({("execution", "seed")})
-# What may be written in the place of a missing key.
+# The words for a missing key that has a short form.
 _SHORT_FORMS: Mapping[Location, str] = {
     ("attributes",): "a mapping of columns to roles, or the short form quasi_identifiers: [a, b]"
 }
@@ -209,7 +212,7 @@ def in_words(value: object) -> str:
     if isinstance(value, str):
         if value == "":
             return "an empty text"
-        # Before it is cut off: half a secret could not be told from a host.
+        # Before it is cut off, because half a secret looks like a host.
         value = redact(value)
         shown = value if len(value) <= _LONGEST_TEXT else value[:_LONGEST_TEXT] + "..."
         return f"the text {shown!r}"
@@ -376,7 +379,7 @@ def _names(node: Mapping[str, Any]) -> list[Any]:
 def _node_at(
     schema: Mapping[str, Any], location: Location, document: Any
 ) -> tuple[Mapping[str, Any], Any]:
-    """Return the node of the schema that describes a location, and the value that is there."""
+    """Return the node of the schema that describes a location, and its value in the document."""
     node: Mapping[str, Any] = schema
     value = document
     for step in location:

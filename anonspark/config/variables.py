@@ -18,7 +18,7 @@ RUN_DATE = "run_date"
 
 _FORM = re.compile(r"\$(\$?)\{([^{}]*)\}")
 _NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
-# What means the same on every system.
+# The directives of strftime that mean the same on every system.
 _DAY = re.compile(rf"{RUN_DATE}(?::((?:[^%]|%[YmdyjGVu%])+))?")
 _EXPECTED = "${NAME}, ${NAME:-default}, ${run_date} or ${run_date:%Y%m%d}"
 
@@ -64,7 +64,7 @@ def fill_in(text: str, environment: Mapping[str, str] = os.environ) -> Filled:
             problems.append(f"found {in_words(written)}. Expected {_EXPECTED}. Correct it")
             return written
         name, default = named.groups()
-        # As in a shell, an empty one counts as one that is not set where there is a default.
+        # As in a shell, a default also replaces a variable that is empty.
         value = environment.get(name)
         if value or (value is not None and default is None):
             values[value] = f"${{{name}}}"

@@ -1,4 +1,4 @@
-"""YAML as it is written: positions of keys, keys that are there twice, and dates as text."""
+"""Read YAML with the positions of keys, find repeated keys, and leave dates as text."""
 
 from __future__ import annotations
 
@@ -323,7 +323,7 @@ def _note(
             if isinstance(key_node, yaml.ScalarNode):
                 inner = (*location, str(key_node.value))
                 start = key_node.start_mark
-                # Of a key that is there twice the later one counts.
+                # Of a repeated key the later position counts.
                 reading.positions[key_path(inner)] = (start.line + 1, start.column + 1)
                 yield from _note(loader, value_node, inner, reading, seen)
     elif isinstance(node, yaml.ScalarNode) and reading.variables and "${" in node.value:

@@ -600,13 +600,7 @@ def _statistics(
         # Else labels of codes that are declared as missing would be taken for those of values.
         settings["user_missing"] = True
     columns, about = getattr(pyreadstat, read)(content, **settings)
-    labels = about.variable_value_labels
-    if options.catalog:
-        _, catalog = pyreadstat.read_sas7bcat(options.catalog)
-        labels = {
-            name: catalog.value_labels.get(display, {})
-            for name, display in about.variable_to_label.items()
-        }
+    labels = _value_labels(about, options.catalog)
     for name in list(columns):
         spans = about.missing_ranges.get(name, [])
         values = [None if _is_missing(value, spans) else value for value in columns.pop(name)]
@@ -631,6 +625,17 @@ def _statistics(
             labels_that_apply(codes, of_text=meaning[0] == "text") if has_labels else {},
             about.column_names_to_labels.get(name) or "",
         )
+
+
+def _value_labels(about: Any, catalog: str | None) -> dict[str, dict[Any, str]]:
+    """Return the labels of each column by their codes. SAS keeps them apart, in a catalog."""
+    if not catalog:
+        return dict(about.variable_value_labels)
+    import pyreadstat
+
+    _, content = pyreadstat.read_sas7bcat(catalog)
+    formats = about.variable_to_label.items()
+    return {name: content.value_labels.get(form, {}) for name, form in formats}
 
 
 def _displayed(stored: Meaning, program: str, display: str, name: str, path: str) -> Meaning:

@@ -70,7 +70,8 @@ def permute_and_flip(
 ) -> int:
     """Return the position of one of the largest scores (McKenna and Sheldon, NeurIPS 2020).
 
-    There is at least one score. a / b is the privacy loss per unit of a score, both at least 1.
+    A score that is smaller by s is accepted with probability exp(-s a / b) when it is its turn.
+    There is at least one score, and a and b are at least 1.
 
     >>> permute_and_flip([0, 90, 3], 1, 1)
     1

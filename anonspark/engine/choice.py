@@ -10,6 +10,7 @@ from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from anonspark.config import Configuration
+from anonspark.config.input import CATALOG_TABLE
 from anonspark.engine.files import files_at
 from anonspark.engine.foreign_formats import refuse_foreign
 from anonspark.engine.local.files import LocalFiles
@@ -59,11 +60,12 @@ class Work:
     def of(cls, configuration: Configuration) -> Work:
         """Return the work of a run."""
         staging, ledger = configuration.execution.staging_path, configuration.ledger
+        named = () if configuration.output.table is None else (CATALOG_TABLE,)
         directories = [*([staging] if staging else []), *([ledger.path] if ledger else [])]
         return cls(
             tuple(configuration.input.paths),
             (configuration.output.path, *directories),
-            (configuration.input.format,),
+            (configuration.input.format, *named),
             configuration.output.format,
         )
 
@@ -159,6 +161,8 @@ def _obstacle(work: Work) -> str | None:
         if local_path(path) is None:
             return "a path is an address of another file system"
     for data_format in work.formats:
+        if data_format == CATALOG_TABLE:
+            return "a table is named, which only a catalog of Spark knows"
         if data_format not in READ_FORMATS:
             return f"tables are read in the format {data_format!r}"
     if work.written_format not in WRITTEN_FORMATS:

@@ -21,7 +21,7 @@ from anonspark.engine.tasks import Batches
 from anonspark.engine.values.file_types import wider
 from anonspark.engine.values.text_forms import convert, forms_of, mean_missing, type_of
 from anonspark.engine.values.text_lines import TextLines
-from anonspark.errors import DataError
+from anonspark.errors import ConfigurationError, DataError
 from anonspark.redaction import redact
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -147,8 +147,13 @@ def find_files(
     Files in a directory count, and those in folders named like ``column=value`` at any depth, but
     no hidden ones. ``key`` names the paths in messages, and ``selection`` has the texts that mean
     missing. Raises DataError if nothing is at a path, or folders do not name the same columns
-    everywhere, or name no value.
+    everywhere, or name no value, and ConfigurationError if ``input.where`` restricts them.
     """
+    if selection is not None and selection.where is not None:
+        raise ConfigurationError(
+            "input.where: found a condition on text files, or without Spark. Expected a table or "
+            "Parquet, ORC or Avro files, and execution.engine: spark. Name the files by input.path"
+        )
     listed = listed_files(files, paths, key)
     nested = [file for file in listed if file.folders and file.bytes]
     if not nested:

@@ -206,17 +206,14 @@ class Files(Protocol):
     def tree(self, path: str) -> list[Entry]:
         """List a directory at any depth, with hidden files and checksums, sorted by path.
 
-        Links are not followed. Returns an empty list if no directory is there.
+        Links are not followed. Returns an empty list if no directory is there. No Spark job: Python
+        lists a local directory, as Hadoop hides checksums and links that lead nowhere. Elsewhere
+        one call for each directory.
 
         Raises
         ------
         ConfigurationError
             If a directory cannot be listed.
-
-        Notes
-        -----
-        No Spark job. Python lists a local directory, as Hadoop hides checksums and links that lead
-        nowhere. Elsewhere one call for each directory.
         """
         local = self.local_path(path)
         try:
@@ -523,12 +520,8 @@ def holds_copies(files: Files, directory: str, of: str) -> bool:
 def require_ours(files: Files, key: str, path: str, access: Access = "shared") -> None:
     """Raise ConfigurationError if what is at a path does not belong to us, before it is used.
 
-    Parameters
-    ----------
-    key : str
-        The key or argument that named the path, for the message.
-    access : str
-        Who may use it. See :mod:`anonspark.ownership`.
+    ``key`` is the key or argument that named the path, for the message, and ``access`` who may use
+    it: see :mod:`anonspark.ownership`.
     """
     fault = files.fault(path, access)
     if fault is not None:

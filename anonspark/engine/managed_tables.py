@@ -14,7 +14,6 @@ _FOLDERS = {"_delta_log": "delta", ".hoodie": "hudi", ".hoodie_partition_metadat
 _ICEBERG = re.compile(r"(?i)[^/]+\.metadata\.json(\.[a-z]+)?")
 # Names that Iceberg gives to metadata. Files with other names may describe plain files.
 _NUMBERED = re.compile(r"(?i)(v\d+|\d+-[^/]+)(\.[a-z]+)?\.metadata\.json(\.[a-z]+)?")
-_OF_RELEASES = "v1.metadata.json"
 _BELOW = re.compile(
     r"((?:.*?/)?)(?:(?:_delta_log|\.hoodie|metadata)/.*|\.hoodie_partition_metadata)"
 )
@@ -65,9 +64,6 @@ def table_format(files: Files, folder: str) -> str | None:
             if files.exists(f"{folder}/{name}"):
                 return kind
         names = [child.rpartition("/")[2] for child in files.children(f"{folder}/metadata")]
-        if _OF_RELEASES in names and files.exists(f"{folder}/check_release.py"):
-            # The metadata of a release name all of its files, until others write to the table.
-            names = [name for name in names if name not in (_OF_RELEASES, f".{_OF_RELEASES}.crc")]
         has_metadata = any(map(_ICEBERG.fullmatch, names)) and files.exists(f"{folder}/data")
         if has_metadata or any(map(_NUMBERED.fullmatch, names)):
             return "iceberg"

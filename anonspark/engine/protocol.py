@@ -408,6 +408,53 @@ class Model(Protocol):
         ...
 
 
+class NamedTable(Protocol):
+    """A table of a catalog, to which the records of releases are written."""
+
+    def require_writable(self) -> None:
+        """Check that records can be appended, or replaced.
+
+        Raises
+        ------
+        DataError
+            If it is no name.
+        ConfigurationError
+        """
+        ...
+
+    def read(self) -> Table:
+        """Return the records of the partition, without its columns. Lazy.
+
+        Raises
+        ------
+        DataError
+            If it is no name, or there is no such table.
+        """
+        ...
+
+    def write(self, records: Table, note: Mapping[str, str]) -> bool:
+        """Write records in one commit, which says so of itself. One job.
+
+        Parameters
+        ----------
+        records : Table
+        note : mapping of str to str
+            Names the run by its first two entries, and then the records. A table without commits
+            has the last one as a property.
+
+        Returns
+        -------
+        bool
+            Whether records were written. False if a commit says that it has done so before.
+
+        Raises
+        ------
+        DataError, ConfigurationError, PublishingError
+            The table is as it was. One without commits may lack records until they are written.
+        """
+        ...
+
+
 class Engine(Protocol):
     """An engine, which opens and creates tables."""
 
@@ -566,6 +613,27 @@ class Engine(Protocol):
 
     def published(self, path: str, data_format: str) -> Table:
         """Open a table that this program published. Lazy."""
+        ...
+
+    def named_table(
+        self, name: str, partition: Mapping[str, str], *, replaces: bool = False
+    ) -> NamedTable:
+        """Return a table of a catalog, which need not be there.
+
+        Parameters
+        ----------
+        name : str
+            As SQL writes it: ``catalog.schema.name``.
+        partition : mapping of str to str
+            Columns that a release has not, and the values of its records in them.
+        replaces : bool
+            Whether records that are written replace those of the partition, or are appended.
+
+        Raises
+        ------
+        ConfigurationError
+            If the engine has no catalogs.
+        """
         ...
 
     def require_format(self, data_format: str) -> None:

@@ -286,17 +286,7 @@ def merge_atoms(low, high, units, order, starts, values, requirements):
 def merge_atoms_of_leaves(low, high, units, order, starts, leaves, values, requirements):
     """Merge the atoms of each leaf of a tree. See :func:`merge_atoms`.
 
-    Parameters
-    ----------
-    low, high, units, order, starts, values, requirements
-        Of :func:`merge_atoms`, leaf by leaf.
-    leaves : int64 ndarray of shape (leaves + 1,)
-        Where the atoms of each leaf begin.
-
-    Returns
-    -------
-    int64 ndarray of shape (a,)
-        The cluster of each atom: the smallest of the indices of its atoms.
+    ``leaves`` (int64, shape (leaves + 1,)) is where the atoms of each leaf begin.
     """
     owner = np.empty(starts.shape[0] - 1, np.int64)
     for leaf in range(leaves.shape[0] - 1):

@@ -23,17 +23,7 @@ Check = Callable[[Any], bool]
 
 
 def check_of(declared: Any) -> Check:
-    """Return a check of whether a value can be passed for a type.
-
-    Parameters
-    ----------
-    declared : Deferred
-        The type of an argument.
-
-    Returns
-    -------
-    callable
-    """
+    """Return a check of whether a value can be passed for the type of an argument."""
     if isinstance(declared, Layout):
         return _array(declared.element.name, len(declared.axes), writable=True)
     if isinstance(declared, Applied):

@@ -55,9 +55,10 @@ _SMALLEST_STEP = 8
 
 @kernel(void(float64[:, ::1], float64[::1], float64[::1], float64[::1]))
 def _measure_growths(axes, low, high, costs):
-    """Write by how much the edges of a box grow if it gets each of the first records.
+    """Write to ``costs``, for each record, by how much a box grows if it takes that record in.
 
-    Axes are added one after the other, but two at a time while the sums are in registers.
+    A box grows by the sum of what its edges grow by. Two axes are added in one pass, so that
+    ``costs`` is read and written half as often. The sums are those of one axis after the other.
     """
     d = axes.shape[0]
     first, bottom, top = axes[0], low[0], high[0]
@@ -213,23 +214,11 @@ _LOW, _SECOND_LOW, _HIGH, _SECOND_HIGH = 0, 1, 2, 3
     )
 )
 def _measure_group(points, members, size, box, shrinkage):
-    """Measure a group's box, and by how much its edges shrink when a record leaves.
+    """Measure a group's box, and by how much its edges shrink if a record leaves.
 
-    Parameters
-    ----------
-    points : float64 ndarray of shape (n, d)
-    members : int64 ndarray of shape (at least size,)
-    size : int
-        Records of the group.
-    box : float64 ndarray of shape (d, 4)
-        Filled with the lowest, second lowest, highest and second highest value on each axis.
-    shrinkage : float64 ndarray of shape (at least size,)
-        Filled with what the edges lose when each record leaves.
-
-    Returns
-    -------
-    edges, most : float
-        Sum of the box's edges, and the largest shrinkage.
+    ``members`` holds the ``size`` records of the group. ``box`` (float64, shape (d, 4)) gets the
+    lowest, second lowest, highest and second highest value on each axis, and ``shrinkage`` what the
+    edges lose if each record leaves. Returns the sum of the edges, and the largest shrinkage.
     """
     edges = 0.0
     for j in range(box.shape[0]):

@@ -689,7 +689,9 @@ def cut_into_cells(
     balanced,
     cell,
 ):
-    """Cut a node into groups that satisfy all requirements, as it does itself.
+    """Cut a node until no cut leaves two sides that satisfy all requirements.
+
+    First into cells of up to :data:`CELL_RECORDS` records, then each cell on its own.
 
     Parameters
     ----------
@@ -759,7 +761,7 @@ def cut_into_cells(
     first = np.empty(nodes.shape[0] + 1, np.int64)
     for node in range(nodes.shape[0]):
         first[node] = groups
-        # Its records side by side, where a processor has them at hand.
+        # Copied side by side, so that the records of a cell fit into the processor's cache.
         records = order[ends[node] : ends[node + 1]].copy()
         inner, inner_starts, inner_paths, _ = _cut_nodes(
             codes[records],

@@ -71,14 +71,10 @@ def _name() -> str:
 
 @cache
 def folder_to_compile_into() -> Path:
-    """Return a folder to compile into, the same for all processes of a user where one can be had.
+    """Return a folder to compile into, the same for all processes of a user if possible.
 
-    Machine code of another user would run, so it is a private folder of the user.
-
-    Returns
-    -------
-    Path
-        Of a folder named by everything that machine code depends on.
+    Its name holds everything that machine code depends on. It is private, because machine code of
+    another user would run.
     """
     chosen = config.CACHE_DIR  # type: ignore[attr-defined]
     if chosen and _is_private(parent := Path(chosen).absolute()) and _is_private(parent / _name()):
@@ -141,14 +137,9 @@ def keep_machine_code() -> None:
 
 
 class KernelLocator(caching._CacheLocator):
-    """Show Numba where the machine code of one of our functions is.
+    """Shows Numba where the machine code of one of our functions is.
 
-    Parameters
-    ----------
-    function : callable
-        What is compiled.
-    source : str
-        Path of its file, for Numba's warnings.
+    ``source`` is the path of its file, for Numba's warnings.
     """
 
     def __init__(self, function: Callable[..., Any], source: str) -> None:

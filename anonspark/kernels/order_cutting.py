@@ -23,29 +23,12 @@ _TRIED_AXES = 8
 def _find_cut(points, order, k, positions, lows, highs):
     """Find the position to cut an order of records in two at the lowest cost.
 
-    Parameters
-    ----------
-    points : float64 ndarray of shape (records, d)
-        Values of the records. d is even, because two axes are compared together. Axes on which all
-        are equal change nothing.
-    order : int64 ndarray of shape (n,)
-        Some of the records, at least 2 k.
-    k : int
-        Neither part is smaller, and together they hold as many groups of k as before.
-    positions : int64 ndarray, lows, highs : float64 ndarray of d columns
-        Overwritten. n + 2 entries are enough.
-
-    Returns
-    -------
-    cost : float
-        Cost of both parts: records times the edges of their box.
-    position : int
-        Records of the first part.
-
-    Notes
-    -----
-    The records between two allowed positions are read once. Both boxes of a position are put
-    together from these.
+    ``points`` (float64, shape (records, d)) has an even d, because two axes are compared together;
+    axes on which all are equal change nothing. ``order`` holds at least 2 k of the records. Neither
+    part has fewer than k, and together they hold as many groups of k as before. ``positions``,
+    ``lows`` and ``highs`` are overwritten, and have n + 2 rows. Returns the cost of both parts,
+    records times the edges of their box, and the records of the first part. The records between two
+    allowed positions are read once, and both boxes of a position are put together from these.
     """
     d, n = points.shape[1], order.shape[0]
     units, over = n // k, n % k

@@ -74,24 +74,11 @@ def _node(spans, attribute, level, code):
 def _boxes_of_prefixes(codes, normalized, spans, records):
     """Return the box of each prefix of some records, and what a record of it would lose.
 
-    Parameters
-    ----------
-    codes : int64 ndarray of shape (n, d)
-    normalized : float64 ndarray of shape (n, d)
-    spans : Spans
-    records : int64 ndarray of shape (m,)
-
-    Returns
-    -------
-    penalties : float64 ndarray of shape (m,)
-        Weighted sum of the certainty penalties of the class of ``records[: i + 1]``.
-    boxes : int64 ndarray of shape (m, d, 4)
-        Its smallest and largest code, the level of its lowest common ancestor, and which values are
-        missing. Where missing values widen a class to the whole range, codes are of those present.
-
-    Notes
-    -----
-    O(m d) time and memory, and for a hierarchy its height.
+    ``penalties`` (float64, shape (m,)) is the weighted sum of the certainty penalties of the class
+    of ``records[: i + 1]``. ``boxes`` (int64, (m, d, 4)) holds its smallest and largest code, the
+    level of its lowest common ancestor, and which values are missing; if missing values widen a
+    class to the whole range, codes are of those present. O(m d) time and memory, and for a
+    hierarchy its height.
     """
     m, d = records.shape[0], codes.shape[1]
     penalties = np.empty(m, np.float64)

@@ -188,30 +188,13 @@ def _all_satisfy(values, group_of, groups, checker):
 
 @kernel(int64(float64[:, ::1], int64[:, ::1], int64[::1], int64, int64, float64, uint64, CHECKER))
 def _repair(axes, values, group_of, groups, growths, tolerance, state, checker):
-    """Exchange records between a few neighbours, and put new groups in their place if it pays.
+    """Exchange records between a few neighbours, and take new groups instead if that pays.
 
-    Parameters
-    ----------
-    axes : float64 ndarray of shape (d, n)
-        Values of the neighbours' records, axis by axis, which vary on each.
-    values : int64 ndarray of shape (n, s)
-        Number of each record's sensitive values.
-    group_of : int64 ndarray of shape (n,)
-        Each record's group. Updated in place.
-    groups : int
-        How many there are.
-    growths : int
-        Directions in which new groups are grown. With 0, groups that stay exchange no records.
-    tolerance : float
-        Share by which new groups may cost more.
-    state : uint64
-        What the directions depend on in which groups are grown.
-    checker : Checker
-
-    Returns
-    -------
-    int
-        How many groups there are now, at least as many as before.
+    ``axes`` (float64, shape (d, n)) are the values of the neighbours' records, which vary on each
+    axis, and ``group_of`` (n,) the records' groups, which is updated in place. New groups are grown
+    in ``growths`` directions, which depend on ``state``; with 0, groups that stay exchange no
+    records. New groups may cost a share of ``tolerance`` more. Returns how many groups there are
+    now, at least as many as before.
     """
     d, n = axes.shape
     if growths > 0:
@@ -306,25 +289,9 @@ def _find_neighbors(low, high, groups, group, neighbors):
 def _repair_cell(points, values, members, sizes, groups, growths, tolerance, state, checker):
     """Repair the neighbourhoods of some groups of a cell, of bad ones rather than of good ones.
 
-    Parameters
-    ----------
-    points : float64 ndarray of shape (n, d)
-        All records.
-    values : int64 ndarray of shape (n, s)
-        Number of each record's sensitive values.
-    members : int64 ndarray of shape (at least groups, capacity)
-        Records of each group. Updated in place.
-    sizes : int64 ndarray of shape (at least groups,)
-        Their numbers. Updated in place.
-    groups : int
-        Groups of the cell.
-    growths, tolerance, state, checker
-        As for :func:`_repair`.
-
-    Returns
-    -------
-    int
-        How many groups there are now.
+    ``members`` (int64, shape (at least groups, capacity)) holds the records of each group, and
+    ``sizes`` their numbers, both updated in place. See :func:`_repair` for the rest. Returns how
+    many groups there are now.
     """
     if groups < 2:
         return groups

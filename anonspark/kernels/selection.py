@@ -12,26 +12,11 @@ _FEW_VALUES = 12
 def _select(values, start, stop, rank):
     """Return the element of ``values[start:stop]`` that sorting would put at ``start + rank``.
 
-    Parameters
-    ----------
-    values : ndarray
-        Scratch space. ``values[start:stop]`` is permuted.
-    start, stop : int
-        Bounds of the slice, ``start < stop``.
-    rank : int
-        Zero-based rank inside the slice, ``0 <= rank < stop - start``.
-
-    Returns
-    -------
-    scalar
-        The order statistic. Exact: no interpolation.
-
-    Notes
-    -----
-    Quickselect around the median of three, without a branch for each value, which a processor would
-    guess wrong half of the time. Values equal to the pivot are put apart, so that runs of them cost
-    linear time. The three are drawn by a fixed linear congruential generator: deterministic, and no
-    input that occurs in practice makes it quadratic.
+    The slice is permuted, and ``0 <= rank < stop - start``. Quickselect around the median of three,
+    without a branch for each value, which a processor would guess wrong half of the time. Values
+    equal to the pivot are put apart, so that runs of them cost linear time. The three are drawn by
+    a fixed linear congruential generator: deterministic, and no input that occurs in practice makes
+    it quadratic.
     """
     low = start
     high = stop

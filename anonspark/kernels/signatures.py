@@ -14,14 +14,9 @@ from typing import Any
 
 
 class Deferred:
-    """A type of Numba, written as there, which is resolved when it is needed.
+    """A type of Numba, by its name, which is resolved when it is needed.
 
     In the body of a kernel it converts a number, as Numba's type does.
-
-    Parameters
-    ----------
-    name : str
-        Name of Numba's type.
     """
 
     def __init__(self, name: str) -> None:
@@ -51,12 +46,7 @@ class Deferred:
 class Layout(Deferred):
     """An array of a type.
 
-    Parameters
-    ----------
-    element : Deferred
-        Type of one value.
-    axes : slice or tuple of slice
-        One for each axis, the last with a step of 1: all arrays are C-contiguous.
+    ``axes`` has a slice for each axis, the last with a step of 1: all arrays are C-contiguous.
     """
 
     def __init__(self, element: Deferred, axes: Any) -> None:
@@ -69,17 +59,7 @@ class Layout(Deferred):
 
 
 class Applied(Deferred):
-    """The signature of a result with its arguments, or a compound type with its parts.
-
-    Parameters
-    ----------
-    what : Deferred
-        Type of the result, or kind of the compound.
-    arguments : tuple
-        Positional arguments of Numba's type.
-    named : Mapping of str to object
-        Named arguments of Numba's type.
-    """
+    """The signature of a result with its arguments, or a compound type with its parts."""
 
     def __init__(
         self, what: Deferred, arguments: tuple[Any, ...], named: Mapping[str, Any]
@@ -94,13 +74,7 @@ class Applied(Deferred):
 
 
 def resolve(declared: Any) -> Any:
-    """Return a declaration with Numba's types in the place of deferred ones.
-
-    Parameters
-    ----------
-    declared : object
-        A deferred type, a tuple with some of them, or anything else, which stays as it is.
-    """
+    """Return a declaration with Numba's types for deferred ones, also inside a tuple."""
     if isinstance(declared, Deferred):
         return declared.resolved
     return tuple(map(resolve, declared)) if type(declared) is tuple else declared

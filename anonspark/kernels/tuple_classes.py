@@ -235,19 +235,9 @@ def score_classes(codes, counts, d, requirements, first, groups):
 
 @kernel(types.Tuple((int64[::1], int64[::1]))(int32[:, ::1], int64[::1], int64, REQUIREMENTS))
 def find_utility_classes(codes, counts, d, requirements):
-    """Return the classes that satisfy the requirements.
+    """Return the first row of each class that satisfies the requirements, and its records.
 
-    Parameters
-    ----------
-    codes, counts, d, requirements
-        As for :func:`score_classes`.
-
-    Returns
-    -------
-    rows : int64 ndarray of shape (classes,)
-        The first row of each.
-    sizes : int64 ndarray of shape (classes,)
-        Its records.
+    Parameters: :func:`score_classes`.
     """
     n = codes.shape[0]
     tallies = np.zeros(requirements.shares.shape[0], np.int64)

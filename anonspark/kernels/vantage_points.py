@@ -64,18 +64,9 @@ def distances_from(normalized, points):
 def _distances_between(candidates, samples):
     """Return the distances from all candidates to all samples, and bounds of their spreads.
 
-    Parameters
-    ----------
-    candidates : float64 ndarray of shape (c, d)
-    samples : float64 ndarray of shape (m, d)
-
-    Returns
-    -------
-    distances : float64 ndarray of shape (m, at least c)
-        Wider by up to 7 columns, which are to be ignored: so the compiler makes vector
-        instructions of all loops over candidates.
-    bounds : float64 ndarray of shape (at least c,)
-        Sum of the absolute deviations of each candidate's distances from their mean.
+    ``distances`` (float64, shape (m, at least c)) is wider by up to 7 columns, which are ignored:
+    so the compiler emits vector instructions for all loops over candidates. ``bounds`` is the sum
+    of the absolute deviations of each candidate's distances from their mean.
     """
     m, d = samples.shape
     count = candidates.shape[0]

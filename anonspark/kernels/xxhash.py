@@ -139,15 +139,7 @@ def hash_half_words(values, valid, hashes):
 
 @kernel(void(_INT64, _FLAGS, uint64[::1]))
 def hash_words(values, valid, hashes):
-    """Take 64-bit values into hashes, in place.
-
-    Parameters
-    ----------
-    values : int64 ndarray of shape (n,)
-    valid : bool ndarray of shape (n,) or (0,)
-        Whether each value is present. Empty if all are.
-    hashes : uint64 ndarray of shape (n,)
-    """
+    """Take 64-bit values into hashes, in place. See :func:`hash_half_words`."""
     for row in range(values.shape[0]):
         if valid.shape[0] == 0 or valid[row]:
             seed = hashes[row] + uint64(_PRIME_5) + uint64(8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +20,8 @@ from anonspark.core.hierarchies.files import BLANKS
 from anonspark.core.uniform_mass import joined_runs
 from anonspark.labels.raw_records import DECIMAL_DIGITS, ComparedAs
 from anonspark.labels.regions import CategoryRegion, Interval, Leaves, Number, OrderedRegion
+
+Codes = npt.NDArray[np.int32]
 
 _INT64 = np.iinfo(np.int64)
 
@@ -59,6 +62,10 @@ class OrderedAxis:
             if pa.types.is_date(column.type):
                 column = column.cast(pa.int32())
             values = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+        return self.codes_of(values)
+
+    def codes_of(self, values: npt.NDArray[Any]) -> Integers:
+        """Return the code of each value, which is of the type of the ends."""
         codes: Integers = np.searchsorted(self.ends, values, "left")
         codes += np.searchsorted(self.ends, values, "right")
         return codes
@@ -99,8 +106,12 @@ def sets_of_codes(
     regions: Sequence[OrderedRegion] | Sequence[CategoryRegion],
     compared_as: ComparedAs | None,
     leaves: Leaves | None,
+    axis: OrderedAxis | CategoryAxis | None = None,
 ) -> tuple[OrderedAxis | CategoryAxis, list[Runs]]:
     """Return the axis of an attribute, and each region as runs of its codes.
+
+    With the axis of other regions, the first and last code of the runs bound the region: ends that
+    the axis does not know lie between two that it knows, and other categories have the code 0.
 
     >>> region = OrderedRegion((Interval(17, 25),), missing=True)
     >>> sets_of_codes([region], "integer", None)[1]
@@ -108,13 +119,13 @@ def sets_of_codes(
     """
     if compared_as is None:
         named = [region for region in regions if isinstance(region, CategoryRegion)]
-        return _category_sets(named, leaves)
+        return _category_sets(named, leaves, axis)
     ordered = [region for region in regions if isinstance(region, OrderedRegion)]
-    return _ordered_sets(ordered, compared_as)
+    return _ordered_sets(ordered, compared_as, axis)
 
 
 def _category_sets(
-    regions: Sequence[CategoryRegion], leaves: Leaves | None
+    regions: Sequence[CategoryRegion], leaves: Leaves | None, axis: Any
 ) -> tuple[CategoryAxis, list[Runs]]:
     """Return an axis of values as the hierarchy sorts them, so that its labels are single runs."""
     trimmed = [
@@ -128,8 +139,8 @@ def _category_sets(
         order.update(dict.fromkeys(value.strip(BLANKS) for value in group))
     values = [value for value in order if value in named]
     values += sorted(named.difference(order))
-    axis = CategoryAxis(tuple(values))
-    codes = {value: code for code, value in enumerate(values, start=1)}
+    axis = axis or CategoryAxis(tuple(values))
+    codes = defaultdict(int, {value: code for code, value in enumerate(axis.values, start=1)})
     sets = []
     for region, present in zip(regions, trimmed, strict=True):
         ends = None if present is None else [(value, value) for value in present]
@@ -138,7 +149,7 @@ def _category_sets(
 
 
 def _ordered_sets(
-    regions: Sequence[OrderedRegion], compared_as: ComparedAs
+    regions: Sequence[OrderedRegion], compared_as: ComparedAs, axis: Any
 ) -> tuple[OrderedAxis, list[Runs]]:
     """Return the axis of the ends of all regions, and each region as runs."""
     # The first and last value of this type in each interval of a region.
@@ -150,8 +161,8 @@ def _ordered_sets(
         ends_of_intervals = (_closed(interval, compared_as) for interval in region.intervals)
         closed.append([(low, high) for low, high in ends_of_intervals if low <= high])
     ends = sorted({end for intervals in closed for interval in intervals or () for end in interval})
-    codes = {end: 2 * index + 1 for index, end in enumerate(ends)}
-    axis = OrderedAxis(_sortable(ends, compared_as), compared_as)
+    axis = axis or OrderedAxis(_sortable(ends, compared_as), compared_as)
+    codes = dict(zip(ends, axis.codes_of(_sortable(ends, compared_as)).tolist(), strict=True))
     pairs = zip(regions, closed, strict=True)
     return axis, [_codes_of(region, between, codes, axis.missing) for region, between in pairs]
 

@@ -151,10 +151,9 @@ def _decimal_places(value: Any) -> int:
 
 
 def _codes(column: QuasiIdentifier, values: Sequence[Any]) -> Codes:
-    """Return the codes of numbers that labels name. Days and moments are numbers.
+    """Return the codes of ends of labels. Those of days and moments are given as numbers too.
 
-    Raises ConfigurationError if values beyond an end are one in the release, and not in the new
-    table.
+    An infinite end is the column's bottom or top. Raises ConfigurationError if it has none.
     """
     open_ends = {-math.inf: column.bottom, math.inf: column.top}
     closed = [open_ends.get(value, value) for value in values]

@@ -25,8 +25,11 @@ from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.partition.lattice.search import NodePreview
 from anonspark.layers.prepare.hierarchies import read_hierarchies
 from anonspark.layers.prepare.snapshot import Inspection, inspect_input, require_criteria
-from anonspark.layers.publish.metrics_paths import require_usable_metrics
-from anonspark.layers.publish.paths import require_replaceable_release, require_usable_output
+from anonspark.layers.publish.paths import (
+    require_replaceable_release,
+    require_usable_metrics,
+    require_usable_output,
+)
 from anonspark.layers.publish.staging import open_staging
 from anonspark.layers.publish.writing import published_columns
 from anonspark.models.full_domain import FullDomain

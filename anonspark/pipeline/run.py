@@ -19,8 +19,8 @@ from anonspark.config.output import ExecutionOptions
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.run_ids import require_run_id
 from anonspark.engine.files import Files, PublishedFile
-from anonspark.engine.protocol import Engine, Table
-from anonspark.errors import AnonsparkError
+from anonspark.engine.protocol import Engine, NamedTable, Table
+from anonspark.errors import AnonsparkError, PublishingError
 from anonspark.labels.regions import require_readable
 from anonspark.layers.evaluate.gates import (
     Drift,
@@ -34,8 +34,11 @@ from anonspark.layers.evaluate.small_counts import is_few
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.committing import begin, commit
 from anonspark.layers.publish.history import append_to_history, last_comparable_run, require_history
-from anonspark.layers.publish.metrics_paths import require_usable_metrics
-from anonspark.layers.publish.paths import require_replaceable_release, require_usable_output
+from anonspark.layers.publish.paths import (
+    require_replaceable_release,
+    require_usable_metrics,
+    require_usable_output,
+)
 from anonspark.layers.publish.staging import (
     Staging,
     find_resumable,
@@ -73,6 +76,7 @@ from anonspark.pipeline.writing import (
     stage_records,
 )
 from anonspark.progress import Progress
+from anonspark.redaction import redact
 from anonspark.release.manifest import MANIFEST
 from anonspark.release.signatures import key_name
 from anonspark.verification.attacks.presence import require_population
@@ -179,19 +183,6 @@ Earlier = Mapping[str, Any]
 """The row of the table ``summary`` of the last run that can be compared."""
 
 
-def require_gates(context: RunContext, figures: Figures) -> list[GateResult]:
-    """Return the figures of all gates, or raise GuaranteeError if one is out of its bounds."""
-    gates = check_gates(
-        context.configuration.gates,
-        figures.summary,
-        figures.attributes,
-        figures.risk,
-        figures.counted,
-    )
-    require_passed(gates)
-    return gates
-
-
 def find_comparable_run(context: RunContext) -> Earlier | None:
     """Return the last comparable run of the job, or None if there is none or no drift is bounded.
 
@@ -233,18 +224,6 @@ def require_usual_input(context: RunContext, snapshot: Snapshot, before: Earlier
     require_no_drift(
         [drift for drift in drifts if drift.metric != "rows_in" or drift.is_sure(k - 1)]
     )
-
-
-def require_little_drift(
-    context: RunContext, figures: Figures, before: Earlier | None
-) -> list[Drift]:
-    """Return the bounded figures with those of the last run of the job, see `find_comparable_run`.
-
-    Raises GuaranteeError if a figure has moved too far.
-    """
-    drifts = measure_drift(context.configuration.metrics.drift, figures.summary, before)
-    require_no_drift(drifts)
-    return drifts
 
 
 @dataclass(frozen=True)
@@ -342,6 +321,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
                 register.list_staged(context, staged.release)
             release = staged.publish()
     append_figures(context, release)
+    write_named_table(context, release)
     return release
 
 
@@ -361,6 +341,43 @@ def append_figures(context: RunContext, release: Release) -> None:
     """Append the figures of a release to the tables of all runs, if that is configured."""
     if context.configuration.metrics.append_to is not None:
         append_to_history(context.files, context.configuration, release.summary, release.rounds)
+
+
+def named_table(context: RunContext) -> NamedTable | None:
+    """Return the table that the published records are written to as well, or None if none is."""
+    output = context.configuration.output
+    if output.table is None or context.purpose != "release":
+        return None
+    replaces = output.table_mode == "overwrite"
+    return context.engine.named_table(output.table, output.table_partition, replaces=replaces)
+
+
+def write_named_table(context: RunContext, release: Release) -> None:
+    """Write what is published to the table that the configuration names, unless it is there.
+
+    The run id and the fingerprint of the records are in the commit, so that a run that is repeated
+    does not write them twice. Raises PublishingError: the release stands all the same.
+    """
+    if (table := named_table(context)) is None:
+        return
+    output = context.configuration.output
+    note = {
+        "run_id": context.run_id,
+        "release": redact(context.files.qualified(output.path)),
+        "partition": json.dumps(output.table_partition),
+        "fingerprint": release.summary["output_fingerprint"],
+    }
+    running = context.engine.running(context.run_id, context.progress)
+    try:
+        with running, context.progress.stage("table"):
+            records = context.engine.published(f"{output.path}/data", output.format)
+            is_new = table.write(records, note)
+    except AnonsparkError as error:
+        raise PublishingError(
+            f"{error}. The release at {output.path} is complete. Mend the table, and run again "
+            f"with --run-id {context.run_id}"
+        ) from error
+    _LOGGER.info("output.table: %s %s", output.table, "written" if is_new else "has the release")
 
 
 @contextmanager
@@ -419,6 +436,8 @@ def _require_usable_places(context: RunContext, *, resume: bool) -> None:
         register.require_listable(context)
     if configuration.metrics.append_to is not None:
         require_history(context.files, configuration.metrics.append_to)
+    if (table := named_table(context)) is not None:
+        table.require_writable()
 
 
 @contextmanager
@@ -559,6 +578,19 @@ def _evaluate(
     return figures.without_losses() if hides_losses else figures
 
 
+def _judge(
+    context: RunContext, figures: Figures, before: Earlier | None
+) -> tuple[list[GateResult], list[Drift]]:
+    """Return all gates and drifts with their figures; raise GuaranteeError if one is exceeded."""
+    configuration = context.configuration
+    tables = (figures.summary, figures.attributes, figures.risk, figures.counted)
+    gates = check_gates(configuration.gates, *tables)
+    require_passed(gates)
+    drifts = measure_drift(configuration.metrics.drift, figures.summary, before)
+    require_no_drift(drifts)
+    return gates, drifts
+
+
 def _anonymize(
     context: RunContext,
     staging: Staging,
@@ -575,8 +607,7 @@ def _anonymize(
     table, measured = verified.table, verified.measured
     warnings = warnings + warn_of_staged(context, table, prepared, basis, measured)
     figures = _evaluate(context, planned, staged, verified)
-    gates = require_gates(context, figures)
-    drifts = require_little_drift(context, figures, planned.before)
+    gates, drifts = _judge(context, figures, planned.before)
     findings = Findings(
         form, basis, chosen.choice, figures, gates, drifts, warnings, prepared.version
     )

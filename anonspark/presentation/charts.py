@@ -82,7 +82,7 @@ _BOTTOM = 190.0
 _GAP = 6.0
 _LINE_SIGN = 26.0
 
-# Lines are told apart without colours, too.
+# Lines differ by markers and dashes, for readers who see no colours.
 _MARKERS = (
     "M-3 0A3 3 0 0 0 3 0A3 3 0 0 0 -3 0Z",
     "M-2.7 -2.7H2.7V2.7H-2.7Z",

@@ -44,7 +44,7 @@ class Glossary:
         self._by_form: Mapping[str, Term] = {
             form: term for term in terms for form in (term.name.lower(), *term.forms)
         }
-        # Of two forms that begin at a place, the longer one.
+        # Longer forms first, so that the longer of two at the same position matches.
         forms = sorted(map(re.escape, self._by_form), key=len, reverse=True)
         self._pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(forms)})(?![\w-])", re.IGNORECASE)
 

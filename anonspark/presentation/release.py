@@ -21,10 +21,10 @@ SPELLED_OUT = {
 }
 """Headings of figures whose names are abbreviations."""
 
-# They say nothing where no record is suppressed.
+# Figures that say nothing if no record is suppressed.
 _OF_SUPPRESSED = ("rows_suppressed", "rows_left_out")
 
-# So many lines of each kind, so that all of it stays on one screen.
+# Most lines of each kind, so that the card stays on one screen.
 _CRITERIA = 5
 _ATTRIBUTES = 3
 

@@ -270,11 +270,11 @@ def profile_table(
 ) -> Profile:
     """Profile a table. Equal on both engines, in whatever order and files the rows are.
 
-    ``source`` is of :func:`anonspark.profiling.source.find_source`. Fewer than ``k``
-    records are few (``k`` is at least 2). At most ``sample`` records, drawn by hashes with the key
-    ``seed``, measure sets of columns: a smaller table is not sampled. With ``show_values`` the
-    profile has examples of values. Raises DataError if no table is there, it cannot be read, or it
-    is empty, and ConfigurationError if the format is not known or refuses its options.
+    ``source`` is of :func:`anonspark.profiling.source.find_source`. Fewer than ``k`` records are
+    few (``k`` is at least 2). At most ``sample`` records, drawn by hashes with the key ``seed``,
+    measure sets of columns: a smaller table is not sampled. With ``show_values`` the profile has
+    examples of values. Raises DataError if no table is there, it cannot be read, or it is empty,
+    and ConfigurationError if the format is not known or refuses its options.
 
     A pass over the table counts, with a shuffle of the different values of each column. Then come
     those of :func:`anonspark.staged.sampling.sample_records`. The sample is collected, and sets of

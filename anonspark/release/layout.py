@@ -100,15 +100,15 @@ def foreign_entries(
     """List what lies in a release and does not belong to it, with what is wrong about each path.
 
     ``entries`` are all that lie there, ``listed`` the files that belong to it, ``marks`` the names
-    of empty files that a run may have left. A directory belongs to a release if the path of one of
-    its files leads there, and a checksum of Hadoop's local file system if the file that it is of
-    does. No Spark job: each checksum is read with its file.
+    of empty files that a run may have left. The directories of its files belong to a release, and
+    their checksums of Hadoop's local file system, which are read. No Spark job.
     """
-    sizes = {entry.path: entry.bytes for entry in entries if entry.kind == "file"}
-
     always = {MANIFEST, SIGNATURE, *listed}
     members = {
-        path for path, size in sizes.items() if path in always or (path in marks and not size)
+        entry.path
+        for entry in entries
+        if entry.kind == "file"
+        and (entry.path in always or (entry.path in marks and not entry.bytes))
     }
     folders = {
         path[:end] for path in (*members, *listed) for end, sign in enumerate(path) if sign == "/"
@@ -125,11 +125,10 @@ def foreign_entries(
             case "directory" if entry.path not in folders:
                 foreign.append(f"{entry.path}/ (a directory)")
             case "file" if entry.path not in members:
-                checked = _CHECKSUM.fullmatch(entry.path)
-                of = checked["folder"] + checked["name"] if checked else ""
-                if of not in members or not is_checksum(
-                    files, f"{release}/{entry.path}", f"{release}/{of}"
-                ):
+                name = _CHECKSUM.fullmatch(entry.path)
+                checked = name["folder"] + name["name"] if name else ""
+                paths = f"{release}/{entry.path}", f"{release}/{checked}"
+                if checked not in members or not is_checksum(files, *paths):
                     foreign.append(entry.path)
     return foreign
 

@@ -39,6 +39,7 @@ def open_original(engine: Engine, path: str, manifest: Manifest, key: str = "--o
         markers=manifest.missing_markers,
         required=manifest.required,
         numbers=tuple(name for name, options in attributes if options.get("type") == "number"),
+        where=described.get("where"),
     )
     options = {**described.get("options", {}), **version}
     return engine.open_table([path], data_format, options, key=key, selection=columns)

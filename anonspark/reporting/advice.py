@@ -25,7 +25,7 @@ _TOO_MANY_VALUES = (
 )
 
 
-# What is measured of every sensitive attribute counts records.
+# Shares of sensitive values count records, not people.
 _MORE = "Counted by person, the share may be higher, up to 100%."
 
 
@@ -57,7 +57,7 @@ def weaknesses(evidence: Evidence) -> Section:
 def weakness_items(evidence: Evidence) -> list[Item]:
     """List what weakens a release, the worst first."""
     items = [*_inferred(evidence), *_risky(evidence), *_singling_out(evidence), *_warned(evidence)]
-    # What is bad comes first, and what stands in its order stays there.
+    # The worst comes first. Items of one tone keep their order.
     return sorted(items, key=lambda item: ("bad", "mixed", "").index(item.tone))
 
 
@@ -97,7 +97,7 @@ def _inferred(evidence: Evidence) -> Iterator[Item]:
                 title += " of the records"
             yield Item(title, text)
             continue
-        # Of a single class it would tell by its records which one it is.
+        # The number of its records would show which class a single one is.
         sentences = [
             f". In {_classes(classes)} with {rules.count(records)} records one value has more than "
             f"{round_percent(bound)}{' of the records' if evidence.people else ''}"
@@ -151,7 +151,7 @@ def _warned(evidence: Evidence) -> Iterator[Item]:
     warnings = []
     for warning in evidence.manifest.document.get("warnings") or ():
         warnings.append(str(warning["text"]))
-        # Those have an item of their own, and the size of a block is about the machine.
+        # The first two have an item of their own. The size of a block is about the machine.
         if warning.get("code") not in ("rare_values", "column_identifies", "large_block"):
             tone = "bad" if warning.get("code") == "people_alone" else "mixed"
             yield Item(str(warning.get("attribute") or "The run"), _sentence(warning["text"]), tone)
@@ -218,7 +218,7 @@ def _larger_classes(evidence: Evidence) -> Iterator[Item]:
         return
     k = k_of(float(row["threshold"]))
     if k <= evidence.k:
-        # So much is required already, and the release does not keep it.
+        # This k is required already, and the release does not keep it.
         return
     small = {size: classes for size, classes in evidence.hidden_among.items() if size < k}
     records = sum(size * classes for size, classes in small.items())
@@ -242,7 +242,7 @@ def _stricter(evidence: Evidence) -> Iterator[Item]:
     ]
     names = list(dict.fromkeys(case.criterion.attribute for case in cases))
     if evidence.people:
-        # What was tried counts records, and what would be asked for counts people.
+        # The tried criteria count records, but required ones would count people.
         return
     by_key: dict[str, list[MeasuredCriterion]] = {}
     for name in names[:_MOST_ATTRIBUTES]:

@@ -150,7 +150,7 @@ def _round_edges(scale: Scale, low: float, high: float) -> Sequence[float]:
         step = max(step, 1.0)
     if step == 0.0:
         return []
-    # By way of the text: 3 steps of 0.1 are 0.3.
+    # Rounded through text, so that 3 steps of 0.1 are 0.3.
     return [float(f"{step * multiple:.12g}") for multiple in _multiples(low, high, step)]
 
 

@@ -433,7 +433,7 @@ def report_run(
     files = engine.files
     paths = configuration.input.paths
     release = configuration.output.path
-    # As the run has read it, with what its files told, and in the version of then.
+    # In the version that the run has read, with the options that it recognized.
     version = read_manifest(files, release).input_version
     table = engine.open_source(configuration.with_input(version))
     key = configuration.output.signing_key

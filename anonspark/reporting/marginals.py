@@ -316,7 +316,7 @@ def ordered_marginal(
     if original is not None:
         before = np.array([original.counts[group].sum() for group in members])
     if 0 < missing < k:
-        # Too few to be told of by themselves.
+        # Too few to have a row: the last bin takes them.
         names[-1] += " or missing"
         in_bins[-1] += after[-2]
         after[-2] = 0.0
@@ -373,7 +373,7 @@ def _marginal(
     names = [*labels, MISSING, ANY_VALUE]
     release = np.array([*after, *special])
     if 0 < special[1] < k:
-        # Too few to be told of: as the others.
+        # Too few to have a row: the others take them in proportion.
         rest = release[:-1].sum()
         release[:-1] *= (rest + special[1]) / rest if rest else 1.0
         release[-1] = 0.0
@@ -401,7 +401,7 @@ def _finest(regions: Sequence[Region]) -> list[str]:
         for interval in region.intervals or ()
     }
     different = sorted(codes)
-    # Of the last one nothing is the beginning; where everything is published as * there is none.
+    # The last code begins no other one. If everything is published as *, there are no codes.
     finest = [code for code, follower in pairwise(different) if not follower.startswith(code)]
     return finest + different[-1:]
 

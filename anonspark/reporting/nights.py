@@ -80,7 +80,7 @@ def read_nights(engine: Engine, directory: str) -> list[Night]:
     nights: dict[tuple[str, str], Night] = {}
     for night in (*_in_tables(engine, root), *_in_manifests(engine.files, root)):
         earlier = nights.get((night.job, night.run_id))
-        # What the table tells of a run that was repeated is newer, and its release is here.
+        # A repeated run has a later row in the table, and a manifest knows the path of its release.
         if earlier is None or earlier.started <= night.started:
             nights[night.job, night.run_id] = night
     if not nights:
@@ -162,7 +162,7 @@ _KIND = "Anonymization history"
 
 _CHARTS = ("rows_published", "loss", "utility_score", "published_classes", "seconds")
 
-# More could not be told apart on a telephone.
+# More points would run into each other on a telephone.
 _MOST_NIGHTS = 60
 
 _TITLES = {figure.name: figure.axis for figure in SUMMARY}

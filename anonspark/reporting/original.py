@@ -77,7 +77,7 @@ class Original:
     def _counted(self) -> dict[int, pa.Table]:
         """The texts of all categories, counted in one job."""
         columns = {category: [f"value_{category}"] for category in self.categories}
-        # Of one there are more than are allowed, and missing, where these are not all.
+        # One text more than allowed, and one row for missing values, show that there are too many.
         return count_values(self.records, columns, most=(_MOST_TEXTS + 2) * len(columns))
 
     def values(self, attribute: str) -> tuple[list[str], Figures, float]:

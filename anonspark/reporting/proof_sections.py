@@ -183,7 +183,7 @@ def _attack_rows(evidence: Evidence) -> list[list[str | Verdict]]:
                 Verdict(truth.holds),
             ]
         )
-    # Who has several records is looked for by each of them.
+    # A person with several records is attacked with each of them.
     whom = "records" if evidence.people else "people"
     for name, attack in evidence.verification.linkage.items():
         counts = {f"{whom} with fewer than {rules.k:,} candidates": attack.fewer_than_k}

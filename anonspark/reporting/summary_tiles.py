@@ -234,7 +234,7 @@ def _of_figures(evidence: Evidence) -> Tile:
 
 def _weakest(evidence: Evidence) -> Tile:
     measured = [
-        # Of several attributes that a class tells for sure, the one that most records are told of.
+        # If a class reveals several attributes, the one that it reveals of most records.
         (sensitive.worst["largest_share"], sensitive.homogeneous_records or 0, sensitive.attribute)
         for sensitive in evidence.verification.sensitive
         if "largest_share" in sensitive.worst
@@ -258,7 +258,7 @@ def _weakest(evidence: Evidence) -> Tile:
     which = "So many records of one class" if share >= 0.75 else "In no class more records"
     text = f"{which} have the same value of {attribute}"
     if evidence.people:
-        # What is measured of every sensitive attribute counts records.
+        # Shares of sensitive values count records, not people.
         text += ". Counted by person, the share may be higher, up to 100%"
     elif share >= 0.75:
         text += ": if a person is known to be in it, this value is almost certain"

@@ -33,69 +33,59 @@ def loss(evidence: Evidence) -> Section | None:
     rows = evidence.losses
     if not rows:
         return None
-    missing = [row.get("missing_rows", 0) for row in rows]
     names = [str(row["attribute"]) for row in rows]
-    weights, precisions = (
-        figure_texts([row.get(name) for row in rows], digits)
-        for name, digits in (("weight", 4), ("precision", 3))
-    )
-    cells = [
-        [
-            str(row["attribute"]),
-            KIND_WORDS.get(row["kind"], ""),
-            weight,
-            percent(row["ncp"]),
-            percent(row["iloss"]),
-            percent_or_nothing(row.get("loss")),
-            precision,
-            evidence.rules.share(row["generalized_share"], evidence.counted_rows),
-            rows_missing,
-        ]
-        for row, weight, precision, rows_missing in zip(
-            rows, weights, precisions, _missing(missing, evidence.rules), strict=True
-        )
+    penalties = [float(row["ncp"]) for row in rows]
+    words = [
+        [f"{name}: {percent(penalty)} of its range left open"]
+        for name, penalty in zip(names, penalties, strict=True)
     ]
-    chart = bar_chart(
-        "loss",
-        Bars(
-            "Mean certainty penalty",
-            names,
-            [Series("certainty penalty", [100 * float(row["ncp"]) for row in rows])],
-            "part of the attribute's range left open (%)",
-            "quasi-identifier",
-            words=[
-                [f"{name}: {percent(row['ncp'])} of its range left open"]
-                for name, row in zip(names, rows, strict=True)
-            ],
-        ),
-        "Bar chart: mean certainty penalty of each quasi-identifier in percent. "
-        + _extremes(names, [float(row["ncp"]) for row in rows]),
-        Table(
-            "Loss of each quasi-identifier",
-            ("attribute", "kind", "weight", "certainty penalty", "ILoss", "loss", "precision",
-             "generalized records", "missing in the input"),
-            cells,
-        ),
-    )  # fmt: skip
-    return Section(
-        "loss",
-        "Loss of each attribute",
-        [
-            Text("The certainty penalty is the part of an attribute's range that a published value "
-                 "leaves open, on average over the records: 0% is the exact value, 100% reveals "
-                 "nothing."),
-            chart,
+    bars = Bars(
+        "Mean certainty penalty",
+        names,
+        [Series("certainty penalty", [100 * penalty for penalty in penalties])],
+        "part of the attribute's range left open (%)",
+        "quasi-identifier",
+        words=words,
+    )
+    description = "Bar chart: mean certainty penalty of each quasi-identifier in percent. "
+    chart = bar_chart("loss", bars, description + _extremes(names, penalties), _losses(evidence))
+    text = (
+        "The certainty penalty is the part of an attribute's range that a published value leaves "
+        "open, on average over the records: 0% is the exact value, 100% reveals nothing."
+    )
+    return Section("loss", "Loss of each attribute", [Text(text), chart])
+
+
+def _losses(evidence: Evidence) -> Table:
+    """List all figures of loss, a row for each quasi-identifier."""
+    rows, rules = evidence.losses, evidence.rules
+    weights = figure_texts([row.get("weight") for row in rows])
+    precisions = figure_texts([row.get("precision") for row in rows], 3)
+    missing = _missing([row.get("missing_rows", 0) for row in rows], rules)
+    columns = {
+        "attribute": [str(row["attribute"]) for row in rows],
+        "kind": [KIND_WORDS.get(row["kind"], "") for row in rows],
+        "weight": weights,
+        "certainty penalty": [percent(row["ncp"]) for row in rows],
+        "ILoss": [percent(row["iloss"]) for row in rows],
+        "loss": [percent_or_nothing(row.get("loss")) for row in rows],
+        "precision": precisions,
+        "generalized records": [
+            rules.share(row["generalized_share"], evidence.counted_rows) for row in rows
         ],
-    )  # fmt: skip
+        "missing in the input": missing,
+    }
+    cells = list(zip(*columns.values(), strict=True))
+    return Table("Loss of each quasi-identifier", list(columns), cells)
 
 
 def _missing(missing: Sequence[int | None], rules: Disclosure) -> list[str]:
     """Write how many values of each attribute are missing. None is withheld."""
-    # With one of them hidden, the sum of all of them could tell it.
+    # With a single count hidden, the sum of all counts could reveal it.
     if any(count is None or rules.hides(count) for count in missing):
         return ["withheld"] * len(missing)
     counts = [int(count or 0) for count in missing]
-    # Less the records that were dropped, they would tell how many lack two values.
+    # Minus the records that were dropped, exact counts would show how many lack two values.
     if len(counts) > 1:
         return [f"about {rules.rounded(count):,}" if count else "0" for count in counts]
     return [f"{count:,}" for count in counts]
@@ -117,7 +107,7 @@ def rounds(evidence: Evidence) -> Section | None:
     if not rows:
         return None
     rules = evidence.rules
-    # Records left over at the end may be too few to tell of: then each round is told without them.
+    # If too few records are left over at the end to be shown, each round is shown without them.
     last = int(rows[-1]["outlier_rows"])
     hidden = last if rules.hides(last) else 0
     steps = _rounds_shown(evidence, hidden)

@@ -20,7 +20,7 @@ from anonspark.core.arrangement import TOP, group_label, learned_hierarchy, lear
 from anonspark.core.arrays import Integers
 from anonspark.core.association import entropy
 from anonspark.core.hierarchies.files import parse_hierarchy
-from anonspark.engine.files import require_ours
+from anonspark.engine.files import Files, require_ours
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
@@ -170,30 +170,14 @@ def arrange(
         counts = _counts_of_table(engine, configuration, attributes, target)
     else:
         counts, least = _noisy_counts(engine, configuration, attributes, target, selection), None
-    paths = _paths(out, form, list(counts))
-    for path in paths.values():
-        if engine.files.exists(path):
-            raise ConfigurationError(
-                f"--out: found {path} already. Expected no such file. Remove it or choose another "
-                "directory"
-            )
+    paths = _new_paths(engine.files, out, form, list(counts))
     report_step(f"arranging {len(counts):,} attributes")
     arranged = [_arranged(name, count, form, least) for name, count in counts.items()]
     if form == "order":
         texts = {paths[""]: _as_yaml(arranged, target, least)}
     else:
         texts = {paths[attribute.name]: _as_csv(attribute) for attribute in arranged}
-    require_ours(engine.files, "--out", out)
-    try:
-        if not engine.files.exists(out):
-            engine.files.make_private_directory(out)
-        for path, text in texts.items():
-            engine.files.write_atomically(path, text)
-    except OSError as error:
-        raise PublishingError(
-            f"--out: nothing can be written to {out}. Expected a directory that can be made. Check "
-            "the path, permissions and free space"
-        ) from error
+    _write(engine.files, out, texts)
     return Arrangement(target, least, arranged, list(paths.values()))
 
 
@@ -451,18 +435,43 @@ def _lost(counts: Integers, groups: Sequence[Sequence[int]]) -> float:
     return _bits(counts) - _bits(joined)
 
 
-def _paths(out: str, form: Form, names: Sequence[str]) -> dict[str, str]:
-    """Return the path of each attribute's file. The path of an order has the key ""."""
+def _new_paths(files: Files, out: str, form: Form, names: Sequence[str]) -> dict[str, str]:
+    """Return the path of each attribute's file. The path of an order has the key "".
+
+    Raises ConfigurationError if a file exists, or a name cannot be that of a file.
+    """
     directory = out.rstrip("/")
-    if form == "order":
-        return {"": f"{directory}/{_ORDERS}"}
     odd = [name for name in names if set(name) & set("/\\:")]
-    if odd:
+    if form == "order":
+        paths = {"": f"{directory}/{_ORDERS}"}
+    elif odd:
         raise ConfigurationError(
             f"--attribute: found {', '.join(map(repr, odd))}, which can be no name of a file. "
             "Expected others. Rename the columns, or arrange an order"
         )
-    return {name: f"{directory}/{name}.csv" for name in names}
+    else:
+        paths = {name: f"{directory}/{name}.csv" for name in names}
+    for path in filter(files.exists, paths.values()):
+        raise ConfigurationError(
+            f"--out: found {path} already. Expected no such file. Remove it or choose another "
+            "directory"
+        )
+    return paths
+
+
+def _write(files: Files, out: str, texts: Mapping[str, str]) -> None:
+    """Write a text to each path in the directory ``out``, which is made if it is absent."""
+    require_ours(files, "--out", out)
+    try:
+        if not files.exists(out):
+            files.make_private_directory(out)
+        for path, text in texts.items():
+            files.write_atomically(path, text)
+    except OSError as error:
+        raise PublishingError(
+            f"--out: nothing can be written to {out}. Expected a directory that can be made. Check "
+            "the path, permissions and free space"
+        ) from error
 
 
 def _as_yaml(arranged: Sequence[Arranged], target: str, least: int | None) -> str:

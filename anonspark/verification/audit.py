@@ -18,7 +18,7 @@ from anonspark.progress import report_step
 from anonspark.release.manifest import NOT_PROTECTED, Manifest
 from anonspark.release.originals import open_original
 from anonspark.verification.claims.claim import Claim
-from anonspark.verification.proof.classes import PublishedClasses
+from anonspark.verification.proof.classes import PublishedClasses, count_published_classes
 from anonspark.verification.proof.recount import recount
 from anonspark.verification.proof.sensitive_figures import Trials
 from anonspark.verification.result import Verification
@@ -38,6 +38,7 @@ def audit_release(
     original: str | None = None,
     population: str | None = None,
     signers: str | None = None,
+    table: str | None = None,
 ) -> Verification:
     """Measure what the files of a release keep of its promise, and how attacks on it end.
 
@@ -46,9 +47,10 @@ def audit_release(
     what ``roles`` say. ``original`` is the path of the table that the release was made of,
     ``population`` that of a table of people, with the quasi-identifiers as columns, that an
     attacker has. ``signers`` is a local file of the allowed signers: without it no signature is
-    checked. Raises ConfigurationError if a file that a criterion needs cannot be used, DataError if
-    there is no complete release, columns lack, or tables cannot be read, and GuaranteeError if the
-    manifest or another file is damaged.
+    checked. ``table`` names a table of a catalog that should have the same records. Raises
+    ConfigurationError if a file that a criterion needs cannot be used, DataError if there is no
+    complete release, columns lack, or tables cannot be read, and GuaranteeError if the manifest or
+    another file is damaged.
 
     One job that reads every file of the release once as bytes
     (:func:`~anonspark.verification.proof.release_files.read_contents`). One pass over the published
@@ -68,7 +70,37 @@ def audit_release(
         matched=original is not None or population is not None,
         signers=signers,
     )
-    return audit_opened(engine, opened, original=original, population=population)
+    proof = audit_opened(engine, opened, original=original, population=population)
+    return proof if table is None else compare_table(engine, opened, proof, table)
+
+
+def compare_table(
+    engine: Engine, opened: OpenedRelease, proof: Verification, name: str
+) -> Verification:
+    """Add what a table has otherwise than a release, whose manifest names its partition.
+
+    Costs as :func:`~anonspark.verification.proof.classes.count_published_classes` of the partition.
+    Raises ConfigurationError if the engine has no catalogs, DataError if there is no such table.
+    """
+    report_step("comparing with the table")
+    output = (opened.manifest or Manifest({})).configuration.get("output", {})
+    with engine.reading((name,), key="--table: "):
+        table = engine.named_table(name, output.get("table_partition", {})).read()
+        names, columns = (
+            opened.data.schema.names,
+            {each.lower(): each for each in table.schema.names},
+        )
+        if columns.keys() == {each.lower() for each in names}:
+            # In one order, and by the same names.
+            table = table.select({each: columns[each.lower()] for each in names})
+            counted = count_published_classes(table, opened.claim.columns)
+            if counted.fingerprint == proof.published.fingerprint:
+                return proof
+    text = (
+        f"{name}: its records are not those of the release, in these columns and types. Write "
+        "them again, and give each release an output.table_partition of its own"
+    )
+    return replace(proof, failures=[*proof.failures, text])
 
 
 def audit_opened(

@@ -41,7 +41,7 @@ class Verification(Redacted):
     if records count, ``presence`` is None if it was not required, ``truthfulness``, ``loss`` and
     ``ends`` without an original. ``linkage`` is the attack with the ``original`` and with a
     ``population``, ``linkage_with_values`` that with the original for an attacker who also knows
-    ``insensitive`` values, and the sensitive ones, too, or None if it was not measured.
+    ``insensitive`` values, and the sensitive ones, too.
     ``classes_not_covered`` counts classes with more records than the population has in their
     region. ``failures`` are what does not hold, one sentence each, ``warnings`` what holds, but may
     mean less than it seems to. ``tried`` are criteria that were not required. ``suppressed`` counts
@@ -64,7 +64,7 @@ class Verification(Redacted):
     loss: Loss | None = None
     ends: Ends | None = None
     linkage: dict[str, Linkage] = field(default_factory=dict)
-    linkage_with_values: dict[str, Linkage | None] = field(default_factory=dict)
+    linkage_with_values: dict[str, Linkage] = field(default_factory=dict)
     classes_not_covered: int | None = None
     failures: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from commands import Cli
-from helpers import attribute, configuration_file, local_table, write_table
+from helpers import attribute, configuration_file, divided_classes, local_table, write_table
 from references import slow_matching
 
 from anonspark.errors import ConfigurationError, DataError
@@ -40,9 +40,13 @@ def measured(
     *more: Any,
     **options: Any,
 ) -> Any:
-    """Measure in several tasks."""
+    """Measure in several tasks, with all classes in each and with classes shared out."""
     release, table = local_table(release, 3), local_table(table, 2)
-    return measure(LabelledTable(release, attributes), table, *more, **options)
+    figures = measure(LabelledTable(release, attributes), table, *more, **options)
+    with divided_classes():
+        divided = measure(LabelledTable(release, attributes), table, *more, **options)
+    assert divided == figures
+    return figures
 
 
 measure_truthfulness = partial(measured, truthfulness.measure_truthfulness)

@@ -29,8 +29,11 @@ from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.layers.publish.committing import begin, commit
 from anonspark.layers.publish.history import append_to_history
-from anonspark.layers.publish.metrics_paths import require_usable_metrics
-from anonspark.layers.publish.paths import require_replaceable_release, require_usable_output
+from anonspark.layers.publish.paths import (
+    require_replaceable_release,
+    require_usable_metrics,
+    require_usable_output,
+)
 from anonspark.layers.publish.run_state import RunState
 from anonspark.layers.publish.staging import open_staging
 from anonspark.reporting.build_report import report_path, write_report

@@ -324,18 +324,21 @@ def test_another_model_has_to_be_worth_it() -> None:
     advice = advise(trial, cells)
     assert advice.overrides == ()
     assert advice.sentence == (
-        "at k = 5 su-mondrian, which the configuration has, loses about as little as any "
+        "at k = 5 su-mondrian (cuts at medians, outliers in further rounds), which the "
+        "configuration has, loses about as little as any "
         "(loss 0.1000, the least is 0.0990)"
     )
     unnamed = Trial("su-mondrian", has_options=False, k=5, refused={}, names_model=False)
     assert advise(unnamed, cells[:1]).sentence == (
-        "at k = 5 su-mondrian, which is the default, loses least (loss 0.1000)"
+        "at k = 5 su-mondrian (cuts at medians, outliers in further rounds), which is the default, "
+        "loses least (loss 0.1000)"
     )
     cells = [result("su-mondrian", 5, 0.1), result("microaggregation", 5, 0.06, None)]
     advice = advise(trial, [*cells, result("microaggregation", 10, 0.09)])
     assert advice.command_line == "--set model.name=microaggregation"
     assert advice.sentence == (
-        "at k = 5 microaggregation loses least (loss 0.0600, 0.60 of su-mondrian's 0.1000) and "
+        "at k = 5 microaggregation (groups of k to 2k - 1 records) loses least (loss 0.0600, 0.60 "
+        "of su-mondrian's 0.1000) and "
         "leaves fewer than 5 records out. It would lose 0.0900 at k = 10"
     )
     # Options of the configuration's model are not those of another.

@@ -21,6 +21,7 @@ from commands import Cli
 from helpers import (
     attribute,
     configuration_file,
+    divided_classes,
     local_table,
     published,
     write_table,
@@ -45,10 +46,22 @@ def measure_presence(
     missing_markers: Sequence[str] = (),
     **options: Any,
 ) -> Presence:
-    """Measure in more than one task each."""
+    """Measure in more than one task each, and with classes shared out: they are the same."""
     release, table = local_table(release, 2), local_table(table, 2)
     labels = LabelledTable(release, attributes, leaves or {}, missing_markers)
-    return presence.measure_presence(labels, table, **options)
+    found = presence.measure_presence(labels, table, **options)
+    with divided_classes():
+        labels = LabelledTable(release, attributes, leaves or {}, missing_markers)
+        divided = presence.measure_presence(labels, table, **options)
+    assert divided == found
+    assert class_counts(divided) == class_counts(found)
+    return found
+
+
+def class_counts(found: Presence) -> list[list[int]]:
+    """Return the records of each class and those of the population in its region, sorted."""
+    counts = found.counts
+    return sorted(map(list, zip(counts.released.tolist(), counts.population.tolist(), strict=True)))
 
 
 def records_in_regions(found: Presence) -> list[int]:
@@ -333,9 +346,11 @@ def test_what_cannot_be_read_is_counted_and_not_shown(monkeypatch: pytest.Monkey
         measure_presence(fine, ages, pa.table({"age": [date(2020, 1, 1)]}))
     with pytest.raises(ConfigurationError, match="mean"):
         measure_presence(fine, [attribute("age", "integer", style="mean")], people)
-    monkeypatch.setattr(region_matching, "_MOST_CLASSES", 1)
-    with pytest.raises(DataError, match="more than 1 classes"):
-        measure_presence(fine, ages, pa.table({"age": [20]}))
+    overlapping = pa.table({"age": ["[20-30]", "[20-31]", "[20-32]"]})
+    monkeypatch.setattr(region_matching, "_MOST_IN_LEAF", 2)
+    with pytest.raises(DataError, match="3 classes, whose regions overlap too much"):
+        measure_presence(overlapping, ages, pa.table({"age": [20]}))
+    measure_presence(fine, ages, pa.table({"age": [20]}))
 
 
 FIXED = {"name": "full-domain", "suppression_limit": 0.0}

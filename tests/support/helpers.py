@@ -22,6 +22,7 @@ from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Table
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.table import SparkTable
+from anonspark.labels import region_matching
 from anonspark.labels.regions import PublishedAttribute
 from anonspark.release.manifest import manifest_text
 
@@ -162,6 +163,18 @@ def attribute(name: str, kind: Any, *columns: str, **fields: Any) -> PublishedAt
     """Describe an attribute of a release; more than one column means bounds."""
     style = "bounds" if len(columns) > 1 else fields.pop("style", "interval")
     return PublishedAttribute(name, kind, style, columns or (name,), **fields)
+
+
+@contextmanager
+def divided_classes(
+    most: int = 0, leaf_classes: int = 2, sampled: int = 1_000_000
+) -> Iterator[None]:
+    """Share classes out over tasks if there are more than so few, as else more than 1,000,000."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(region_matching, "_MOST_CLASSES", most)
+        patch.setattr(region_matching, "_LEAF_CLASSES", leaf_classes)
+        patch.setattr(region_matching, "_SAMPLED", sampled)
+        yield
 
 
 def table_of(frame: DataFrame) -> SparkTable:

@@ -62,9 +62,12 @@ from anonspark.sharing.recipients.nested import _DivideAtoms
 from anonspark.staged.records import Rows
 from anonspark.verification.attacks.attack import INSENSITIVE, linked_values_warnings
 from anonspark.verification.attacks.linkage import (
-    _FEWER,
+    FEWER,
+    MATCHED,
+    OF_CLASS,
+    RECORDS,
+    CountCandidates,
     Linkage,
-    _CountCandidates,
     measure_linkage,
 )
 from anonspark.verification.proof.classes import PublishedClasses
@@ -253,25 +256,26 @@ def candidates_of_a_record(candidates: int) -> int:
     """Return how many records of an original have fewer than k candidates, where each has these."""
     search = SimpleNamespace(
         axes=["age"],
-        points=lambda _: (np.zeros((3, 1), np.int64), np.zeros((3, 1), bool)),
+        points=lambda *_: (np.zeros((3, 1), np.int64), np.zeros((3, 1), bool)),
         sum_figures=lambda *_: np.full(3, float(candidates)),
     )
-    (counts,) = _CountCandidates(search, np.array([candidates]), K)(iter([pa.record_batch({})]))  # type: ignore[arg-type]
+    sizes = np.array([candidates])
+    (counts,) = CountCandidates(K, search, sizes, sizes)(iter([pa.record_batch({})]))  # type: ignore[arg-type]
     rows = dict(zip(counts["figure"].to_pylist(), counts["records"].to_pylist(), strict=True))
-    return rows[_FEWER]
+    return rows[FEWER]
 
 
 def linkage_of(*figures: tuple[int, int, int]) -> list[int]:
-    """Return who is singled out by a proof, from figures, their records and those alone."""
-    columns = [list(column) for column in zip((-1, 9, 0), (-2, 9, 0), *figures, strict=True)]
-    table = pa.table({**dict(zip(("figure", "records", "alone"), columns, strict=True))})
-    table = table.append_column("smallest", pa.array([1] * len(table), pa.int64()))
-    records = SimpleNamespace(map_batches=lambda *_: LocalEngine().table(table))
+    """Return who is singled out by a proof, from classes, their records and those alone."""
+    totals = [(RECORDS, 0, 9, 0), (MATCHED, 0, 9, 0)]
+    rows = [*totals, *((OF_CLASS, *figure) for figure in figures)]
+    columns = zip(*((*row, 1) for row in rows), strict=True)
+    names = ("figure", "class", "records", "alone", "smallest")
+    table = pa.table(dict(zip(names, map(list, columns), strict=True)))
     labels = SimpleNamespace(
-        classes=pa.table({"records": [1, 1, 3]}),
         attributes=[],
-        prepare=lambda *_, **__: SimpleNamespace(records=records),
-        search=lambda _: None,
+        prepare=lambda *_, **__: None,
+        map_records=lambda *_: LocalEngine().table(table),
     )
     linkage = measure_linkage(labels, None, k=K)  # type: ignore[arg-type]
     return [linkage.singled_out, linkage.re_identified]
@@ -313,14 +317,13 @@ def candidates_in_a_pair(candidates: int) -> int:
     side = SimpleNamespace(
         axes=["age"],
         regions=(),
-        points=lambda _: (np.zeros((3, 1), np.int64), np.zeros((3, 1), bool)),
+        points=lambda *_: (np.zeros((3, 1), np.int64), np.zeros((3, 1), bool)),
     )
     names = ("records", "matched", "below", "disclosed", "disclosed_required", "a", "b")
     schema = pa.schema([(name, pa.int64()) for name in names])
     nothing = np.zeros(0, np.int64)
     look_up = _LookUp(side, side, nothing, nothing, nothing, np.zeros(1, bool), K, schema)  # type: ignore[arg-type]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_LookUp, "_second_points", lambda *_: side.points(None))
         patch.setattr(
             "anonspark.sharing.pairs.original.sum_candidates",
             lambda *_: (np.full(3, candidates), np.full((3, 1), -1)),

@@ -37,7 +37,7 @@ def query(
     from anonspark.reading.questions import UnquotedNameError, parse_assignments, parse_question
 
     files = parse_assignments(hierarchies or ())
-    # A mistake is told before anything is opened, but for one that its columns may explain.
+    # A mistake is reported before anything is opened, unless the columns may explain it.
     with suppress(UnquotedNameError):
         parse_question(question)
 

@@ -55,7 +55,7 @@ def run(  # noqa: PLR0913 - each parameter is an option of the command
 ) -> None:
     """Anonymize a table and publish the release with its metrics."""
     if mapping is not None:
-        # In the place of the model that the configuration names, with its options.
+        # Replaces the model of the configuration together with its options.
         quoted = json.dumps(mapping)
         overrides = [f"model={{name: mapping, release: {quoted}}}", *(overrides or [])]
     progress = call.progress

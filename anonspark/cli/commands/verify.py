@@ -109,6 +109,9 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
     original: Original = None,
     population: Population = None,
     signers: Signers = None,
+    table: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Table that should have the same records.")
+    ] = None,
     quasi_identifier: NamesWithoutManifest = None,
     sensitive: NamesWithoutManifest = None,
     k: RequiredK = None,
@@ -139,6 +142,8 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
             "--joint-k, --same-people, --inside: found without --with, which names the release to "
             "attack with. Add it, or leave them out"
         )
+    if others and table is not None:
+        raise ConfigurationError("--table: found with --with. Verify each release by itself")
     attack = Attack(relation, joint_k, original, population, signers)
 
     def prove(
@@ -150,7 +155,7 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
         if others:
             paths = (published, *others)
             return audit_releases(engine, paths, configuration, roles=roles, attack=attack)
-        tables = {"original": original, "population": population}
+        tables = {"original": original, "population": population, "table": table}
         return audit_release(
             engine, published, configuration, roles=roles, signers=signers, **tables
         )

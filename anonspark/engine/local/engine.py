@@ -26,7 +26,7 @@ from anonspark.engine.local.spill import Memory
 from anonspark.engine.local.table import LocalTable, Resources
 from anonspark.engine.local.writing import require_format
 from anonspark.engine.memory import available_memory
-from anonspark.engine.protocol import Engine, Model, Table
+from anonspark.engine.protocol import Engine, Model, NamedTable, Table
 from anonspark.engine.raw_columns import WantedColumns, require_distinct, require_read
 from anonspark.engine.reading_errors import unreadable, vanished
 from anonspark.engine.recognition import found_in_files, settled
@@ -294,6 +294,11 @@ class LocalEngine:
         """Open a table that this program published."""
         opened = open_files(self.files, [path], data_format, {}, key="release")
         return LocalTable.of_files(self, self.resources, opened)
+
+    def named_table(self, name: str, *_: object, **__: object) -> NamedTable:
+        """Refuse: there are no catalogs."""
+        text = f"{name}: only a catalog of Spark knows tables by name. Name spark as the engine"
+        raise ConfigurationError(text)
 
     def require_format(self, data_format: str) -> None:
         """Check, before any work, that tables can be published in a format."""

@@ -35,13 +35,13 @@ from anonspark.engine.spark.filesystem import files_of, path_for
 from anonspark.engine.spark.input import SparkInput
 from anonspark.engine.spark.java_objects import java_class
 from anonspark.engine.spark.jobs import stoppable_jobs, tagged_jobs
+from anonspark.engine.spark.named_tables import SparkNamedTable, current_version
 from anonspark.engine.spark.parquet_files import find_unknown_settings
 from anonspark.engine.spark.published_files import PLAIN_FORMATS
 from anonspark.engine.spark.python_stage import PythonStage
 from anonspark.engine.spark.reading import open_input
 from anonspark.engine.spark.settings import is_of_connect
 from anonspark.engine.spark.table import SparkTable, frame_of
-from anonspark.engine.spark.table_versions import current_version
 from anonspark.engine.spark.tables import OpenedTable, open_table
 from anonspark.errors import ConfigurationError
 from anonspark.progress import Progress
@@ -152,6 +152,12 @@ class SparkEngine:
         if frame is not None:
             return SparkTable(frame, self)
         return self.wrap(self.session.read.format(data_format).load(literal(path)))
+
+    def named_table(
+        self, name: str, partition: Mapping[str, str], *, replaces: bool = False
+    ) -> SparkNamedTable:
+        """Return a table of a catalog, which need not be there."""
+        return SparkNamedTable(self.session, self, name, partition, replaces)
 
     def require_format(self, data_format: str) -> None:
         """Check, before any work, that tables can be published in a format."""

@@ -222,15 +222,18 @@ _FOOTERS = 1_000
 def _of_parquet(
     spark: SparkSession, relation: Any, statuses: Any, listed: Sequence[tuple[str, int]]
 ) -> ParquetFooters:
-    """Read the footers of Parquet files."""
+    """Read the footers of Parquet files, and let Spark translate each different schema once.
+
+    Java prints the footers, as a call for each part of each footer would take far longer.
+    """
     state = spark._jsparkSession.sessionState()
     hadoop = state.newHadoopConfWithOptions(relation.options())
     hadoop.setInt("parquet.metadata.read.parallelism", _READERS)
     reader = java_class(spark, "org.apache.parquet.hadoop.ParquetFileReader")
     converters = java_class(spark, "scala.collection.JavaConverters")
     footers = reader.readAllFootersInParallel(hadoop, converters.seqAsJavaList(statuses), True)
-    different: dict[str, int] = {}
-    messages: list[Any] = []
+    number_of_schema: dict[str, int] = {}
+    schemas: list[Any] = []
     old_calendar = False
     number_of_file: dict[str, int] = {}
     for start in range(0, len(listed), _FOOTERS):
@@ -238,19 +241,17 @@ def _of_parquet(
         for index, text in enumerate(texts_of(sequence_of(spark, part.toArray()))):
             printed = _PRINTED.search(text)
             columns, entries = printed.groups() if printed else (text, text)
-            if columns not in different:
-                different[columns] = len(messages)
+            if columns not in number_of_schema:
+                number_of_schema[columns] = len(schemas)
                 metadata = part.get(index).getParquetMetadata().getFileMetaData()
-                messages.append(metadata.getSchema())
-            number_of_file[listed[start + index][0]] = different[columns]
+                schemas.append(metadata.getSchema())
+            number_of_file[listed[start + index][0]] = number_of_schema[columns]
             old_calendar |= _OLD.search(entries) is not None
-    converter = java_class(
-        spark,
-        "org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter",
-    )(state.conf())
+    name = "org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter"
+    converter = java_class(spark, name)(state.conf())
     texts = [
-        _described(str(converter.convert(columns).json()), str(columns.toString()))
-        for columns in messages
+        _described(str(converter.convert(schema).json()), str(schema.toString()))
+        for schema in schemas
     ]
     files, sizes = zip(*sorted(listed), strict=True) if listed else ((), ())
     footer_of_file = [number_of_file[file] for file in files]

@@ -40,8 +40,8 @@ _RECORDS_OF_A_PARTITION = 100_000
 class SparkModel:
     """A trained learner of Spark ML, as :class:`anonspark.engine.protocol.Model`.
 
-    It is None if all examples are of one class, ``only``: with the number of classes, Spark's
-    regression would predict the other one.
+    ``fitted`` is None if all examples are of one class, ``only``: Spark's regression, given the
+    number of classes, would predict the other one.
     """
 
     fitted: Any

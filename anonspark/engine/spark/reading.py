@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -11,13 +13,17 @@ from pyspark.sql import types as st
 from anonspark.config import Configuration
 from anonspark.engine.raw_columns import UnreadType, WantedColumns, require_distinct, require_read
 from anonspark.engine.spark.arrow import arrow_schema, arrow_type
-from anonspark.engine.spark.databases import is_database, open_database_table
 from anonspark.engine.spark.errors import opening_table
 from anonspark.engine.spark.fields import with_fields
-from anonspark.engine.spark.tables import OpenedTable, open_table
+from anonspark.engine.spark.tables import OpenedTable, open_table, restricted
 from anonspark.engine.values.column_plans import require_columns
+from anonspark.errors import ConfigurationError, DataError
+from anonspark.redaction import redact
 
 _KEY = "attributes."
+_JDBC = "jdbc"
+_FETCHED_AT_ONCE = "10000"
+"""Rows. Without a number PostgreSQL's driver holds all of them, and begins no transaction."""
 
 
 def open_input(
@@ -26,13 +32,14 @@ def open_input(
     """Open the input, in which each file has to have every attribute.
 
     See :func:`anonspark.engine.spark.tables.open_table`, and for databases
-    :func:`anonspark.engine.spark.databases.open_database_table`.
+    :func:`_open_database_table`.
     """
     options = configuration.input
-    if is_database(options.format):
+    selection = WantedColumns.of(configuration, skips_malformed=skips_malformed)
+    if options.format.lower() == _JDBC:
         with opening_table(options.paths, options.format, "input.path", "input"):
-            frame = open_database_table(spark, options.paths, options.options)
-        return OpenedTable(frame)
+            frame = _open_database_table(spark, options.paths, options.options)
+            return OpenedTable(restricted(frame, selection))
     return open_table(
         spark,
         options.paths,
@@ -40,8 +47,44 @@ def open_input(
         options.options,
         path_key="input.path",
         section="input",
-        selection=WantedColumns.of(configuration, skips_malformed=skips_malformed),
+        selection=selection,
     )
+
+
+def _open_database_table(
+    spark: SparkSession, paths: Sequence[str], options: Mapping[str, str]
+) -> DataFrame:
+    """Open a table of the database at one JDBC address. Lazy, but Spark asks for the schema.
+
+    One connection reads the state that the database shows to one statement. Raises
+    ConfigurationError if options ask for several connections, which may read different states, and
+    DataError if there is not one address.
+    """
+    if len(paths) != 1 or not paths[0].startswith("jdbc:"):
+        raise DataError(
+            f"input.path: found {', '.join(map(redact, paths))} with the format 'jdbc'. Expected "
+            "one address that begins with 'jdbc:'. The table is named by the option dbtable, or "
+            "query"
+        )
+    (url,) = paths
+    values = {name.lower(): value for name, value in options.items()}
+    if "url" in values:
+        raise ConfigurationError(
+            "input.options.url: found it with the format 'jdbc'. Expected the address in "
+            "input.path. Move it there"
+        )
+    if "partitioncolumn" in values:
+        raise ConfigurationError(
+            "input.options.partitionColumn: found it, but several connections may read a "
+            "record twice or not at all while others write to the table. Remove it to read with "
+            "one connection, or export the table to Parquet first"
+        )
+    # PostgreSQL's dialect needs the option in small letters: else it begins no transaction.
+    other_options = {name: value for name, value in options.items() if name.lower() != "fetchsize"}
+    fetched = values.get("fetchsize", "0")
+    chosen = _FETCHED_AT_ONCE if not fetched.strip("0 ") else fetched
+    reader = spark.read.format(_JDBC).options(**other_options).options(url=url, fetchsize=chosen)
+    return reader.load()
 
 
 def select_attributes(table: DataFrame, configuration: Configuration) -> DataFrame:

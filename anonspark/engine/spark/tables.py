@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from anonspark.config.input import CATALOG_TABLE
+from anonspark.config.input import CATALOG_TABLE, columns_of
 from anonspark.engine.data_files import (
     DataFile,
     FileSchemas,
@@ -48,15 +48,15 @@ from anonspark.engine.spark.file_schemas import (
 )
 from anonspark.engine.spark.filesystem import files_of, path_for
 from anonspark.engine.spark.java_objects import sequence_of, texts_of
+from anonspark.engine.spark.named_tables import open_catalog_table
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.python_stage import PythonStage
 from anonspark.engine.spark.settings import folder_names_as_texts, is_of_connect
 from anonspark.engine.spark.stored_columns import read_stored_columns
-from anonspark.engine.spark.table_versions import open_catalog_table
 from anonspark.engine.spark.text_files import open_text_files
 from anonspark.engine.struct_fields import with_struct_fields
 from anonspark.engine.values.text_reader import TEXT_FORMATS
-from anonspark.errors import DataError
+from anonspark.errors import ConfigurationError, DataError
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -96,7 +96,8 @@ def open_table(
     refuse_foreign(paths, data_format)
     if data_format.lower() == CATALOG_TABLE:
         with opening_table(paths, data_format, path_key, section):
-            return OpenedTable(open_catalog_table(spark, paths, options, path_key))
+            table = open_catalog_table(spark, paths, options, path_key)
+            return OpenedTable(restricted(table, selection))
     files = files_of(spark)
     address = TableAddress(tuple(paths), data_format.lower(), path_key, section)
     if address.data_format in TEXT_FORMATS:
@@ -138,7 +139,24 @@ def open_table(
                 return part.load(addresses if files is None else list(map(literal, files)))
 
             table = read_stored_columns(load, table.schema, listed, selection, path_key)
-        return OpenedTable(with_typed_folders(table, folders, markers), source)
+        typed = with_typed_folders(table, folders, markers)
+        part = restricted(typed, selection)
+        # Files that tasks decode as a whole have records that a condition excludes.
+        return OpenedTable(part, source if part is typed else SourceFiles())
+
+
+def restricted(table: DataFrame, selection: WantedColumns | None) -> DataFrame:
+    """Return the records for which ``input.where`` holds. Spark reads no partition without any.
+
+    Raises ConfigurationError if a column is not there.
+    """
+    if selection is None or selection.where is None:
+        return table
+    named, names = columns_of(selection.where), {name.lower() for name in table.columns}
+    if lacking := [name for name in named if name.lower() not in names]:
+        text = f"input.where: the table has no column {lacking[0]!r}. Correct the name"
+        raise ConfigurationError(text)
+    return table.where(selection.where)
 
 
 def _require_files(files: Files, address: TableAddress, data_format: str) -> None:
@@ -199,7 +217,8 @@ def _decoded_orc(
     Returns None for other formats. Raises DataError with the first file, also of Parquet, whose
     footer cannot be read.
     """
-    if address.data_format not in ("parquet", "orc"):
+    is_part = selection is not None and selection.where is not None
+    if is_part or address.data_format not in ("parquet", "orc"):
         return None
     files = files_of(spark)
     data_files = find_files(files, address.paths, address.key, selection)

@@ -189,11 +189,10 @@ def _microseconds(text: str) -> int | None:
     match = _MOMENT.fullmatch(text)
     if match is None:
         return None
-    zone = (match[2] or "Z").replace("UTC", "Z")
+    offset = (match[2] or "Z").replace("UTC", "Z")
     try:
-        moment = datetime.fromisoformat(match[1]).replace(
-            tzinfo=datetime.fromisoformat(f"1970-01-01T00:00{zone}").tzinfo
-        )
+        zone = datetime.fromisoformat(f"1970-01-01T00:00{offset}").tzinfo
+        moment = datetime.fromisoformat(match[1]).replace(tzinfo=zone)
     except ValueError:
         return None
     return (moment - _EPOCH) // timedelta(microseconds=1)

@@ -44,12 +44,12 @@ def published_counts(counts: Mapping[str, int], k: int) -> dict[str, int | None]
 
 
 def published_missing(missing: Sequence[int], dropped: int | None, k: int) -> list[int | None]:
-    """Return the missing values of each quasi-identifier as they are published.
+    """Return the missing values of each quasi-identifier as they are published: all, or all None.
 
-    ``dropped`` counts the records left out because one is missing, or is None if all are published:
-    then all counts are. All counts are None if one of them, or what it leaves of the records that
-    were left out, or the number of values that are missing twice in a record, would be of fewer
-    than k: a 0 among them would reveal what the others lack.
+    ``dropped`` is the number of records left out for a missing value, or None if none is left out.
+    Then all counts are published. Otherwise none is if readers could compute a number of fewer than
+    k records from them: a count, the rest of ``dropped``, or the values that are missing besides
+    the first of a record. If single ones were None, a 0 among the others would reveal them.
 
     >>> published_missing([7, 0], 7, k=5), published_missing([7, 2], 9, k=5)
     ([7, 0], [None, None])

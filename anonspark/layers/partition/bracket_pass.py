@@ -166,19 +166,19 @@ class CountedForest:
         width = forest.width
         node, item = result["node"].to_numpy(), result["item"].to_numpy()
         counted = node != _RECORDS
-        places = node[counted], item[counted]
         shape = (len(forest), 2 * (width + 1) + self._d + values)
-        counts, minima, maxima = (np.zeros(shape, np.int64) for _ in range(3))
-        minima[:], maxima[:] = _LARGEST, _SMALLEST
-        counts[places] = result["count"].to_numpy()[counted]
-        minima[places] = result["minimum"].to_numpy()[counted]
-        maxima[places] = result["maximum"].to_numpy()[counted]
+        # By node and item. No row came for items of no record.
+        counts, minima, maxima = (
+            np.full(shape, empty, np.int64) for empty in (0, _LARGEST, _SMALLEST)
+        )
+        for name, table in (("count", counts), ("minimum", minima), ("maximum", maxima)):
+            table[node[counted], item[counted]] = result[name].to_numpy()[counted]
         self._sides = counts[:, : 2 * (width + 1)].reshape(len(forest), 2, width + 1)
         packed = result["records"].filter(pa.array(~counted)).to_pylist()
         columns, owners = keys.unpack_records(packed)
         order = np.argsort(owners, kind="stable")
         for column in columns:
-            # One after the other, so that the driver never holds all of them twice.
+            # Column by column, so that the driver never holds all of them twice.
             column[:] = column[order]
         self._columns = columns
         self._starts = np.searchsorted(owners[order], np.arange(len(forest) + draws + 1))

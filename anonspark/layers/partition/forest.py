@@ -51,9 +51,13 @@ class Forest:
         """Largest number of keys that a bracket compares."""
         return max(len(bracket.keys) for bracket in self.brackets if bracket is not None)
 
-    def arrays(self, leaves: int, d: int) -> ForestArrays:
-        """Return the forest as arrays, over a tree of so many nodes and d quasi-identifiers."""
-        roots = np.full(leaves, -1, np.int64)
+    def arrays(self, nodes: int, d: int) -> ForestArrays:
+        """Return the forest as arrays for the kernel.
+
+        ``nodes`` is the number of nodes of the tree that it extends, ``d`` that of
+        quasi-identifiers. Rows of nodes without a bracket are 0.
+        """
+        roots = np.full(nodes, -1, np.int64)
         roots[list(self.roots)] = list(self.roots.values())
         attributes = np.zeros((len(self), self.width), np.int64)
         ends = np.zeros((len(self), 2, self.width), np.int64)

@@ -228,17 +228,18 @@ class PassEvidence(Evidence):
         below: tuple[int, int],
         above: tuple[int, int],
     ) -> Histogram:
-        """Return the bins of records known one by one and of those on either side together.
+        """Return a bin for each value inside of a bracket, and one for all records on either side.
 
-        ``level`` is the key of the bracket that the request is about. ``values`` are those of the
-        records known one by one. ``below`` and ``above`` count records beyond the end's value, and
-        equal to it.
+        ``level`` is the position of the request's key among those that the bracket compares.
+        ``values`` are those of the records that were handed back. ``below`` and ``above`` count the
+        other records beyond the value of the bracket's end, and equal to it.
         """
         lowest, highest = request.lowest, request.highest
         if level == 0 and request.key != DISTANCE:
             # The first answer contains a node's extremes.
             lowest, highest = (bounds[request.key] for bounds in self._extremes)
         ends, rows = [], []
+        # Values between these are distinguished.
         first, last = lowest, highest
         if any(below):
             ends.append(self.outside.bracket.lower[level])
@@ -250,9 +251,9 @@ class PassEvidence(Evidence):
             last = ends[-1] if above[0] else last
         before, behind = values < first, values > last
         inside = values[~(before | behind)]
-        single = np.concatenate([inside, np.array(ends, np.int64)])
-        weights = np.concatenate([np.ones(len(inside), np.int64), np.array(rows, np.int64)])
-        parts = [_sums(single, weights)]
+        distinguished = np.concatenate([inside, np.array(ends, np.int64)])
+        weights = np.concatenate([np.ones_like(inside), np.array(rows, np.int64)])
+        parts = [_sums(distinguished, weights)]
         rows_before = below[0] + int(np.count_nonzero(before))
         rows_behind = above[0] + int(np.count_nonzero(behind))
         if rows_before:

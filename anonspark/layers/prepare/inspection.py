@@ -247,6 +247,19 @@ def _all_between(values: Sequence[str], bounds: Sequence[Bound]) -> bool:
         return False
 
 
+def _require_few_digits(column: InputColumn, lowest: int, highest: int, scale: int) -> None:
+    """Raise DataError unless the codes of decimals fit into 64 bits."""
+    if max(abs(lowest), abs(highest)) < 10**_MOST_DIGITS:
+        return
+    what, remedy = "whole numbers", "to a text if they are codes"
+    if scale:
+        what, remedy = "decimals", "round it to fewer decimal places"
+    raise DataError(
+        f"attributes.{column.name}: its {what} need more than {_MOST_DIGITS} digits. Cast the "
+        f"column to double, or {remedy}"
+    )
+
+
 def _describe_numbers(
     index: int,
     column: InputColumn,
@@ -254,7 +267,7 @@ def _describe_numbers(
     figures: Mapping[str, Any],
     configuration: Configuration,
 ) -> QuasiIdentifier:
-    """Describe values that have a natural order."""
+    """Describe values that have a natural order, with codes from the lowest to the highest."""
     scale = arrow_type.scale if column.kind == "decimal" else 0
     low, high = figures[f"lowest_{index}"], figures[f"highest_{index}"]
     if low is None:
@@ -267,15 +280,7 @@ def _describe_numbers(
         # Decimal places that the values use, which may be fewer than those of the column's type.
         scale = figures[f"places_{index}"]
         lowest, highest = (int(Decimal(value).scaleb(scale)) for value in (low, high))
-        if max(abs(lowest), abs(highest)) >= 10**_MOST_DIGITS:
-            problem = (
-                f"its decimals need more than {_MOST_DIGITS} digits. Cast the column to double, or "
-                "round it to fewer decimal places"
-                if scale
-                else f"its whole numbers need more than {_MOST_DIGITS} digits. Cast the column to "
-                "double, or to a text if they are codes"
-            )
-            raise DataError(f"attributes.{column.name}: {problem}")
+        _require_few_digits(column, lowest, highest, scale)
     else:
         lowest, highest = int(low), int(high)
     described = QuasiIdentifier(

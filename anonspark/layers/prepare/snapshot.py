@@ -158,7 +158,7 @@ def inspect_input(engine: Engine, configuration: Configuration) -> Inspection:
 
     One pass over the input, two if a text quasi-identifier needs its categories.
     """
-    # First of all: a bad file fails before the input is opened, which may read it to infer types.
+    # Read first, so that a bad hierarchy fails before the input is read to infer its types.
     hierarchies = read_hierarchies(engine.files, configuration)
     opened = engine.open_input(configuration, hierarchies)
     require_fitting_ranges(opened.columns)

@@ -8,5 +8,5 @@ In between, :mod:`anonspark.verification` verifies its files.
 - ``file_assignment`` and ``writing`` write the published records, ``class_table`` the classes, and
   ``tables`` the metrics.
 - ``committing`` publishes the release.
-- ``history`` appends to the tables of all runs, whose paths ``metrics_paths`` checks.
+- ``history`` appends to the tables of all runs, whose paths ``paths`` checks.
 """

@@ -188,3 +188,21 @@ def require_replaceable_release(files: Files, output: str) -> None:
             f"does not belong to it: {named(foreign)}. Move that elsewhere or remove it yourself, "
             "or choose another path"
         )
+
+
+def require_usable_metrics(files: Files, configuration: Configuration) -> None:
+    """Check that the metrics of all runs endanger neither input nor output.
+
+    Raises ConfigurationError if their path lies inside input or output, or one of these inside it,
+    or it cannot be named.
+    """
+    table = configuration.metrics.append_to
+    if table is not None:
+        if set(table) & set("*?[]{}"):
+            raise ConfigurationError(
+                f"metrics.append_to: {table} holds one of the characters * ? [ ] {{ }}, which "
+                "Spark would take for a pattern. Choose another path"
+            )
+        # Directories are made below it: it may be a link itself, but not to nothing.
+        require_reachable(files, "metrics.append_to", f"{table.rstrip('/')}/summary")
+        require_apart_from_table(files, configuration, "metrics.append_to", table)

@@ -541,7 +541,7 @@ def _undisturbed(path: str) -> Iterator[None]:
     try:
         yield
     except Exception:  # noqa: BLE001 - must not hide why the run ended
-        _LOGGER.error(  # noqa: TRY400 - a stack trace tells nothing more
+        _LOGGER.error(  # noqa: TRY400 - a stack trace adds nothing
             "%s could not be removed. It may hold raw records: remove it", path
         )
 

@@ -24,9 +24,9 @@ from anonspark.labels.raw_records import ComparedAs, order_of_code
 from anonspark.labels.region_axes import Runs, sets_of_codes
 from anonspark.labels.region_matching import (
     class_columns,
-    class_keys,
     code_regions,
     collect_classes,
+    count_payloads,
 )
 from anonspark.labels.regions import (
     CategoryRegion,
@@ -48,7 +48,7 @@ from anonspark.verification.claims.left_out import listed_values
 MOST_CELLS = 20_000_000
 
 # No column has such a name by accident.
-_PAYLOAD, _KEY = "anonspark_payload", "anonspark_key"
+_PAYLOAD = "anonspark_payload"
 
 
 @dataclass(frozen=True)
@@ -159,11 +159,7 @@ def _collect(
 ) -> tuple[pa.Table, pa.Table]:
     """Return the classes of a release and the records of each cell."""
     classes = collect_classes(release.data, release.attributes)
-    names = [name for attribute in release.attributes for name in attribute.columns]
-    keyed = class_keys(_hashed(release, payload, schema), names)
-    counted = keyed.select({_KEY: "key", _PAYLOAD: _PAYLOAD}).aggregate(
-        [_KEY, _PAYLOAD], count="records"
-    )
+    counted = count_payloads(_hashed(release, payload, schema), release.attributes, _PAYLOAD)
     collected = counted.collect(MOST_CELLS + 1)
     if collected.num_rows > MOST_CELLS:
         raise DataError(
@@ -237,7 +233,7 @@ def _cells(classes: pa.Table, counted: pa.Table, hashes: Integers, left_out: Int
     """Return cells in the order of classes and payloads, by their numbers."""
     keys = classes.column("key").to_numpy()
     order = np.argsort(keys, kind="stable")
-    sought = counted.column(_KEY).to_numpy()
+    sought = counted.column("key").to_numpy()
     ranks = np.minimum(np.searchsorted(keys, sought, sorter=order), len(keys) - 1)
     numbers = order[ranks]
     if not np.array_equal(keys[numbers], sought):

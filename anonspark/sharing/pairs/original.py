@@ -17,8 +17,8 @@ from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
 from anonspark.kernels.region_pairs import sum_candidates
 from anonspark.labels.inference import infer_attributes
-from anonspark.labels.raw_records import PreparedTable, prepare_table, require_all_read
-from anonspark.labels.region_matching import Codes, RegionSearch, build_search
+from anonspark.labels.raw_records import prepare_table, require_all_read
+from anonspark.labels.region_matching import RegionReader, RegionSearch
 from anonspark.labels.regions import (
     Leaves,
     PublishedAttribute,
@@ -81,9 +81,7 @@ def count_pair_candidates(
     dimensions = len(first.attributes)
     kinds = prepared.compared_as[:dimensions], prepared.compared_as[dimensions:]
     searches = [
-        build_search(
-            cell.classes, release.attributes, PreparedTable(prepared.records, columns), leaves
-        )
+        RegionReader(release.attributes, columns, leaves).search(cell.classes)
         for release, cell, columns, leaves in zip(
             releases, cells.cells, kinds, hierarchies, strict=True
         )
@@ -133,35 +131,21 @@ class _LookUp:
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield a row of sums."""
-        axes, more_axes = len(self.first.axes), len(self.second.axes)
-        sums = np.zeros(5 + axes + more_axes, np.int64)
+        """Yield a row of sums, in the order of the schema."""
+        sums = np.zeros(len(self.schema), np.int64)
         for batch in batches:
             points, unreadable = self.first.points(batch)
-            more_points, more_unreadable = self._second_points(batch, axes, more_axes)
+            more_points, more_unreadable = self.second.points(batch, len(self.first.axes))
             candidates, single_values = sum_candidates(
                 points, *self.first.regions, more_points, *self.second.regions,
                 self.pairs, self.figures, self.values,
             )  # fmt: skip
             matched = candidates > 0
-            sums[0] += batch.num_rows
-            sums[1] += matched.sum()
-            sums[2] += (matched & (candidates < self.k)).sum()
-            one_left = matched[:, np.newaxis] & (single_values >= 0)
-            sums[3] += one_left.any(axis=1).sum()
-            sums[4] += one_left[:, self.required].any(axis=1).sum()
-            sums[5:] += np.concatenate([unreadable.sum(axis=0), more_unreadable.sum(axis=0)])
+            is_disclosed = matched[:, np.newaxis] & (single_values >= 0)
+            disclosed = is_disclosed.any(axis=1), is_disclosed[:, self.required].any(axis=1)
+            flags = [matched, matched & (candidates < self.k), *disclosed, unreadable]
+            sums += [batch.num_rows, *np.column_stack([*flags, more_unreadable]).sum(axis=0)]
         yield pa.record_batch([pa.array([total]) for total in sums], schema=self.schema)
-
-    def _second_points(self, batch: pa.RecordBatch, skipped: int, axes: int) -> tuple[Codes, Flags]:
-        """Return the points of records in the second release: its columns follow the first's."""
-        names = [f"{prefix}value_{index}" for index in range(axes) for prefix in ("", "missing_")]
-        columns = [
-            batch.column(f"{prefix}value_{skipped + index}")
-            for index in range(axes)
-            for prefix in ("", "missing_")
-        ]
-        return self.second.points(pa.RecordBatch.from_arrays(columns, names=names))
 
 
 _MOST_LABELS = 1_000_000

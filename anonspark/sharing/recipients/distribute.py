@@ -111,7 +111,7 @@ class _Prepared:
     """A release that is ready, or published by an earlier attempt.
 
     ``name`` is that in the ledger. ``members`` is None if the members of classes are not needed,
-    ``staged`` if the release is published, ``kept`` if the ledger has its members.
+    ``staged`` if the release is published, ``added`` if the ledger has its members.
     """
 
     name: str
@@ -119,7 +119,7 @@ class _Prepared:
     source: ReleaseSource
     members: MembersOf | None
     staged: StagedRelease | None
-    kept: StagedMembers | None
+    added: StagedMembers | None
     published: Release
 
 
@@ -437,7 +437,7 @@ class _PlanRun:
         planned = [
             release
             for release in prepared
-            if release.kept is not None and release.name not in counted
+            if release.added is not None and release.name not in counted
         ]
         if not planned:
             return
@@ -491,11 +491,11 @@ class _PlanRun:
         self, ready: _Prepared, checks: Sequence[dict[str, Any]], ledger: Ledger
     ) -> dict[str, Any]:
         """Return the event of a release that is going to be given, and write its files."""
-        if ready.kept is None or ready.staged is None or ready.members is None:
+        if ready.added is None or ready.staged is None or ready.members is None:
             raise ValueError("a release without members is planned")
         files = ReleaseFiles(
             keep(self.engine, ready.members.members, ledger.layout.members(ready.name)),
-            keep(self.engine, ready.kept.classes(self.engine), ledger.layout.classes(ready.name)),
+            keep(self.engine, ready.added.classes(self.engine), ledger.layout.classes(ready.name)),
         )
         request, configuration = ready.recipient.request, ready.recipient.configuration
         summary = ready.published.summary
@@ -511,8 +511,8 @@ class _PlanRun:
             "public": request.public,
             "columns": list(request.columns),
             "quasi_identifiers": configuration.quasi_identifiers,
-            "published_columns": ready.kept.columns,
-            "sensitive": ready.kept.sensitive,
+            "published_columns": ready.added.columns,
+            "sensitive": ready.added.sensitive,
             "subject_types": self.subject_types,
             "where": stated_conditions(ready.recipient.conditions),
             "privacy": configuration.public_dict()["privacy"],

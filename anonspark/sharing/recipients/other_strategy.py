@@ -42,9 +42,8 @@ class OtherStrategy:
     def losses(self, frozen: FrozenSource, strata: Mapping[int, int]) -> dict[str, float | None]:
         """Return ``gcp`` of each release under the other strategy, or None if it cannot be made.
 
-        ``strata`` are the records of each pattern. As the plan costs that is carried out, but for
-        publishing and the joint check. An independent plan once more for each different k of its
-        recipients.
+        ``strata`` are the records of each pattern. Costs what the plan itself does, but for
+        publishing and the joint check, and that for each different k if the plan is independent.
         """
         losses: dict[str, float | None] = {}
         makers: dict[int, Strategy] = {}

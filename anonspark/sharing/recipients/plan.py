@@ -445,28 +445,45 @@ class _Reading:
         self, where: str, name: str, request: RequestFile, base: Configuration
     ) -> Configuration | None:
         """Return the configuration of a release, or None if there are problems."""
-        document = self._restricted(request.columns, base)
-        for section in _SECTIONS:
-            options = getattr(request, section)
-            if options is not None:
-                document[section] = deepcopy(options)
-        document["output"] = {
-            **deepcopy(self.document["output"]),
-            "path": f"{self.file.output.rstrip('/')}/{name}",
-            **(request.output or {}),
-        }
-        privacy = deepcopy(request.privacy)
-        document["privacy"] = {"k": base.privacy.k, **privacy}
-        if base.privacy.unit:
-            document["privacy"]["unit"] = list(base.privacy.unit)
+        document = self._document(name, request, base)
         requested = self._parsed(where, document)
         if requested is None:
             return None
+        self._check_request(where, request, requested, base)
+        missing = self._missing_criteria(where, requested, base)
+        if not missing:
+            return requested
+        for key, sections in missing.items():
+            listed = request.privacy.get(key, [])
+            own = [listed] if isinstance(listed, dict) else listed
+            document["privacy"][key] = [*deepcopy(own), *sections]
+        return self._parsed(where, document)
+
+    def _document(self, name: str, request: RequestFile, base: Configuration) -> dict[str, Any]:
+        """Return the configuration file of a release, without the criteria of the base."""
+        document = self._restricted(request.columns, base)
+        options = {section: getattr(request, section) for section in _SECTIONS}
+        document |= {key: deepcopy(part) for key, part in options.items() if part is not None}
+        path = f"{self.file.output.rstrip('/')}/{name}"
+        output = deepcopy(self.document["output"])
+        document["output"] = {**output, "path": path, **(request.output or {})}
+        document["privacy"] = {"k": base.privacy.k, **deepcopy(request.privacy)}
+        if base.privacy.unit:
+            document["privacy"]["unit"] = list(base.privacy.unit)
+        return document
+
+    def _check_request(
+        self, where: str, request: RequestFile, requested: Configuration, base: Configuration
+    ) -> None:
+        """Note what a recipient asks for and no plan may give."""
         if requested.privacy.delta_presence is not None:
             self.problems.append(
                 f"{where}.privacy.delta_presence: found a population. In a plan that is the "
                 f"source. Write {where}.presence instead"
             )
+        if requested.output.table is not None:
+            text = "found a table, to which a plan writes no release. Remove it"
+            self.problems.append(f"{where}.output.table: {text}")
         problem = labels_of_records(requested.model.model_dump(), requested.missing)
         if request.presence is not None and problem is not None:
             self.problems.append(f"{where}.presence: {problem}")
@@ -481,16 +498,6 @@ class _Reading:
                 f"{where}.privacy.k: found {requested.privacy.k}. The base requires at least "
                 f"{base.privacy.k}. Raise it"
             )
-        missing = self._missing_criteria(where, requested, base)
-        if not missing:
-            return requested
-        for key, sections in missing.items():
-            listed = privacy.get(key, [])
-            document["privacy"][key] = [
-                *([listed] if isinstance(listed, dict) else listed),
-                *sections,
-            ]
-        return self._parsed(where, document)
 
     def _missing_criteria(
         self, where: str, requested: Configuration, base: Configuration

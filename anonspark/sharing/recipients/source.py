@@ -299,7 +299,7 @@ class OpenFrozen:
         late = reader_of_texts(configuration.with_input(self.frozen.version))[1]
         if late is not None:
             opened = self._typed(opened, late)
-        plans = tuple(plan_columns(opened.given, configuration, hierarchies))
+        plans = tuple(plan_columns(opened.input_schema, configuration, hierarchies))
         return replace(opened, plans=plans)
 
     def _typed(self, opened: FrozenInput, late: Reader) -> FrozenInput:
@@ -308,7 +308,7 @@ class OpenFrozen:
         One job, two if recipients share the ranges of quasi-identifiers, and so their types. Raises
         DataError if a column has values of several kinds, or of one that cannot be published.
         """
-        configuration, schema = opened.configuration, opened.given
+        configuration, schema = opened.configuration, opened.input_schema
         names = {name for name in configuration.attributes if name in schema.names}
         names = {name for name in names if is_text(schema.field(name).type)}
         shared = names.intersection(
@@ -320,23 +320,23 @@ class OpenFrozen:
                 for column in late.schema(Forms.of_texts(texts["forms"].to_pylist())):
                     schema = schema.set(schema.get_field_index(column.name), column)
         require_types(schema, configuration)
-        return replace(opened, given=schema, late=late)
+        return replace(opened, input_schema=schema, late=late)
 
 
 @dataclass(frozen=True)
 class FrozenInput(RecordInput):
     """The records of one recipient as an :class:`anonspark.engine.protocol.Input`.
 
-    ``plans`` are those of the quasi-identifiers, ``given`` is the schema of the records under the
-    names of the input. ``companions`` are the staged names of what travels beside the records, and
-    the names in ``given``. ``late`` gives values their types, or is None if they have types.
+    ``plans`` are those of the quasi-identifiers, ``input_schema`` has the names of the input.
+    ``companions`` are the staged names of what travels with the records, and the names in
+    ``input_schema``. ``late`` gives values their types, or is None if they have types.
     """
 
     frozen: FrozenSource
     bit: int | None
     configuration: Configuration
     plans: tuple[PlannedColumn, ...]
-    given: pa.Schema
+    input_schema: pa.Schema
     companions: Mapping[str, str]
     becomes: Mapping[int, int] | None = None
     late: Reader | None = None
@@ -362,8 +362,8 @@ class FrozenInput(RecordInput):
         """Return some columns of the records. Lazy."""
         staged = {name: column_of(index) for index, name in enumerate(self.frozen.columns)}
         staged |= {name: column for column, name in self.companions.items()}
-        selected = [name for name in self.given.names if name in names]
-        schema = pa.schema(map(self.given.field, selected))
+        selected = [name for name in self.input_schema.names if name in names]
+        schema = pa.schema(map(self.input_schema.field, selected))
         select = _Select(schema, self.bit, self.becomes, self.late)
         needed = [PATTERN, *([ATOM] if self.becomes and self.frozen.has_atoms else [])]
         columns = list(dict.fromkeys([*(staged[name] for name in selected), *needed]))

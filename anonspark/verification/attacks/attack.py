@@ -18,7 +18,7 @@ from anonspark.labels.regions import PublishedAttribute, leaves_by_label
 from anonspark.progress import report_step
 from anonspark.release.derived_figures import risk_rows
 from anonspark.release.originals import records_to_match
-from anonspark.verification.attacks.ends import Ends, classes_of_proven, measure_ends
+from anonspark.verification.attacks.ends import Ends, keys_of_proven, measure_ends
 from anonspark.verification.attacks.linkage import Linkage, measure_linkage
 from anonspark.verification.attacks.loss import Loss, measure_loss
 from anonspark.verification.attacks.presence import (
@@ -55,18 +55,22 @@ _WITHHELD = (
 )
 
 
+_NOT_MEASURED = "{}: not measured: {}"
+
+
 @dataclass(frozen=True)
 class ByOriginal:
     """The result of matching a release with its original."""
 
     rows: int
-    truthfulness: Truthfulness
+    truthfulness: Truthfulness | None
     loss: Loss
-    linkage: Linkage
-    with_values: dict[str, Linkage | None]
+    linkage: Linkage | None
+    with_values: dict[str, Linkage]
     warnings: list[str]
     left_out: dict[str, Counter[str | None]]
     ends: Ends
+    failures: list[str]
 
 
 def match_original(
@@ -89,27 +93,36 @@ def match_original(
     payload = [name for name in data.schema.names if name in as_they_came]
     left_out = claim.left_out.rows
     withheld, warnings = claim.recipient.get("rows_withheld", 0), []
-    truthfulness = measure_truthfulness(
-        labels, original, payload, drops_missing=drops, left_out=left_out + (withheld or 0)
-    )
-    if withheld is None:
-        # Only the ledger knows how many were withheld, or they are fewer than k.
-        withheld = truthfulness.unpaired_originals
-        truthfulness = replace(truthfulness, left_out=left_out + withheld)
-        warnings = [_WITHHELD.format(withheld, truthfulness.originals)] if withheld else []
-    rows = truthfulness.originals - withheld
-    loss = measure_loss(labels, published, original, rows, drops_missing=drops)
+    truthfulness, linkage, with_values, failures = None, None, {}, []
+    try:
+        truthfulness = measure_truthfulness(
+            labels, original, payload, drops_missing=drops, left_out=left_out + (withheld or 0)
+        )
+        rows = truthfulness.originals
+        if withheld is None:
+            # Only the ledger knows how many were withheld, or they are fewer than k.
+            withheld = truthfulness.unpaired_originals
+            truthfulness = replace(truthfulness, left_out=left_out + withheld)
+            warnings = [_WITHHELD.format(withheld, rows)] if withheld else []
+        linkage = measure_linkage(
+            labels, original, k=claim.privacy.k, drops_missing=drops, subject="original"
+        )
+        with_values = _link_values(labels, claim, original)
+    except TooManyClassesError as error:
+        name = "linkage attack with values" if linkage else "truthfulness and linkage attack"
+        failures = [_NOT_MEASURED.format(name, error)]
+        rows = labels.prepare(original, "original", drops_missing=drops).records.count()
+    loss = measure_loss(labels, published, original, rows - (withheld or 0), drops_missing=drops)
     return ByOriginal(
         original.count() if drops else loss.rows,
         truthfulness,
         loss,
-        measure_linkage(
-            labels, original, k=claim.privacy.k, drops_missing=drops, subject="original"
-        ),
-        _link_values(labels, claim, original),
+        linkage,
+        with_values,
         warnings,
         _count_left_out(labels, claim, original),
         measure_ends(labels, original, drops_missing=drops),
+        failures,
     )
 
 
@@ -144,18 +157,18 @@ def _count_left_out(
     return surplus
 
 
-def _link_values(labels: LabelledTable, claim: Claim, original: Table) -> dict[str, Linkage | None]:
+def _link_values(labels: LabelledTable, claim: Claim, original: Table) -> dict[str, Linkage]:
     """Link records for an attacker who also knows values that are published unchanged.
 
     Candidates have these values, too: a hash of them is one more quasi-identifier, each of whose
     published values is itself. One linkage is of all insensitive attributes, one of the sensitive
-    ones, too. None is a release with too many different combinations.
+    ones, too.
     """
     data = labels.data
     shared = set(original.schema.names).difference(claim.columns, claim.pseudonyms)
     columns = [cell.name for cell in data.schema if cell.name in shared and is_hashable(cell.type)]
     insensitive = [name for name in columns if name not in claim.sensitive]
-    linkages: dict[str, Linkage | None] = {}
+    linkages: dict[str, Linkage] = {}
     for key, knowledge in ((INSENSITIVE, insensitive), (ALL_VALUES, columns)):
         if not knowledge or (key == ALL_VALUES and knowledge == insensitive):
             continue
@@ -163,31 +176,23 @@ def _link_values(labels: LabelledTable, claim: Claim, original: Table) -> dict[s
             table.with_hashes({_VALUES: knowledge}, like=data.schema) for table in (data, original)
         )
         values = PublishedAttribute(_VALUES, "integer", "interval", (_VALUES,))
-        try:
-            linkages[key] = measure_linkage(
-                replace(labels, data=release, attributes=[*labels.attributes, values]),
-                people,
-                k=claim.privacy.k,
-                drops_missing=claim.drops_missing,
-                subject="original",
-            )
-        except TooManyClassesError:
-            linkages[key] = None
+        linkages[key] = measure_linkage(
+            replace(labels, data=release, attributes=[*labels.attributes, values]),
+            people,
+            k=claim.privacy.k,
+            drops_missing=claim.drops_missing,
+            subject="original",
+        )
     return linkages
 
 
-def linked_values_warnings(with_values: Mapping[str, Linkage | None]) -> list[str]:
+def linked_values_warnings(with_values: Mapping[str, Linkage]) -> list[str]:
     """Warn of records that insensitive values single out inside of their classes.
 
-    >>> linked_values_warnings({}), linked_values_warnings({INSENSITIVE: None})[0][:14]
-    ([], 'linkage attack')
+    >>> linked_values_warnings({})
+    []
     """
     linkage = with_values.get(INSENSITIVE)
-    if INSENSITIVE in with_values and linkage is None:
-        return [
-            "linkage attack: for who also knows the insensitive attributes it was not measured, "
-            "because the release has more than 1,000,000 combinations of labels and values"
-        ]
     if linkage is None or not linkage.fewer_than_k:
         return []
     share = rounded_share(linkage.fewer_than_k, linkage.records, linkage.k)
@@ -218,15 +223,15 @@ def match_population(data: Table, claim: Claim, population: Table) -> ByPopulati
 
     The jobs of :func:`~anonspark.verification.attacks.linkage.measure_linkage`,
     :func:`~anonspark.verification.attacks.presence.count_regions` and
-    :func:`~anonspark.verification.attacks.ends.classes_of_proven`.
+    :func:`~anonspark.verification.attacks.ends.keys_of_proven`.
     """
     labels = labelled(data, claim, population)
     linkage = measure_linkage(labels, population, k=claim.privacy.k)
     counts = count_regions(labels, population)
-    proven = classes_of_proven(labels, population)
+    proven = np.isin(counts.keys, keys_of_proven(labels, population))
     # A journalist knows that these people were sampled, as the prosecutor does.
-    counts.population[proven] = np.minimum(counts.population, counts.released)[proven]
-    return ByPopulation(linkage, counts)
+    people = np.where(proven, np.minimum(counts.population, counts.released), counts.population)
+    return ByPopulation(linkage, replace(counts, population=people))
 
 
 def broken_attacks(truthfulness: Truthfulness | None, linkage: dict[str, Linkage]) -> list[str]:
@@ -279,7 +284,8 @@ def attack(
     if original is not None:
         report_step("matching with the original")
         matched = match_original(data, claim, proof.published, original)
-        linkage["original"] = matched.linkage
+        failures += matched.failures
+        linkage |= {"original": matched.linkage} if matched.linkage else {}
         linked = linked_values_warnings(matched.with_values)
         proof = replace(
             proof,
@@ -291,9 +297,12 @@ def attack(
         )
     if population is not None:
         report_step("attacking with the population")
-        by_population = match_population(data, claim, population)
-        linkage["population"], counts = by_population.linkage, by_population.counts
-        proof = replace(proof, classes_not_covered=by_population.classes_not_covered)
+        try:
+            by_population = match_population(data, claim, population)
+            linkage["population"], counts = by_population.linkage, by_population.counts
+            proof = replace(proof, classes_not_covered=by_population.classes_not_covered)
+        except TooManyClassesError as error:
+            failures.append(_NOT_MEASURED.format("linkage attack with the population", error))
     # A population that does not cover the release says nothing about its risk.
     if counts is not None and bool((counts.population >= counts.released).all()):
         in_regions = counts.released, counts.population

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +13,7 @@ from anonspark.core.arrays import Integers
 from anonspark.core.grids import gap
 from anonspark.engine.protocol import Table
 from anonspark.labels.raw_records import PreparedTable
-from anonspark.labels.region_matching import LabelledTable, build_search, class_columns
+from anonspark.labels.region_matching import LabelledTable, RegionReader, class_columns
 from anonspark.labels.regions import (
     Interval,
     Number,
@@ -26,17 +25,16 @@ from anonspark.labels.regions import (
 from anonspark.verification.attacks.presence import count_records
 
 _MOST_ENDS = 400_000
-"""Of more ends some are measured: regions travel to every task."""
+"""Of more ends, or of a sample of the classes, some are measured: regions travel to every task."""
 
 
 @dataclass(frozen=True)
 class Ends:
     """The ends of ranges of numbers and times, and those that isolate one record.
 
-    ``ends`` counts two of each range that holds several values, but no open ones. ``by_value`` are
-    ends that are the value of one original record, of those that the class holds by its other
-    labels, ``by_strip`` those in whose strip of the grid one such record lies. Without a grid a
-    strip is a value.
+    A range of several values has two ends, if it is not open. ``by_value`` are ends that are the
+    value of one original record among those with the other labels of the class, ``by_strip`` ends
+    in whose strip of the grid one such record lies. Without a grid a strip is a value.
     """
 
     ends: int
@@ -54,16 +52,15 @@ def measure_ends(labels: LabelledTable, original: Table, *, drops_missing: bool)
     return Ends(len(rows), int((by_value == 1).sum()), int((by_strip == 1).sum()))
 
 
-def classes_of_proven(labels: LabelledTable, population: Table) -> Integers:
-    """Return the classes in which a person of a population is proven to be.
+def keys_of_proven(labels: LabelledTable, population: Table) -> Integers:
+    """Return the keys of classes in which a person of a population is proven to be.
 
-    The range of a class ends at a value of the class, or within a step of the grid from one. So a
-    person of the population who alone has the labels of a class and lies there is in it. One job
-    over the population's quasi-identifiers, as of :func:`measure_ends`.
+    A range ends at a value of its class, or within a step of the grid from one. So a person who
+    alone has the labels of a class and lies there is in it. One job like :func:`measure_ends`.
     """
     prepared = labels.prepare(population, "population")
     rows, (by_strip,) = _count_at_ends(labels, prepared, (True,))
-    proven: Integers = rows[by_strip == 1]
+    proven: Integers = labels.classes["key"].to_numpy()[rows[by_strip == 1]]
     return proven
 
 
@@ -71,46 +68,53 @@ def _count_at_ends(
     labels: LabelledTable, prepared: PreparedTable, strips: Sequence[bool]
 ) -> tuple[Integers, list[Integers]]:
     """Return the class of each end, and the records there: by value, or in the strip of a step."""
-    classes = labels.classes
+    ends = _ends_of_ranges(labels)
+    rows = np.concatenate([np.zeros(0, np.int64), *(rows for *_, rows in ends)])
+    if not len(rows):
+        return rows, [rows for _ in strips]
+    classes = labels.classes.take(pa.array(rows))
+    reader = RegionReader(labels.attributes, prepared.compared_as, labels.leaves)
+    counts = []
+    for in_strip in strips:
+        search = reader.search(classes, _Narrow(labels.attributes, ends, in_strip))
+        counts.append(count_records(prepared, search, labels.attributes))
+    return rows, counts
+
+
+def _ends_of_ranges(labels: LabelledTable) -> list[tuple[int, int, Integers]]:
+    """List attribute, side (0 is lower) and classes of the ends, every n-th of too many."""
     ends: list[tuple[int, int, Integers]] = []
     for index, attribute in enumerate(labels.attributes):
         if attribute.is_category or attribute.rule or attribute.name in labels.leaves:
             continue
-        columns = class_columns(classes, labels.attributes, index)
+        columns = class_columns(labels.classes, labels.attributes, index)
         regions, numbers = read_regions(columns, attribute)
         for side in (0, 1):
-            has_end = np.array(
-                [_end(region, side, attribute) is not None for region in regions], bool
-            )
-            ends.append((index, side, np.flatnonzero(has_end[numbers])))
+            has_end = [_end(region, side, attribute) is not None for region in regions]
+            ends.append((index, side, np.flatnonzero(np.array(has_end, bool)[numbers])))
     step = -(-sum(len(rows) for *_, rows in ends) // _MOST_ENDS) or 1
-    ends = [(index, side, rows[::step]) for index, side, rows in ends]
-    rows = np.concatenate([rows for *_, rows in ends]) if ends else np.zeros(0, np.int64)
-    if not len(rows):
-        return rows, [rows for _ in strips]
-    of_ends = classes.take(pa.array(rows))
-    bounds = np.cumsum([0, *(len(rows_of_end) for *_, rows_of_end in ends)]).tolist()
-    counts = []
-    for in_strip in strips:
+    return [(index, side, rows[::step]) for index, side, rows in ends]
 
-        def at_ends(
-            index: int, regions: Sequence[Region], numbers: Integers, in_strip: bool = in_strip
-        ) -> tuple[Sequence[Region], Integers]:
-            """Return the regions of the rows, whose own attribute has that of its end."""
-            attribute, first, extended = labels.attributes[index], len(regions), list(regions)
-            numbers = numbers.copy()
-            for (end_of, side, _), (start, stop) in zip(ends, pairwise(bounds), strict=True):
-                if end_of == index:
-                    numbers[start:stop] += len(extended)
-                    extended += [
-                        _at_end(region, side, attribute, in_strip=in_strip)
-                        for region in regions[:first]
-                    ]
-            return extended, numbers
 
-        search = build_search(of_ends, labels.attributes, prepared, labels.leaves, at_ends)
-        counts.append(count_records(prepared, search, labels.attributes)[: search.classes])
-    return rows, counts
+@dataclass(frozen=True)
+class _Narrow:
+    """Replaces regions by their ends, in classes that are repeated for each of their ends."""
+
+    attributes: Sequence[PublishedAttribute]
+    ends: Sequence[tuple[int, int, Integers]]
+    in_strip: bool
+
+    def __call__(
+        self, index: int, regions: Sequence[Region], numbers: Integers
+    ) -> tuple[Sequence[Region], Integers]:
+        """Return the regions of an attribute with their ends, and the number of each class's."""
+        attribute, narrowed, numbers = self.attributes[index], list(regions), numbers.copy()
+        bounds = np.cumsum([len(rows) for *_, rows in self.ends])[:-1]
+        for (end_of, side, _), part in zip(self.ends, np.split(numbers, bounds), strict=True):
+            if end_of == index:
+                part[:] += len(narrowed)  # a view of the numbers
+                narrowed += [_at_end(r, side, attribute, in_strip=self.in_strip) for r in regions]
+        return narrowed, numbers
 
 
 def _end(region: Region, side: int, attribute: PublishedAttribute) -> Number | None:

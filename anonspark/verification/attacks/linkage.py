@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +16,7 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.labels.raw_records import require_all_read
 from anonspark.labels.region_matching import LabelledTable, RegionSearch
+from anonspark.labels.regions import PublishedAttribute
 
 
 @dataclass(frozen=True)
@@ -64,89 +68,102 @@ def measure_linkage(
     ``labels`` has no attributes that the attacker does not know. The table is the originals, or
     what an attacker knows of a population. Numbers and times are compared by value, whatever types
     the tables have, texts exactly, without blanks at their ends. ``subject`` is what messages call
-    it. Raises ConfigurationError if the release publishes means, and DataError if it has more than
-    1,000,000 classes, labels cannot be read, or the table lacks columns or has unreadable values.
+    it. Raises ConfigurationError if the release publishes means, DataError if labels cannot be
+    read, or the table lacks columns or has unreadable values, and
+    :class:`~anonspark.labels.region_matching.TooManyClassesError` if over 1,000,000 classes overlap
+    too much.
 
     Two jobs: one pass over the release, with one shuffle of a row a class and task, and one over
     the table's quasi-identifiers, with one shuffle of a row a task and, in each task, a row for
     each class of one record. The published classes are collected. They and their tree go to every
-    task. No record of the table reaches the driver.
+    task. More than 1,000,000 are shuffled with the records
+    (:meth:`~anonspark.labels.region_matching.LabelledTable.map_records`). No record of the table
+    reaches the driver.
     """
     prepared = labels.prepare(table, subject, drops_missing=drops_missing)
-    sizes = labels.classes.column("records").to_numpy()
-    task = _CountCandidates(labels.search(prepared), sizes, k)
-    rows = prepared.records.map_batches(task, _FIGURES)
-    counted = rows.aggregate(["figure"], sums=["records", "alone"], least=["smallest"]).collect()
+    counted = labels.map_records(prepared, partial(CountCandidates, k), FIGURES)
+    figures = (
+        counted.aggregate(["figure", "class"], sums=["records", "alone"], least=["smallest"])
+        .aggregate(["figure", "records"], count="classes", sums=["alone"], least=["smallest"])
+        .collect()
+    )
+    totals = read_totals(figures, subject, labels.attributes)
     # A class of one record is singled out if one record of the table lies in its region.
-    counted = counted.filter((pc.field("figure") < 0) | (pc.field("records") == 1))
-    numbers: Integers = counted.column("figure").to_numpy()
-    pairs = zip(numbers.tolist(), counted.column("records").to_pylist(), strict=True)
-    records = {figure: count for figure, count in pairs if figure < 0}
-    unreadable = [records.get(_UNREADABLE - i, 0) for i in range(len(labels.attributes))]
-    require_all_read(subject, labels.attributes, unreadable)
-    smallest = counted.column("smallest").to_numpy()[numbers == _MATCHED]
-    alone = counted.column("alone").to_numpy()[numbers >= 0]
+    is_single = (pc.field("figure") == OF_CLASS) & (pc.field("records") == 1)
+    single = figures.filter(is_single).to_pylist()
+    (smallest,) = figures.filter(pc.field("figure") == MATCHED)["smallest"].to_pylist() or [0]
     return Linkage(
-        records=records.get(_RECORDS, 0),
-        matched=records.get(_MATCHED, 0),
-        fewer_than_k=records.get(_FEWER, 0),
-        smallest_candidates=int(smallest[0]) if records.get(_MATCHED) else 0,
-        singled_out=len(alone),
-        re_identified=int(alone.sum()),
+        records=totals[RECORDS],
+        matched=totals[MATCHED],
+        fewer_than_k=totals[FEWER],
+        smallest_candidates=smallest if totals[MATCHED] else 0,
+        singled_out=sum(row["classes"] for row in single),
+        re_identified=sum(row["alone"] for row in single),
         k=k,
     )
 
 
-_FIGURES = pa.schema([(name, pa.int64()) for name in ("figure", "records", "alone", "smallest")])
+_NAMES = ("figure", "class", "released", "records", "alone", "smallest")
+FIGURES = pa.schema([(name, pa.int64()) for name in _NAMES])
+"""Rows of counted records, and of a class those that it has and those of whom it alone is one."""
 
-# The figure of a row. Numbers from 0 on are classes, those below _UNREADABLE further attributes.
-_RECORDS, _MATCHED, _FEWER, _UNREADABLE = -1, -2, -3, -4
+OF_CLASS, RECORDS, MATCHED, FEWER, _UNREADABLE = range(5)
+"""What a row counts: records in the region of a class, or all, those with candidates, those with
+fewer than k, and, from the last on, unreadable values of each attribute."""
+
+
+def read_totals(
+    figures: pa.Table, subject: str, attributes: Sequence[PublishedAttribute]
+) -> Counter[int]:
+    """Return the figures that are of no class. Raises DataError if values cannot be read."""
+    others = figures.filter(pc.field("figure") != OF_CLASS)
+    columns = (others[name].to_pylist() for name in ("figure", "records"))
+    totals = Counter(dict(zip(*columns, strict=True)))
+    require_all_read(subject, attributes, [totals[_UNREADABLE + i] for i in range(len(attributes))])
+    return totals
 
 
 @dataclass(frozen=True)
-class _CountCandidates:
-    """Counts the candidates of a task's records.
+class CountCandidates:
+    """Counts the candidates of a task's records: of each class its records, or one if ``alike``.
 
-    One row for each figure, and one for each class of one record in whose region records lie.
+    One row for each figure, and one for each class of one candidate in whose region records lie, or
+    for ``every`` such class.
     """
 
-    search: RegionSearch
-    sizes: Integers
     k: int
+    search: RegionSearch
+    names: Integers
+    sizes: Integers
+    alike: bool = False
+    every: bool = False
 
     def __call__(self, batches: Batches) -> Batches:
         """Count the candidates of all batches, and yield one batch of figures."""
         classes = len(self.sizes)
-        single_classes = np.flatnonzero(self.sizes == 1)
+        # Sums of whole numbers are exact in float64.
+        sizes = np.ones(classes) if self.alike else self.sizes.astype(np.float64)
+        single_classes = np.flatnonzero(sizes == 1)
         inside = np.zeros(classes, np.int64)
         alone = np.zeros(classes, np.int64)
-        unreadable = np.zeros(len(self.search.axes), np.int64)
-        # Sums of whole numbers are exact in float64.
-        sizes = self.sizes.astype(np.float64)
-        records = matched = fewer = 0
+        totals = np.zeros(_UNREADABLE + len(self.search.axes), np.int64)
         smallest = np.iinfo(np.int64).max
         for batch in batches:
             codes, is_unreadable = self.search.points(batch)
-            unreadable += is_unreadable.sum(axis=0)
             candidates = self.search.sum_figures(codes, sizes)
             is_matched = candidates > 0
-            records += len(candidates)
-            matched += int(is_matched.sum())
-            fewer += int((is_matched & (candidates < self.k)).sum())
+            is_few = is_matched & (candidates < self.k)
+            totals[RECORDS:_UNREADABLE] += [len(candidates), is_matched.sum(), is_few.sum()]
+            totals[_UNREADABLE:] += is_unreadable.sum(axis=0)
             if is_matched.any():
                 smallest = min(smallest, int(candidates[is_matched].min()))
             if len(single_classes):
                 self.search.count(codes, inside)
                 self.search.count(codes[candidates == 1], alone)
-        held = single_classes[inside[single_classes] > 0]
-        figures = [_RECORDS, _MATCHED, _FEWER, *(_UNREADABLE - np.arange(len(unreadable)))]
-        count = len(figures) + len(held)
-        yield pa.RecordBatch.from_arrays(
-            [
-                pa.array(np.concatenate([np.array(figures, np.int64), held])),
-                pa.array(np.concatenate([[records, matched, fewer], unreadable, inside[held]])),
-                pa.array(np.concatenate([np.zeros(len(figures), np.int64), alone[held]])),
-                pa.array(np.full(count, smallest)),
-            ],
-            schema=_FIGURES,
-        )
+        held = single_classes if self.every else single_classes[inside[single_classes] > 0]
+        rows = np.zeros((len(held) + len(totals) - 1, len(FIGURES)), np.int64)
+        rows[: len(held), 1:5] = np.stack([self.names, self.sizes, inside, alone], axis=1)[held]
+        rows[len(held) :, 0] = np.arange(1, len(totals))
+        rows[len(held) :, 3] = totals[1:]
+        rows[:, 5] = smallest
+        yield pa.record_batch([pa.array(column) for column in rows.T], schema=FIGURES)

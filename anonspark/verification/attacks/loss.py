@@ -47,8 +47,9 @@ def measure_loss(
     """Measure a release beside the table that it was made of.
 
     ``rows`` are the records of the original without those that were not to be published. One pass
-    over the original if all attributes are measured, and the classes of the labels. Raises
-    DataError if labels cannot be read, or the original cannot be compared with them.
+    over the original if all attributes are measured, and the classes of the labels, or above
+    1,000,000 the different labels of each attribute. Raises DataError if labels cannot be read, or
+    the original cannot be compared with them.
     """
     attributes = labels.attributes
     has_ranges = [not (item.is_category or item.rule) for item in attributes]
@@ -60,14 +61,15 @@ def measure_loss(
         return Loss(rows, left_out, discernibility, None, None)
     records = labels.prepare(original, "the original", drops_missing=drops_missing).records
     ends = _extremes(records, len(attributes))
-    total, records_of_classes = 0.0, labels.classes["records"].to_numpy()
+    total = 0.0
     for index, attribute in enumerate(attributes):
         (low, _), (_, high) = map(attribute.strip, attribute.ends or ends[index])
-        columns = class_columns(labels.classes, attributes, index)
-        regions, numbers = read_regions(columns, attribute)
+        classes = labels.classes_alike(index)
+        regions, numbers = read_regions(class_columns(classes, attributes, index), attribute)
         shares = np.array([_share(cast("OrderedRegion", region), low, high) for region in regions])
+        records, times = (classes[name].to_numpy() for name in ("records", "classes"))
         # `fsum` gives the same sum for any order of the classes.
-        covered = math.fsum((shares[numbers] * records_of_classes).tolist())
+        covered = math.fsum(np.repeat(shares[numbers] * records, times).tolist())
         total += attribute.weight * (covered + left_out)
     weights = sum(attribute.weight for attribute in attributes)
     return Loss(rows, left_out, discernibility, total, total / (weights * max(rows, 1)))
@@ -80,13 +82,13 @@ def _extremes(records: Table, attributes: int) -> list[tuple[Fraction, Fraction]
     ends_of_values = records.select({**lows, **highs})
     extremes = ends_of_values.aggregate([], least=list(lows), most=list(highs)).collect()
     ends = [(extremes[low][0], extremes[high][0]) for low, high in zip(lows, highs, strict=True)]
-    return [(_place(low), _place(high)) for low, high in ends]
+    return [(_exact(low), _exact(high)) for low, high in ends]
 
 
-def _place(value: pa.Scalar) -> Fraction:
+def _exact(value: pa.Scalar) -> Fraction:
     """Return a value as an exact number: days, microseconds, or a number, and 0 for null.
 
-    >>> _place(pa.scalar(1.5))
+    >>> _exact(pa.scalar(1.5))
     Fraction(3, 2)
     """
     if is_time(value.type):

@@ -12,20 +12,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.config.privacy import DeltaPresence
 from anonspark.core.arrays import Integers
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import WantedColumns
-from anonspark.engine.tasks import Batches
-from anonspark.errors import DataError
-from anonspark.labels.raw_records import PreparedTable, require_all_read
+from anonspark.labels.raw_records import PreparedTable
 from anonspark.labels.region_matching import LabelledTable, RegionSearch
 from anonspark.labels.regions import PublishedAttribute
 from anonspark.release.originals import open_named
+from anonspark.verification.attacks.linkage import (
+    FEWER,
+    FIGURES,
+    MATCHED,
+    OF_CLASS,
+    RECORDS,
+    CountCandidates,
+    read_totals,
+)
 
 _SUBJECT = "population"
 
@@ -35,11 +44,12 @@ _TOLERANCE = 1e-12
 
 @dataclass(frozen=True)
 class RegionCounts:
-    """The records of each published class, and those of a population in its region.
+    """The keys of published classes, their records, and those of a population in their regions.
 
-    Both are int64 of shape (classes,).
+    All are int64 of shape (classes,).
     """
 
+    keys: Integers
     released: Integers
     population: Integers
 
@@ -77,9 +87,10 @@ def measure_presence(
 
     ``lower`` and ``upper`` are delta_min and delta_max in [0, 1], both allowed. Numbers and times
     are compared by value, whatever types the tables have, texts exactly, without blanks at their
-    ends. Raises ConfigurationError if the release publishes means, and DataError if it has more
-    than 1,000,000 classes, labels cannot be read, or the population lacks columns or has unreadable
-    values.
+    ends. Raises ConfigurationError if the release publishes means, DataError if labels cannot be
+    read, or the population lacks columns or has unreadable values, and
+    :class:`~anonspark.labels.region_matching.TooManyClassesError` if over 1,000,000 classes overlap
+    too much.
 
     Two jobs: one pass over the release, with one shuffle of a row a class and task, and one over
     the population's quasi-identifiers, with one shuffle of a count a class and task. The published
@@ -116,59 +127,39 @@ def count_regions(labels: LabelledTable, population: Table) -> RegionCounts:
 
 def _count(labels: LabelledTable, population: Table) -> tuple[int, int, RegionCounts]:
     """Return the records of a population, those in several regions, and those in each."""
-    prepared = labels.prepare(population, _SUBJECT)
-    counts = count_records(prepared, labels.search(prepared), labels.attributes)
-    sizes = labels.classes.column("records").to_numpy()
-    return int(counts[-2]), int(counts[-1]), RegionCounts(sizes, counts[:-2])
-
-
-_COUNTS = pa.schema([("class", pa.int64()), ("records", pa.int64())])
+    # To be the candidate of a record, every class counts one.
+    task = partial(CountCandidates, 2, alike=True, every=labels.has_sample)
+    counted = labels.map_records(labels.prepare(population, _SUBJECT), task, FIGURES)
+    rows = counted.aggregate(["figure", "class"], sums=["records"], most=["released"]).collect()
+    totals = read_totals(rows, _SUBJECT, labels.attributes)
+    if labels.has_sample:
+        # Of a class no more than these numbers is in this process.
+        rows = rows.filter(pc.field("figure") == OF_CLASS).sort_by("class")
+        columns = [rows[name].to_numpy() for name in ("class", "released", "records")]
+    else:
+        columns = [labels.classes[name].to_numpy() for name in ("key", "records")]
+        columns.append(_of_classes(rows, len(labels.classes)))
+    return totals[RECORDS], totals[MATCHED] - totals[FEWER], RegionCounts(*columns)
 
 
 def count_records(
     population: PreparedTable, search: RegionSearch, attributes: Sequence[PublishedAttribute]
 ) -> Integers:
-    """Count the records of a table in each region, then all of them, and those in several regions.
+    """Count the records of a table in each region. Raises DataError if values cannot be read."""
+    names = np.arange(search.classes)
+    counting = CountCandidates(2, search, names, names, alike=True)
+    counted = population.records.map_batches(counting, FIGURES)
+    rows = counted.aggregate(["figure", "class"], sums=["records"]).collect()
+    read_totals(rows, _SUBJECT, attributes)
+    return _of_classes(rows, search.classes)
 
-    int64 of shape (classes + 2,). Raises DataError if values cannot be read.
-    """
-    figures_of_tasks = population.records.map_batches(_CountRecords(search), _COUNTS)
-    counted = figures_of_tasks.aggregate(["class"], sums=["records"]).collect()
-    numbers: Integers = counted.column("class").to_numpy()
-    records: Integers = counted.column("records").to_numpy()
-    unreadable = np.zeros(len(attributes), np.int64)
-    unreadable[-1 - numbers[numbers < 0]] = records[numbers < 0]
-    require_all_read(_SUBJECT, attributes, unreadable.tolist())
-    counts = np.zeros(search.classes + 2, np.int64)
-    counts[numbers] = records
+
+def _of_classes(rows: pa.Table, classes: int) -> Integers:
+    """Return the records of each class, int64 of shape (classes,), by its number as name."""
+    rows = rows.filter(pc.field("figure") == OF_CLASS)
+    counts = np.zeros(classes, np.int64)
+    counts[rows["class"].to_numpy()] = rows["records"].to_numpy()
     return counts
-
-
-@dataclass(frozen=True)
-class _CountRecords:
-    """Counts a task's records in each region, then all of them, and those in several regions.
-
-    Unreadable values of attribute i are those of the region -1 - i.
-    """
-
-    search: RegionSearch
-
-    def __call__(self, batches: Batches) -> Batches:
-        """Count the records of all batches, and yield one batch of the counts above 0."""
-        counts = np.zeros(self.search.classes + 2, np.int64)
-        ones = np.ones(self.search.classes)
-        unreadable = np.zeros(len(self.search.axes), np.int64)
-        for batch in batches:
-            codes, is_unreadable = self.search.points(batch)
-            self.search.count(codes, counts[:-2])
-            counts[-2] += batch.num_rows
-            counts[-1] += int((self.search.sum_figures(codes, ones) > 1).sum())
-            unreadable += is_unreadable.sum(axis=0)
-        numbers = np.concatenate([-1 - np.arange(len(unreadable)), np.arange(len(counts))])
-        records = np.concatenate([unreadable, counts])
-        is_counted = records > 0
-        columns = [pa.array(column[is_counted]) for column in (numbers, records)]
-        yield pa.RecordBatch.from_arrays(columns, schema=_COUNTS)
 
 
 _SECTION = "privacy.delta_presence"
@@ -179,23 +170,15 @@ def require_population(engine: Engine, options: DeltaPresence, names: Iterable[s
 
     Raises ConfigurationError or DataError if it cannot be opened or lacks columns.
     """
-    needed = dict.fromkeys(names, True)
-    population = open_named(
+    return open_named(
         engine,
         options.population,
         options.format,
         options.options,
         key=f"{_SECTION}.population",
         section=_SECTION,
-        columns=WantedColumns(needed),
+        columns=WantedColumns(dict.fromkeys(names, True)),
     )
-    lacking = [name for name in needed if name not in population.schema.names]
-    if lacking:
-        raise DataError(
-            f"{_SECTION}.population: {options.population} lacks the columns "
-            f"{', '.join(map(repr, lacking))}. Expected all quasi-identifiers"
-        )
-    return population
 
 
 def measure_delta_presence(

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -30,8 +31,17 @@ from anonspark.engine.raw_columns import is_readable, type_name
 from anonspark.engine.tasks import Batches
 from anonspark.engine.values.grouping import find_groups
 from anonspark.errors import DataError
+from anonspark.kernels.region_search import match_groups
 from anonspark.labels.raw_records import require_all_read
-from anonspark.labels.region_matching import Codes, LabelledTable, RegionSearch, class_keys
+from anonspark.labels.region_axes import Codes
+from anonspark.labels.region_matching import (
+    LabelledTable,
+    RegionReader,
+    RegionSearch,
+    count_payloads,
+    joint_schema,
+    taken,
+)
 from anonspark.labels.regions import PublishedAttribute
 
 _SUBJECT = "original"
@@ -142,20 +152,20 @@ def measure_truthfulness(
     type of the release, and a value that this would change is equal to no published one.
     Quasi-identifiers are compared by value, whatever types the tables have, texts exactly, without
     blanks at their ends. ``left_out`` originals may be without a counterpart. Raises
-    ConfigurationError if the release publishes means, and DataError if it has more than 1,000,000
-    classes, labels or values cannot be read, or columns lack or cannot be compared.
+    ConfigurationError if the release publishes means, DataError if labels or values cannot be read,
+    or columns lack or cannot be compared, and
+    :class:`~anonspark.labels.region_matching.TooManyClassesError` if over 1,000,000 classes overlap
+    too much.
 
-    Three jobs. One pass over the release collects its classes. One over the original shuffles a
-    count for each payload and task. One more shuffles the originals' quasi-identifiers, and a count
-    for each class and payload of the release, by payload. If more than 1,000,000 originals have one
-    payload, they are divided among tasks, which all get its published counts. Other groups are in
-    one task each, together some 250,000 originals, with 4 bytes for each possible pair of the
-    largest one. A task's time grows with the regions that hold its originals, and at worst with the
-    possible pairs of a group times the square root of its originals. To the driver come the classes
-    with their counts, and sums, but no record.
+    Three jobs: the release's classes are collected, the original's payloads are counted, and then
+    its quasi-identifiers are shuffled by payload. A task has some 250,000 originals, with 4 bytes
+    for each possible pair of its largest payload. More than 1,000,000 originals of one payload are
+    divided among tasks. Time grows at worst with the pairs of a payload times the square root of
+    its originals. No record reaches the driver. More than 1,000,000 classes do not travel to every
+    task: a task reads the labels of its groups, and parts of a common payload are leaves
+    (:class:`~anonspark.labels.region_matching.RegionReader`).
 
-    Payloads and published tuples are compared by hashes of 64 bits: two that differ are taken for
-    equal with a probability of 2^-64.
+    Payloads are compared by hashes of 64 bits: two are confused with a probability of 2^-64.
     """
     release, attributes = labels.data, labels.attributes
     names = [attribute.name for attribute in attributes]
@@ -166,12 +176,18 @@ def measure_truthfulness(
         drops_missing=drops_missing,
         carried=[_PAYLOAD],
     )
-    search = labels.search(prepared)
-    published = _published_counts(release, attributes, payload)
+    reader = labels.reader(prepared.compared_as)
+    published = count_payloads(
+        release.with_hashes({_PAYLOAD: payload}, like=release.schema),
+        attributes,
+        _PAYLOAD,
+        labelled=reader.leaves is not None,
+    )
     originals, common = _count_payloads(prepared.records, attributes)
-    records = max(originals, pc.sum(labels.classes["records"], min_count=0).as_py())
-    keys = labels.classes["key"].to_numpy()
-    figures = _match(prepared.records, published, search, keys, common, records)
+    search = None if reader.leaves else reader.search(labels.classes)
+    matching = _MatchRecords(reader, labels.classes["key"].to_numpy(), search)
+    limit = max(originals, labels.records)
+    figures = _match(prepared.records, published, matching, common, limit)
     return Truthfulness(originals=originals, left_out=left_out, **figures)
 
 
@@ -203,16 +219,6 @@ def _require_comparable(
         raise DataError(*problems)
 
 
-def _published_counts(
-    release: Table, attributes: Sequence[PublishedAttribute], payload: Sequence[str]
-) -> Table:
-    """Return how many ``records`` of each class (``key``) have each ``payload``."""
-    names = [name for attribute in attributes for name in attribute.columns]
-    hashed = release.with_hashes({_PAYLOAD: payload}, like=release.schema)
-    keyed = class_keys(hashed, names).select({"payload": _PAYLOAD, "key": "key"})
-    return keyed.aggregate(["payload", "key"], count="records")
-
-
 # How often each payload occurs.
 
 
@@ -225,7 +231,8 @@ def _count_payloads(
     counted = (
         records.map_batches(_CountOriginals(schema), schema)
         .aggregate(["payload"], sums=names[1:])
-        .map_batches(_PickCommon(schema, _MOST_MATCHED), schema)
+        .map_batches(partial(_hide_rare, _MOST_MATCHED), schema)
+        .aggregate(["payload"], sums=names[1:])
         .collect()
     )
     originals, *unreadable = (pc.sum(counted[name], min_count=0).as_py() for name in names[1:])
@@ -264,21 +271,11 @@ class _CountOriginals:
             yield pa.record_batch(arrays, schema=self.schema)
 
 
-@dataclass(frozen=True)
-class _PickCommon:
-    """Yields the payloads of a task that have many originals, and the sums of the others."""
-
-    schema: pa.Schema
-    most: int
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            is_common = pc.greater(batch.column("originals"), self.most)
-            yield batch.filter(is_common)
-            others = batch.filter(pc.invert(is_common))
-            names = self.schema.names[1:]
-            sums = {name: pc.sum(others.column(name), min_count=0).as_py() for name in names}
-            yield pa.RecordBatch.from_pylist([sums], schema=self.schema)
+def _hide_rare(most: int, batches: Batches) -> Batches:
+    """Yield payloads that have many originals, and null for each other one."""
+    for batch in batches:
+        is_common = pc.greater(batch.column("originals"), most)
+        yield batch.set_column(0, "payload", pc.if_else(is_common, batch.column(0), None))
 
 
 # Matching, payload by payload.
@@ -306,30 +303,28 @@ _ROWS = _integers(["payload", "key", *_PARTS, *_SUMS])
 def _match(
     originals: Table,
     published: Table,
-    search: RegionSearch,
-    keys: Integers,
+    matching: _MatchRecords,
     common: Mapping[int, int],
     limit: int,
 ) -> dict[str, int]:
     """Return the figures of :class:`Truthfulness`, of at most ``limit`` records on either side.
 
     Groups that one task can hold are part -1. The originals of all others are divided by their
-    content, and every part gets the published counts.
+    leaves and their content, and every part gets the published counts of its leaf.
     """
-    parts = {payload: -(-number // _TASK_RECORDS) for payload, number in common.items()}
-    codes = [f"code_{index}" for index in range(len(search.axes))]
-    integers = _integers(["payload", "part", "key", "records"])
-    schema = pa.schema([*integers, *((name, pa.int32()) for name in codes)])
+    reader = matching.reader
+    leaves = 1 if reader.leaves is None else reader.leaves.classes
+    parts = {payload: -(-number // (leaves * _TASK_RECORDS)) for payload, number in common.items()}
     if parts:
         values = [name for name in originals.schema.names if name.startswith("value_")]
         originals = originals.with_hashes({_CONTENT: values})
-    records_and_counts = originals.map_batches(
-        _EncodeOriginals(search, parts, schema), schema
-    ).union(published.map_batches(_SpreadPublished(parts, schema), schema))
+    schema = joint_schema(published, originals, pa.field("part", pa.int64()))
+    share = partial(_share_out, reader, parts, schema)
+    both = originals.map_batches(share, schema).union(published.map_batches(share, schema))
     tasks = max(1, -(-limit // _TASK_RECORDS))
     groups = (
-        records_and_counts.group(["payload", "part"], tasks)
-        .map_batches(_MatchRecords(search, keys), _ROWS)
+        both.group([_PAYLOAD, "part"], tasks)
+        .map_batches(matching, _ROWS)
         .aggregate(["payload", "key"], sums=[*_PARTS[1:], *_SUMS], most=["records"])
         .map_batches(_AddMatching(), _WITH_MATCHING)
         .aggregate(["payload"], sums=[*_PARTS, "matching", *_SUMS])
@@ -378,63 +373,40 @@ class _AddMatching:
             yield added.select(_WITH_MATCHING.names)
 
 
-@dataclass(frozen=True)
-class _EncodeOriginals:
-    """Brings originals into codes, and divides those of common payloads into parts."""
+def _share_out(
+    reader: RegionReader, parts: Mapping[int, int], schema: pa.Schema, batches: Batches
+) -> Batches:
+    """Yield each original with its part, and published counts for every part of their leaves.
 
-    search: RegionSearch
-    parts: Mapping[int, int]
-    schema: pa.Schema
-
-    def __call__(self, batches: Batches) -> Batches:
-        """Yield payload, part and codes of the originals of each batch."""
-        for batch in batches:
-            payload = batch.column(_PAYLOAD).to_numpy()
-            codes = self.search.points(batch)[0]
-            part = np.full(len(payload), -1, np.int64)
-            for common, number in self.parts.items():
-                is_common = payload == common
-                part[is_common] = batch.column(_CONTENT).to_numpy()[is_common] % number
-            nulls = pa.nulls(len(payload), pa.int64())
-            arrays = [pa.array(payload), pa.array(part), nulls, nulls]
-            arrays += [pa.array(np.ascontiguousarray(column)) for column in codes.T]
-            yield pa.record_batch(arrays, schema=self.schema)
-
-
-@dataclass(frozen=True)
-class _SpreadPublished:
-    """Brings published counts into every part of their group."""
-
-    parts: Mapping[int, int]
-    schema: pa.Schema
-
-    def __call__(self, batches: Batches) -> Batches:
-        """Yield the counts of each batch as often as their payload has parts."""
-        for batch in batches:
-            payloads = batch.column("payload").to_numpy()
-            parts = np.zeros(len(payloads), np.int64)
-            for common, number in self.parts.items():
-                parts[payloads == common] = number
-            number_of_copies = np.maximum(parts, 1)
-            rows = np.repeat(np.arange(len(payloads)), number_of_copies)
-            part = np.arange(len(rows)) - (np.cumsum(number_of_copies) - number_of_copies)[rows]
-            part[parts[rows] == 0] = -1
-            copies = batch.take(pa.array(rows))
-            payload, key, counts = map(copies.column, ("payload", "key", "records"))
-            arrays = [payload, pa.array(part), key, counts]
-            arrays += [pa.nulls(len(rows), pa.int32())] * (len(self.schema) - len(arrays))
-            yield pa.record_batch(arrays, schema=self.schema)
+    ``parts`` are, of each common payload, the parts of a leaf. All others are part -1.
+    """
+    for batch in batches:
+        payloads = batch.column(_PAYLOAD).to_numpy()
+        numbers = np.zeros(len(payloads), np.int64)
+        for payload, number in parts.items():
+            numbers[payloads == payload] = number
+        rows = leaves = np.zeros(0, np.int64)
+        if numbers.any():
+            rows, leaves = reader.leaves_of(batch)
+        times = numbers[rows]
+        if _CONTENT in batch.schema.names:
+            copies = np.flatnonzero(times)
+            within = batch.column(_CONTENT).to_numpy()[rows[copies]] % times[copies]
+        else:
+            copies = np.repeat(np.arange(len(rows)), times)
+            within = np.arange(len(copies)) - (np.cumsum(times) - times)[copies]
+        alone = np.flatnonzero(numbers == 0)
+        part = np.concatenate([np.full(len(alone), -1), leaves[copies] * times[copies] + within])
+        yield taken(batch, np.concatenate([alone, rows[copies]]), schema, "part", part)
 
 
 @dataclass(frozen=True)
 class _MatchRecords:
-    """Matches a task's originals with published records of equal payload.
+    """Matches a task's originals with published records of equal payload."""
 
-    One row with the sums of all groups that the task holds alone, and rows of the others.
-    """
-
-    search: RegionSearch
+    reader: RegionReader
     keys: Integers
+    search: RegionSearch | None
 
     def __call__(self, batches: Batches) -> Batches:
         """Match the groups of all batches."""
@@ -442,40 +414,49 @@ class _MatchRecords:
         if not received:
             return
         table = pa.Table.from_batches(received)
-        groups = find_groups([table["payload"], table["part"]])
+        groups = find_groups([table[_PAYLOAD], table["part"]])
         is_original = np.asarray(table["records"].is_null())
-        rows = np.flatnonzero(is_original)
-        rows = rows[np.argsort(groups.numbers[rows], kind="stable")]
-        group_of_original, originals = groups.numbers[rows], table.take(pa.array(rows))
-        codes = [originals[f"code_{index}"].to_numpy() for index in range(len(self.search.axes))]
         rows = np.flatnonzero(~is_original)
-        order = np.argsort(self.keys)
-        keys = table["key"].take(pa.array(rows)).to_numpy()
-        regions = order[np.searchsorted(self.keys, keys, sorter=order)]
+        published_keys = table["key"].take(pa.array(rows)).to_numpy()
+        search, keys = self.search, self.keys
+        if search is None:
+            keys, first = np.unique(published_keys, return_index=True)
+            search = self.reader.search(table.take(pa.array(rows[first])))
+        order = np.argsort(keys)
+        regions = order[np.searchsorted(keys, published_keys, sorter=order)]
         sorted_places = np.lexsort((regions, groups.numbers[rows]))
         rows, regions = rows[sorted_places], regions[sorted_places]
         group_of_place, published = groups.numbers[rows], table.take(pa.array(rows))
+        rows = np.flatnonzero(is_original)
+        rows = rows[np.argsort(groups.numbers[rows], kind="stable")]
+        codes, _ = search.points(table.take(pa.array(rows)))
         yield from self._matched(
-            table.select(["payload", "part"]).take(pa.array(groups.first)),
-            (group_of_original, np.stack(codes, axis=1)),
+            search,
+            table.select([_PAYLOAD, "part"]).take(pa.array(groups.first)),
+            (groups.numbers[rows], codes),
             (group_of_place, regions, published),
         )
 
     def _matched(
         self,
+        search: RegionSearch,
         groups: pa.Table,
         originals: tuple[Integers, Codes],
         places: tuple[Integers, Integers, pa.Table],
     ) -> Batches:
-        """Match the originals and the places of groups, in the order of these."""
+        """Match the originals and places of groups, in whose order both are.
+
+        Yields the sums of the groups that are here as a whole, and of parts of the others what
+        each place holds and how many originals have a place.
+        """
         group_of_original, codes = originals
         group_of_place, regions, published = places
         ends = np.arange(len(groups) + 1)
         first = np.searchsorted(group_of_original, ends)
         first_places = np.searchsorted(group_of_place, ends)
         records = published["records"].to_numpy().copy()  # the kernel needs a writable array
-        held, holding, matched = self.search.match(
-            codes, first, (first_places, regions, records), _MOST_PAIRS
+        held, holding, matched = match_groups(
+            codes, first, first_places, regions, records, _MOST_PAIRS, *search.regions
         )
         without = np.bincount(group_of_original[holding == 0], minlength=len(groups))
         choosing = np.bincount(group_of_original[holding > 1], minlength=len(groups))
@@ -500,13 +481,13 @@ class _MatchRecords:
                 not_proven=sizes[alone & ~exact].sum(),
             ),
             _batch(
-                payload=published["payload"].to_numpy()[shared_places],
+                payload=published[_PAYLOAD].to_numpy()[shared_places],
                 key=published["key"].to_numpy()[shared_places],
                 records=records[shared_places],
                 held=held[shared_places],
             ),
             _batch(
-                payload=groups["payload"].to_numpy()[~alone],
+                payload=groups[_PAYLOAD].to_numpy()[~alone],
                 originals=sizes[~alone],
                 choosing=choosing[~alone],
             ),

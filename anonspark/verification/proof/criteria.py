@@ -113,7 +113,7 @@ class MeasureClasses:
                 figures.append(measure_classes(criterion, table, values, self.uncertainty))
             yield worst_classes([criterion for criterion, _ in self.asked], figures, table.records)
 
-    def beside(self, described: SensitiveValues) -> MeasureClasses:
+    def with_values(self, described: SensitiveValues) -> MeasureClasses:
         """Return the same for classes of a holder, who has other shares of published values."""
         return replace(self, asked=tuple((criterion, described) for criterion, _ in self.asked))
 
@@ -319,7 +319,7 @@ def measure_criteria(
         of_all = MeasureClasses(pairs, read_values, (uncertainty or {}).get(name))
         measure: OnBatches = of_all
         if holders is not None:
-            by_holder = [of_all.beside(values) for values in holders.values.values()]
+            by_holder = [of_all.with_values(values) for values in holders.values.values()]
             measure = _MeasureByHolder(tuple(holders.values), tuple(by_holder))
         column = None if holders is None else holders.column
         classes = values_of_classes(data, quasi_identifiers, name, column)

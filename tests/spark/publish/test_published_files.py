@@ -29,7 +29,7 @@ from anonspark.layers.publish.history import (
     last_comparable_run,
     require_history,
 )
-from anonspark.layers.publish.metrics_paths import require_usable_metrics
+from anonspark.layers.publish.paths import require_usable_metrics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -74,8 +74,6 @@ def test_a_release_as_delta(outcomes: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("name", "code", "said"),
     [
-        ("plain", 3, "input.table: plain is no table of Delta Lake or Iceberg"),
-        ("some", 3, "input.table: some is no table of Delta Lake or Iceberg"),
         ("absent", 3, "TABLE_OR_VIEW_NOT_FOUND"),
         ("plain; DROP TABLE plain", 3, "is no name of a table"),
         ("other options", 2, "Expected versionAsOf or timestampAsOf"),

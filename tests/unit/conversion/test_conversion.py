@@ -495,7 +495,7 @@ def test_the_command(tmp_path: Path, cli: Cli) -> None:
         cli.ends(code, "convert", *arguments, "--no-progress", says=problem)
     done = cli("convert", tmp_path / "in", out, "--overwrite", "--no-progress", "--json")
     assert json.loads(done.out)["rows"] == 4
-    assert cli("convert", path, out, "--overwrite", "--no-progress").out == ""
+    assert cli("convert", path, out, "--overwrite", "--quiet").out == ""
 
 
 def test_a_full_disk_is_no_damaged_file(tmp_path: Path) -> None:

@@ -167,11 +167,9 @@ class Session:
 
     def __init__(self, tasks: int) -> None:
         self.sparkContext = SimpleNamespace(defaultParallelism=tasks)
-        conf = SimpleNamespace(
-            filesMaxPartitionBytes=lambda: 128 * _MIB, filesOpenCostInBytes=lambda: 4 * _MIB
-        )
-        state = SimpleNamespace(conf=lambda: conf)
-        self._jsparkSession = SimpleNamespace(sessionState=lambda: state)
+        files = "spark.sql.files"
+        sizes = {f"{files}.maxPartitionBytes": "128MB", f"{files}.openCostInBytes": f"{4 * _MIB}b"}
+        self.conf = SimpleNamespace(get=sizes.get)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,8 +29,7 @@ from anonspark.core.labels import (
     value_labels,
 )
 from anonspark.errors import AnonsparkError, ConfigurationError, DataError
-from anonspark.labels.raw_records import PreparedTable
-from anonspark.labels.region_matching import build_search
+from anonspark.labels.region_matching import RegionReader
 from anonspark.labels.regions import (
     CategoryRegion,
     Interval,
@@ -197,8 +196,7 @@ def test_regions_hold_the_values_of_their_labels_and_no_others(
     names = ("x",) if style == "interval" else ("x_min", "x_max")
     own = attribute(kind, style=style, columns=names, type=own_type)
     classes = pa.table({f"published_0_{place}": one for place, one in enumerate(published)})
-    prepared = PreparedTable(cast("Any", None), (places,))
-    search = build_search(classes, [own], prepared, {})
+    search = RegionReader([own], (places,), {}).search(classes)
     columns = [raw.cast(compared), pa.array([False] * 3)]
     asked = pa.RecordBatch.from_arrays(columns, names=["value_0", "missing_value_0"])
     codes, unreadable = search.points(asked)

@@ -384,7 +384,7 @@ def test_rho_gain_succeeds_where_both_rules_hold(
     after: tuple[int, int, int], utility: int, risk: int
 ) -> None:
     rules = decide_gain((1817, 7549, 5), after)
-    assert (rules.utility, rules.risk, rules.gain) == (utility, risk, utility * risk)
+    assert tuple(rules.values()) == (utility, risk, utility * risk)
 
 
 @cases(__file__, "records")

@@ -385,7 +385,10 @@ def best_of(seen: list[Scored], best: Optimum | None) -> list[Scored]:
 def describe_node(
     bottom: TupleTable, domain: Domain, criteria: Criteria, scored: Scored, best: Optimum | None
 ) -> NodePreview:
-    """Report the figures of a node, and the requirement that it fails. One score for each."""
+    """Describe a node of the lattice by its figures, and by the requirement that binds it most.
+
+    Costs a score of the node's table for each requirement, and one for all of them.
+    """
     table = bottom.roll_up(scored.levels)
     try:
         score = table.score(criteria, by_group=True)
