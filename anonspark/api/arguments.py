@@ -265,7 +265,7 @@ def configuration_of_keywords(
         privacy["t_closeness"] = [
             {"attribute": name, "t": real_number("t", t)} for name in sensitive_of(roles, "t")
         ]
-    document: dict[str, Any] = {
+    document: dict[str, object] = {
         "attributes": attributes,
         "privacy": privacy,
         # The default of a configuration is known to everybody.
@@ -275,7 +275,7 @@ def configuration_of_keywords(
     return document | ({"model": section} if section else {})
 
 
-def _model_section(model: str | Mapping[str, Any] | None, limit: object) -> dict[str, Any]:
+def _model_section(model: str | Mapping[str, Any] | None, limit: object) -> dict[str, object]:
     """Return the section ``model`` of two keywords, empty without both.
 
     >>> _model_section("canon", 0.1)
@@ -286,7 +286,7 @@ def _model_section(model: str | Mapping[str, Any] | None, limit: object) -> dict
             f"model: found {type(model).__name__}. Expected the name of a model, or a mapping "
             "with its name and options"
         )
-    section: dict[str, Any] = {"name": model} if isinstance(model, str) else dict(model or {})
+    section: dict[str, object] = {"name": model} if isinstance(model, str) else dict(model or {})
     if limit is not None:
         if "suppression_limit" in section:
             require_alone({}, "the key of model", suppression_limit=limit)

@@ -35,7 +35,7 @@ _OTHER_KEYS = ("k", "unit", "delta_presence", "allow_k_1", "allow_alone")
 _OTHERS = {"l_diversity": {"kind", "c"}, "t_closeness": {"distance"}}
 
 
-def listed_attribute(role: str) -> str | dict[str, Any]:
+def listed_attribute(role: str) -> str | dict[str, object]:
     """Return the settings of an attribute that is only listed under its role.
 
     >>> listed_attribute("quasi_identifier"), listed_attribute("sensitive")
@@ -58,7 +58,7 @@ def bound_of(key: Any) -> str | None:
     return None if criterion is None or criterion.option is None else criterion.option.key
 
 
-def write_out(document: dict[str, Any], problems: list[str], *, with_tops: bool = True) -> None:
+def write_out(document: dict[str, object], problems: list[str], *, with_tops: bool = True) -> None:
     """Replace the short forms of a configuration by the long ones. The document is changed.
 
     Lists of columns become ``attributes``, in the order in which all of them stand there. A number,
@@ -102,7 +102,7 @@ def write_out(document: dict[str, Any], problems: list[str], *, with_tops: bool 
                 privacy[key] = _criterion(key, bound, privacy[key], sensitive, problems)
 
 
-def take_out_of_lists(document: dict[str, Any], name: str) -> None:
+def take_out_of_lists(document: dict[str, object], name: str) -> None:
     """Move an attribute from the list of its role to ``attributes``, where an override changes it.
 
     Nothing changes unless one list alone names it and ``attributes`` does not.
@@ -138,7 +138,7 @@ def positions_of_listed(document: Mapping[str, Any], positions: Positions) -> Po
     return found_at
 
 
-def _write_out_attributes(document: dict[str, Any], problems: list[str]) -> None:
+def _write_out_attributes(document: dict[str, object], problems: list[str]) -> None:
     lists = [key for key in document if key in ROLE_LISTS]
     if not lists:
         return
@@ -148,7 +148,7 @@ def _write_out_attributes(document: dict[str, Any], problems: list[str]) -> None
             del document[key]
         return  # reported with everything else
     written = attributes or {}
-    merged: dict[str, Any] = {}
+    merged: dict[str, object] = {}
     list_of: dict[str, str] = {}
     for key in list(document):
         if key == "attributes":

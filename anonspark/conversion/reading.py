@@ -593,7 +593,7 @@ def _statistics(
     import pyreadstat
 
     program, read = _reader_of(beginning)
-    settings: dict[str, Any] = {"output_format": "dict", "disable_datetime_conversion": True}
+    settings: dict[str, object] = {"output_format": "dict", "disable_datetime_conversion": True}
     if options.encoding and read != "read_por":
         settings["encoding"] = options.encoding
     if read == "read_sav":
@@ -650,7 +650,7 @@ def _displayed(stored: Meaning, program: str, display: str, name: str, path: str
     return stored if meaning is NUMBER else meaning
 
 
-def _is_missing(value: Any, spans: list[dict[str, Any]]) -> bool:
+def _is_missing(value: Any, spans: list[dict[str, object]]) -> bool:
     """Return whether a value is None, an empty text, or in a span that its file declares missing.
 
     >>> _is_missing(99, [{"lo": 98, "hi": 99}]), _is_missing(9, [{"lo": 98, "hi": 99}])
@@ -662,7 +662,7 @@ def _is_missing(value: Any, spans: list[dict[str, Any]]) -> bool:
     )
 
 
-def _convert(request: Request) -> dict[str, Any]:
+def _convert(request: Request) -> dict[str, object]:
     """Write the columns of all files as one table, and return what they became."""
     notes: list[str] = []
     parts = []
@@ -688,7 +688,7 @@ def _convert(request: Request) -> dict[str, Any]:
     return {"columns": rows, "rows": len(table), "notes": notes}
 
 
-def _answer(request: Request) -> dict[str, Any]:
+def _answer(request: Request) -> dict[str, object]:
     """Convert files and return what they became, or the kind and the texts of the error.
 
     Limits the memory first, and turns core dumps off, which would hold data.

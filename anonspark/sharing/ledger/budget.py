@@ -30,7 +30,7 @@ from anonspark.sharing.ledger.lock import create_whole, text_of
 
 Neighbors = Literal["add_remove", "replace"]
 
-Unit = str | dict[str, Any]
+Unit = str | dict[str, object]
 """The records that may differ: :data:`RECORD`, or ``{"person": column, "rows": records at
 most}``."""
 

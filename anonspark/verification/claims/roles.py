@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -107,7 +106,7 @@ def claim_of_roles(roles: Roles, schema: pa.Schema) -> Claim:
     class_columns = published_columns(
         roles.quasi_identifiers, [name for name in columns if name not in others]
     )
-    privacy: dict[str, Any] = {"k": roles.k or 2, "unit": list(roles.unit)}
+    privacy: dict[str, object] = {"k": roles.k or 2, "unit": list(roles.unit)}
     if roles.l is not None:
         privacy["l_diversity"] = [{"attribute": name, "l": roles.l} for name in roles.sensitive]
     if roles.t is not None:

@@ -186,7 +186,7 @@ class Statements:
         weights = proof.weights if claim.risk.weights == self.risk.weights else None
         units = proof.units
         described = self.manifest["published"]
-        counted: dict[str, Any] = {"rows": published.rows, "columns": list(columns)}
+        counted: dict[str, object] = {"rows": published.rows, "columns": list(columns)}
         if described.get("rows_left_out", 0) == 0:
             counted["sensitive_values"] = {
                 name: values[name]
@@ -226,7 +226,7 @@ class Statements:
         if loss is None or self.manifest.get("recipient"):
             # Its ranges are those of the plan, and its counts lack withheld records.
             return []
-        measured: dict[str, Any] = {
+        measured: dict[str, object] = {
             "rows_in": rows,
             "rows_dropped_missing": rows - loss.rows,
             "rows_left_out": loss.rows_left_out,
@@ -437,7 +437,7 @@ class Statements:
     ) -> Iterator[Statement]:
         """Compare the figures of the release, and of each attribute."""
         summary, is_union = self.manifest["summary"], "parts" in self.manifest
-        counted: dict[str, Any] = {
+        counted: dict[str, object] = {
             "k": self.privacy.k,
             "rows_published": published.rows,
             "published_classes": published.classes,
@@ -487,7 +487,7 @@ class Statements:
         rows_of = [self._without_hidden(ATTRIBUTES, row) for row in attributes]
         yield from self._of_rows("attributes", rows_of)
 
-    def _of_classes(self, published: PublishedClasses) -> tuple[dict[str, Any], Sequence[Row]]:
+    def _of_classes(self, published: PublishedClasses) -> tuple[dict[str, object], Sequence[Row]]:
         """Return the figures that classes show, of the release and of each attribute.
 
         Records that were left out show nothing. Nor do classes of equal labels show which of them
@@ -570,7 +570,7 @@ class Statements:
             self.claimed.add("metrics/risk: figures of rounds")
         return self._of_rows("risk", [*of_rounds, *rows])
 
-    def _without_hidden(self, table: Sequence[Figure], row: Row) -> dict[str, Any]:
+    def _without_hidden(self, table: Sequence[Figure], row: Row) -> dict[str, object]:
         """Remove from a row what would give back bounds that are hidden behind a mean."""
         readers = self.labels.readers if self.labels is not None else ()
         hides = any(reader.content == "mean" for reader in readers)
