@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from anonspark.core.recognition.names import meaning_of
@@ -91,15 +92,17 @@ def separator_of(
 
     >>> separator_of(["age;city", "39;Ashford"], ('"', '"'), None, [], tabs=False)
     ';'
+    >>> separator_of(["age,city", "39,Ash, ford", "41,Oakport"], ('"', '"'), None, [], tabs=False)
+    ','
     """
     order = sorted(_SEPARATORS, key=lambda sign: sign != "\t") if tabs else _SEPARATORS
     expected = {name.lower() for name in names}
     indices = [int(match[1]) for match in map(POSITIONAL.fullmatch, names) if match]
     highest_index = max(indices, default=-1) if len(indices) == len(names) else -1
 
-    def fitness(sign: str) -> tuple[bool, int, int]:
+    def fitness(sign: str) -> tuple[bool, int, int, int]:
         rows = rows_of(lines, sign, *quotes)
-        widths = {len(row) for row in rows}
+        width, alike = Counter(map(len, rows)).most_common(1)[0]
         names_in_row = len(expected & {field.strip().lower() for field in rows[0]})
         return (
             # Names such as _c3 show how many columns there are at least.
@@ -107,7 +110,10 @@ def separator_of(
             # If one of several names is in the line, it may be a word of a text.
             names_in_row if header is not False and (names_in_row > 1 or len(expected) == 1) else 0,
             # The sign that cuts all lines into the same number of fields, the larger the better.
-            widths.pop() if len(widths) == 1 else 0,
+            width if width > 1 and alike == len(rows) else 0,
+            # A sign that is in no line cuts all alike, too: most lines are better. Readers of the
+            # others name the line that differs.
+            alike if width > 1 else 0,
         )
 
     return max(order, key=fitness) if lines else order[0]

@@ -116,7 +116,7 @@ def warn_of_input(
         *identifier_warnings(counted, configuration.privacy.k),
         *published_value_warnings({name: sizes[name] for name in columns}, configuration),
         *text_value_warnings(quasi_identifiers, configuration),
-        *exact_end_warnings(quasi_identifiers, configuration),
+        *exact_end_warnings(quasi_identifiers, configuration, records),
         *(() if sample is None else dependency_warnings(sample, configuration)),
         *of_values,
     ]

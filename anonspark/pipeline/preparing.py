@@ -115,7 +115,9 @@ def prepare_run(
                     # They depend on records that are left out, so no release may show them.
                     log_warnings(repeats)
                 warnings += text_value_warnings(snapshot.quasi_identifiers, configuration)
-                warnings += exact_end_warnings(snapshot.quasi_identifiers, configuration)
+                warnings += exact_end_warnings(
+                    snapshot.quasi_identifiers, configuration, snapshot.rows
+                )
                 if sample is not None:
                     warnings += dependency_warnings(sample, configuration)
         log_warnings(warnings)

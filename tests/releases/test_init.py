@@ -754,3 +754,18 @@ def test_tables_at_random(
         with Path("t.csv").open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([names, *zip(*columns, strict=True)])
         check_draft(cli, folder, "t.csv", "--option", "header=true")
+
+
+def test_a_line_with_one_comma_more_does_not_make_one_column_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
+    """A sign that is in no line cuts all lines alike: each whole line would be one value."""
+    monkeypatch.chdir(tmp_path)
+    lines = [f"Person {i},{20 + i % 40},{'fm'[i % 2]}" for i in range(100)]
+    lines[50] = "Miller, Person 50,51,f"
+    Path("survey.csv").write_text("\n".join(["name,age,sex", *lines]) + "\n")
+
+    assert (
+        "line 52: a record has too few or too many values" in cli.ends(3, "init", "survey.csv").err
+    )
+    assert not Path("survey.yaml").exists()

@@ -312,3 +312,17 @@ def test_values_are_told_apart_as_they_are_published(engine: LocalEngine, tmp_pa
     ]
     assert count_value_sizes(rows, columns, 0)["text"].values == 0
     assert count_value_sizes(rows, {}, 6) == {}
+
+
+def test_a_set_of_names_of_one_record_each_is_a_warning(tmp_path: Path, cli: Cli) -> None:
+    """Every record matches others, but a class is a list of the people in it."""
+    columns = {"name": [f"Person {i}" for i in range(40)], "age": [20 + i for i in range(40)]}
+    write_table(tmp_path / "input.parquet", columns)
+    role = {"age": {"role": "quasi_identifier", "grid": 5}, "name": "quasi_identifier"}
+    path = configuration_file(tmp_path, attributes=role, privacy={"k": 4, "l_diversity": []})
+    warned = by_kind(json.loads(cli.ends(0, "check", path, "--json").out)["warnings"])
+    assert ("exact_ends", "name") in warned
+
+    write_table(tmp_path / "input.parquet", {**columns, "name": ["Ann", "Bob"] * 20})
+    warned = by_kind(json.loads(cli.ends(0, "check", path, "--json").out)["warnings"])
+    assert ("exact_ends", "name") not in warned

@@ -101,15 +101,24 @@ def table_kind(spark: SparkSession, matched_name: str, key: str) -> str:
     Raises DataError if it is no name, because nothing else may come into SQL, and Spark's error if
     there is no such table.
     """
-    key = "input.table" if key == "input.path" else key
-    if not _NAME.fullmatch(matched_name):
-        raise DataError(
-            f"{key}: {matched_name} is no name of a table. Expected catalog.schema.table, and "
-            "backticks around names with other signs than letters, digits and underscores"
-        )
+    require_name(matched_name, "input.table" if key == "input.path" else key)
     described = spark.sql(f"DESCRIBE TABLE EXTENDED {matched_name}").where("col_name = 'Provider'")
     # The last one: a column may have this name.
     return next((str(row["data_type"]).lower() for row in reversed(described.collect())), "")
+
+
+def require_name(name: str, key: str) -> str:
+    """Return a name that may come into SQL. Raises DataError if it is no name of a table.
+
+    >>> require_name("lake.clinic.visits", "input.table")
+    'lake.clinic.visits'
+    """
+    if not _NAME.fullmatch(name):
+        raise DataError(
+            f"{key}: {name} is no name of a table. Expected catalog.schema.table, and "
+            "backticks around names with other signs than letters, digits and underscores"
+        )
+    return name
 
 
 def sql_text(value: str) -> str:
@@ -140,11 +149,12 @@ class SparkNamedTable:
 
     def require_writable(self) -> None:
         """Check that records can be appended, or replaced."""
+        matched_name = require_name(self.name, "output.table")
         with self._explained():
             catalog, kind = self.session.catalog, KINDS[0]
             if catalog.tableExists(self.name):
                 kind = table_kind(self.session, self.name, "output.table")
-                rows = self.session.sql(f"SHOW TBLPROPERTIES {self.name}").collect()
+                rows = self.session.sql(f"SHOW TBLPROPERTIES {matched_name}").collect()
                 if self.replaces and ("anonspark.output", "true") not in map(tuple, rows):
                     remedy = f"ALTER TABLE {self.name} SET {_OURS}"
                     raise self._refusal(f"no run has created it. To have it replaced: {remedy}")
@@ -202,24 +212,25 @@ class SparkNamedTable:
         columns = [f"{quoted(c.name)} {c.dataType.simpleString()}" for c in frame.schema]
         columns += [f"{quoted(name)} string" for name in self.partition]
         by = f"PARTITIONED BY ({', '.join(map(quoted, self.partition))})" if self.partition else ""
-        create = f"CREATE TABLE IF NOT EXISTS {self.name} ({', '.join(columns)})"
-        self.session.sql(f"{create} {by} {_OURS}")
+        text = f"CREATE TABLE IF NOT EXISTS {self.name} ({', '.join(columns)}) {by} {_OURS}"
+        self.session.sql(text)
 
     def _replace(self, frame: DataFrame, text: str) -> None:
         """Replace the records of a table without commits, which gives the same if repeated."""
         by = f"PARTITION ({self._condition(', ')})" if self.partition else ""
         insert = f"INSERT OVERWRITE TABLE {self.name} {by} BY NAME SELECT *"
-        escaped = insert.replace("{", "{{").replace("}", "}}")
-        self.session.sql(f"{escaped} FROM {{records}}", records=frame)
-        properties = f"'{_NOTE}' = {sql_text(text)}"
-        self.session.sql(f"ALTER TABLE {self.name} SET TBLPROPERTIES ({properties})")
+        statement = insert.replace("{", "{{").replace("}", "}}") + " FROM {records}"
+        self.session.sql(statement, records=frame)
+        alter = f"ALTER TABLE {self.name} SET TBLPROPERTIES ('{_NOTE}' = {sql_text(text)})"
+        self.session.sql(alter)
 
     def _notes(self, kind: str) -> list[str]:
         """Return what the commits say that the table keeps, in any order."""
         if kind == "delta":
-            rows = self.session.sql(f"DESCRIBE HISTORY {self.name}").select("userMetadata")
+            matched_name = require_name(self.name, "output.table")
+            rows = self.session.sql(f"DESCRIBE HISTORY {matched_name}").select("userMetadata")
         else:
-            rows = self.session.table(f"{self.name}.snapshots").selectExpr(f"summary['{_NOTE}']")
+            rows = self.session.table(f"{self.name}.snapshots").select(sf.col("summary")[_NOTE])
         return [row[0] for row in rows.collect() if row[0] is not None]
 
     def _refusal(self, reason: str) -> ConfigurationError:

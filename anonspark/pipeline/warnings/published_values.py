@@ -183,9 +183,12 @@ def published_value_warnings(
 
 
 def exact_end_warnings(
-    quasi_identifiers: Sequence[QuasiIdentifier], configuration: Configuration
+    quasi_identifiers: Sequence[QuasiIdentifier], configuration: Configuration, records: int
 ) -> Iterator[ReleaseWarning]:
-    """Warn of ranges whose ends are values of records. Means have no ends."""
+    """Warn of ranges whose ends are values of records, and of sets of values of one record each.
+
+    Means have no ends. A column of ``records`` counts if it has more than half as many categories.
+    """
     names = configuration.output.style != "mean" and [
         identifier.name
         for identifier in quasi_identifiers
@@ -200,6 +203,15 @@ def exact_end_warnings(
             "end is the value of a person. Let them end on a grid: attributes.<name>.grid takes a "
             "step, a unit such as month, or auto. Exact ends are for comparisons alone",
         )
+    for identifier in quasi_identifiers:
+        if 2 * len(identifier.categories) > records and identifier.hierarchy is None:
+            yield ReleaseWarning(
+                "exact_ends",
+                "most records have a value of their own, so a class is a list of values that shows "
+                "who is in it. Is it a name or a number of a person? Make it an identifier, or "
+                "leave it out. Otherwise declare a hierarchy",
+                identifier.name,
+            )
 
 
 _CODES = (
