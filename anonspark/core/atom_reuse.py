@@ -169,7 +169,7 @@ def divide_atom(
     records must satisfy the demand, too. It is None if each person has one record.
 
     Persons of one pattern are one atom from now on, those outside, too. If no recipient asks for
-    any person, all are outside: the atom stays as it is. The difference of two releases shows who
+    one of them, all are outside: the atom stays as it is. The difference of two releases shows who
     has left. So some who are present leave with them, until those outside are sound by themselves.
     O(n) for each of the parts.
     """

@@ -38,6 +38,7 @@ ELSEWHERE = {
     "faults": "a cluster whose processes are killed: tests/systems/test_faults.py",
     "on_hdfs": "an HDFS: make systems fetches one",
     "reproduce": "hours: make reproduce. Its parts are the modules of benchmarks/quality",
+    "serial_seconds": "a Spark of its own, and minutes to warm it up",
     "second_opinion": "OpenDP in an environment of its own: tests/systems/test_second_opinion.py",
     "side_by_side": "other tools in environments of their own: make peers",
     "submit": "what make dist packs",
