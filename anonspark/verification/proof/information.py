@@ -63,7 +63,7 @@ def _weighted(counts: RegionCounts) -> float:
     """Return the logarithm of what each record is hidden among, summed over the records.
 
     >>> import numpy as np
-    >>> _weighted(RegionCounts(np.array([3]), np.array([4])))
+    >>> _weighted(RegionCounts(np.array([0]), np.array([3]), np.array([4])))
     6.0
     """
     pairs = zip(counts.released, counts.population, strict=True)
