@@ -12,7 +12,7 @@ from commands import command
 from helpers import document_file, published
 from pyspark.sql import DataFrame, SparkSession
 
-from anonspark.api.arguments import given_input
+from anonspark.api.arguments import reading_table
 from anonspark.config.loading import load_configuration
 from anonspark.engine.spark.reading import open_input
 from anonspark.errors import ConfigurationError
@@ -169,4 +169,4 @@ def test_a_condition_on_csv_is_refused(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_a_given_table_is_not_restricted() -> None:
     with pytest.raises(ConfigurationError, match="found together with a DataFrame"):
-        given_input({"input": {"where": "day = 1"}})
+        reading_table({"input": {"where": "day = 1"}})
