@@ -204,12 +204,13 @@ def exact_end_warnings(
             "step, a unit such as month, or auto. Exact ends are for comparisons alone",
         )
     for identifier in quasi_identifiers:
-        if 2 * len(identifier.categories) > records and identifier.hierarchy is None:
+        # Days and numbers that are texts have a warning of their own, whose remedy ends this, too.
+        is_text = (disguise_of(identifier.categories) or "number") == "number"
+        if is_text and 2 * len(identifier.categories) > records and identifier.hierarchy is None:
             yield ReleaseWarning(
                 "exact_ends",
-                "most records have a value of their own, so a class is a list of values that shows "
-                "who is in it. Is it a name or a number of a person? Make it an identifier, or "
-                "leave it out. Otherwise declare a hierarchy",
+                "most records have a value of their own, so a class is a list that shows who is in "
+                "it. Make it an identifier, leave it out, or declare a hierarchy",
                 identifier.name,
             )
 
