@@ -111,8 +111,7 @@ def separator_of(
             names_in_row if header is not False and (names_in_row > 1 or len(expected) == 1) else 0,
             # The sign that cuts all lines into the same number of fields, the larger the better.
             width if width > 1 and alike == len(rows) else 0,
-            # A sign that is in no line cuts all alike, too: most lines are better. Readers of the
-            # others name the line that differs.
+            # A sign that is in no line cuts all alike, too. Readers name a line that differs.
             alike if width > 1 else 0,
         )
 

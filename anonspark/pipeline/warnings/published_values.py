@@ -185,9 +185,9 @@ def published_value_warnings(
 def exact_end_warnings(
     quasi_identifiers: Sequence[QuasiIdentifier], configuration: Configuration, records: int
 ) -> Iterator[ReleaseWarning]:
-    """Warn of ranges whose ends are values of records, and of sets of values of one record each.
+    """Warn of ranges that end at values of records (means do not), and of sets of such values.
 
-    Means have no ends. A column of ``records`` counts if it has more than half as many categories.
+    A column of texts counts if it has more than half as many categories as there are ``records``.
     """
     names = configuration.output.style != "mean" and [
         identifier.name
@@ -204,7 +204,7 @@ def exact_end_warnings(
             "step, a unit such as month, or auto. Exact ends are for comparisons alone",
         )
     for identifier in quasi_identifiers:
-        # Days and numbers that are texts have a warning of their own, whose remedy ends this, too.
+        # Days and numbers that are texts have a warning of their own.
         is_text = (disguise_of(identifier.categories) or "number") == "number"
         if is_text and 2 * len(identifier.categories) > records and identifier.hierarchy is None:
             yield ReleaseWarning(
