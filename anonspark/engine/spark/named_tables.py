@@ -101,24 +101,15 @@ def table_kind(spark: SparkSession, matched_name: str, key: str) -> str:
     Raises DataError if it is no name, because nothing else may come into SQL, and Spark's error if
     there is no such table.
     """
-    require_name(matched_name, "input.table" if key == "input.path" else key)
+    key = "input.table" if key == "input.path" else key
+    if not _NAME.fullmatch(matched_name):
+        raise DataError(
+            f"{key}: {matched_name} is no name of a table. Expected catalog.schema.table, and "
+            "backticks around names with other signs than letters, digits and underscores"
+        )
     described = spark.sql(f"DESCRIBE TABLE EXTENDED {matched_name}").where("col_name = 'Provider'")
     # The last one: a column may have this name.
     return next((str(row["data_type"]).lower() for row in reversed(described.collect())), "")
-
-
-def require_name(name: str, key: str) -> str:
-    """Return a name that may come into SQL. Raises DataError if it is no name of a table.
-
-    >>> require_name("lake.clinic.visits", "input.table")
-    'lake.clinic.visits'
-    """
-    if not _NAME.fullmatch(name):
-        raise DataError(
-            f"{key}: {name} is no name of a table. Expected catalog.schema.table, and "
-            "backticks around names with other signs than letters, digits and underscores"
-        )
-    return name
 
 
 def sql_text(value: str) -> str:
@@ -149,7 +140,9 @@ class SparkNamedTable:
 
     def require_writable(self) -> None:
         """Check that records can be appended, or replaced."""
-        matched_name = require_name(self.name, "output.table")
+        matched_name = self.name
+        if not _NAME.fullmatch(matched_name):
+            raise self._refusal("it is no name. Expected catalog.schema.table")
         with self._explained():
             catalog, kind = self.session.catalog, KINDS[0]
             if catalog.tableExists(self.name):
@@ -227,7 +220,7 @@ class SparkNamedTable:
     def _notes(self, kind: str) -> list[str]:
         """Return what the commits say that the table keeps, in any order."""
         if kind == "delta":
-            matched_name = require_name(self.name, "output.table")
+            matched_name = self.name  # checked before it is written
             rows = self.session.sql(f"DESCRIBE HISTORY {matched_name}").select("userMetadata")
         else:
             rows = self.session.table(f"{self.name}.snapshots").select(sf.col("summary")[_NOTE])
