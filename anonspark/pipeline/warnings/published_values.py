@@ -204,9 +204,9 @@ def exact_end_warnings(
             "step, a unit such as month, or auto. Exact ends are for comparisons alone",
         )
     for identifier in quasi_identifiers:
+        is_listed = 2 * len(identifier.categories) > records and identifier.hierarchy is None
         # Days and numbers that are texts have a warning of their own.
-        is_text = (disguise_of(identifier.categories) or "number") == "number"
-        if is_text and 2 * len(identifier.categories) > records and identifier.hierarchy is None:
+        if is_listed and disguise_of(identifier.categories) in (None, "number"):
             yield ReleaseWarning(
                 "exact_ends",
                 "most records have a value of their own, so a class is a list that shows who is in "
