@@ -531,15 +531,15 @@ MUTANTS = [
     Mutant(
         "ends of rules are not rounded",
         "sharing/pairs/classes.py",
-        'form == "float" and attribute.rule is not None',
+        'compared_as == "float" and attribute.rule is not None',
         "False",
         f"{PAIRS}test_pair_bounds.py",
     ),
     Mutant(
         "all ends are rounded",
         "sharing/pairs/classes.py",
-        'form == "float" and attribute.rule is not None',
-        'form == "float"',
+        'compared_as == "float" and attribute.rule is not None',
+        'compared_as == "float"',
         f"{PAIRS}test_pair_bounds.py",
     ),
     Mutant(
@@ -669,7 +669,6 @@ BOUNDARIES = [
     ),
     # Gates, and what a run refuses.
     Boundaries("layers/evaluate/gates.py", f"{FEW} {LAYERS}test_gates.py -k 'not groups_of_11'"),
-    Boundaries("pipeline/verifying.py", COUNTED),
     Boundaries("layers/prepare/unit_counts.py", FEW),
     Boundaries("layers/prepare/inspection.py", FEW, "^require_enough_rows"),
     Boundaries("sharing/recipients/strategy.py", FEW),
@@ -799,16 +798,13 @@ EQUIVALENT: dict[str, str] = {
         "a factor that is a power of two changes no digit"
     ),
     "labels/class_bounds.py Bounds.fine: ends[1] - ends[0] > _SMALLEST_GAP -> >=": ROUNDING,
-    "verification/proof/measures.py matched_values: found < most -> <=": (
+    "verification/proof/measures.py matched_values: matched < most -> <=": (
         "more values than asked for count as so many"
     ),
-    "verification/proof/measures.py matched_values: found[place] + len(owners) >= most -> >": (
+    "verification/proof/measures.py matched_values: matched[index] + len(owners) >= most -> >": (
         "more values than asked for count as so many"
     ),
-    "verification/attacks/linkage.py measure_linkage: figure < 0 -> <=": (
-        "the records in the region of class 0 are read by no one"
-    ),
-    "verification/attacks/linkage.py _CountCandidates.__call__: inside[of_one] > 0 -> >=": (
+    "verification/attacks/linkage.py CountCandidates.__call__: inside[single_classes] > 0 -> >=": (
         "classes without records of the table are left out afterwards"
     ),
     "verification/proof/criteria.py satisfies: figures >= criterion.limit - slack -> >": ROUNDING,
