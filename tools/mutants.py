@@ -617,14 +617,14 @@ MUTANTS = [
             (
                 "only who gives is judged",
                 "group_exchange",
-                "    ) and satisfies_after(judging, values, members[second], sizes[second], "
-                "other_place, record)",
+                "    ) and satisfies_after(checker, values, members[second], sizes[second], "
+                "other_index, record)",
                 "    )",
             ),
             (
                 "only who gets is judged",
                 "group_exchange",
-                "satisfies_after(\n        judging, values, members[first], sizes[first], index, "
+                "satisfies_after(\n        checker, values, members[first], sizes[first], index, "
                 "other\n    ) and ",
                 "",
             ),
@@ -919,8 +919,8 @@ def is_pure(mutant: Mutant) -> bool:
     return mutant.file.startswith("kernels/")
 
 
-def main(parts: list[str]) -> int:
-    """Try all mutants, or those whose names have one of some parts."""
+def list_mutants() -> list[Mutant]:
+    """Return all mutants. End the process if a source has no place for one any more."""
     mutants = [
         *MUTANTS,
         *itertools.chain.from_iterable(boundaries.mutants() for boundaries in BOUNDARIES),
@@ -928,6 +928,16 @@ def main(parts: list[str]) -> int:
     names = [mutant.name for mutant in mutants]
     if forgotten := [name for name in EQUIVALENT if name not in names]:
         sys.exit("\n".join(["equivalent, but not there any more:", *forgotten]))
+    for mutant in MUTANTS:
+        mutant.put_into((REPOSITORY / "anonspark" / mutant.file).read_text(encoding="utf-8"))
+    if empty := [each.file for each in BOUNDARIES if not any(each.mutants())]:
+        sys.exit("\n".join(["no boundaries any more:", *empty]))
+    return mutants
+
+
+def main(parts: list[str]) -> int:
+    """Try all mutants, or those whose names have one of some parts."""
+    mutants = list_mutants()
     wanted = [
         mutant
         for mutant in mutants
