@@ -475,7 +475,7 @@ MUTANTS = [
         BUDGET,
         "if loss >= 0 and sums == (spent, spent + loss) else None",
         "if loss >= 0 else None",
-        COMMAND,
+        LEDGER,
     ),
     Mutant(
         "an entry is written over",
