@@ -280,7 +280,7 @@ def _run_cell(
     staging: Staging,
     how: _CellRun,
 ) -> CellResult:
-    """Make a cell's release, keep its figures, and delete it."""
+    """Make the release of a cell, measure it, and delete it. A refusal is part of the result."""
     # A cell is deleted unpublished, so it may lie in the private directory of the raw records.
     path = f"{staging.records}/cells/{cell.id}"
     inner = InnerProgress(outer=how.progress)

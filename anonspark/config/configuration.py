@@ -346,9 +346,9 @@ class Configuration(Section):
     def settings_fingerprint(self) -> str:
         """Return a SHA-256 that is equal for releases whose figures can be compared.
 
-        It covers what decides what becomes of a given table: attributes, policy for missing
-        values, criteria, model and style. Paths, formats, seed and everything that changes no
-        class may differ. A default that is written out counts as one that is not.
+        It covers the settings that change the classes of a given table: attributes, policy for
+        missing values, criteria, model and style. Paths, formats and the seed may differ. A default
+        that is written out counts as one that is not.
         """
         document = self.model_dump(
             mode="json",

@@ -249,10 +249,10 @@ def separator_in_words(separator: str) -> str:
 
 
 def found_in_files(files: Files, configuration: Configuration) -> dict[str, str]:
-    """Return the options that an input's files show and its configuration lacks.
+    """Detect the input options that the configuration leaves out, for its ``with_input``.
 
-    They are for ``with_input``. Logs them, without a word of the data. Raises the errors of
-    :func:`recognize`, also if it is not certain that there is a header.
+    Logs them, but no value of the data. Raises the errors of :func:`recognize`, and also if it is
+    uncertain whether the first line is a header.
     """
     stated = configuration.input
     if stated.is_settled:
@@ -263,13 +263,13 @@ def found_in_files(files: Files, configuration: Configuration) -> dict[str, str]
     settings = dict(recognized.options)
     if not stated.says_format:
         if recognized.data_format == "csv" and "inferschema" not in _by_name(stated.options):
-            # Without a word on the file its numbers are meant to be numbers.
+            # If the configuration does not describe the file, its numbers are read as numbers.
             settings["inferSchema"] = "true"
         if recognized.data_format != stated.format:
             settings["format"] = recognized.data_format
     if settings and (recognized.file is not None or "format" in settings):
-        words = {"sep": separator_in_words(recognized.separator or "")}
-        listed = ", ".join(f"{name} {words.get(name, value)}" for name, value in settings.items())
+        shown = settings | {"sep": separator_in_words(recognized.separator or "")}
+        listed = ", ".join(f"{name} {shown[name]}" for name in settings)
         _LOGGER.info("the input is read with what its files show: %s", listed)
     return settings
 

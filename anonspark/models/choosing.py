@@ -415,12 +415,12 @@ class Alternative:
 def find_better_model(
     options: ModelOptions, task: Task, records: Records, rows: int
 ) -> Alternative | None:
-    """Try other models than that of a run on a small sample, and return the best one, or None.
+    """Try the other models on a small sample, and return the one that loses least, or None.
 
-    Returns None if no model loses much less, the run's has another objective or forms no blocks, or
-    the table is small or k is large for a sample. One pass over the records and one task, which
-    gets :func:`records_to_try` of them, by the keyed hash of their content, so that the result
-    depends on the table and the seed alone.
+    None is returned if no model loses much less than the run's, if a sample cannot be taken (the
+    table is small, or k is large), or if the run's model optimizes another loss or forms no blocks.
+    One pass over the records and one task, which gets :func:`records_to_try` of them. Keyed hashes
+    of their content draw them, so the result only depends on the table and the seed.
     """
     sampled = records_to_try(rows, task.criteria.k)
     if not sampled or getattr(options, "objective", "gcp") != "gcp":

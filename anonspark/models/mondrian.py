@@ -31,7 +31,10 @@ class MondrianGroups(GroupFormer):
     """How often the groups are refined."""
 
     def form_groups(self, block: Block) -> Groups:
-        """Return the groups of :func:`anonspark.kernels.mondrian.cut_into_cells`."""
+        """Cut a block into groups, and refine the groups inside each cell if there are passes.
+
+        See :func:`anonspark.kernels.mondrian.cut_into_cells`.
+        """
         order, starts, paths, cells = cut_into_cells(
             block.codes,
             block.positions,

@@ -268,17 +268,17 @@ def profile_table(
     seed: int = 0,
     show_values: bool = False,
 ) -> Profile:
-    """Profile a table. Equal on both engines, in whatever order and files the rows are.
+    """Profile a table: its columns, their proposed roles, and which sets of them single out people.
 
-    ``source`` is of :func:`anonspark.profiling.source.find_source`. Fewer than ``k`` records are
-    few (``k`` is at least 2). At most ``sample`` records, drawn by hashes with the key ``seed``,
-    measure sets of columns: a smaller table is not sampled. With ``show_values`` the profile has
-    examples of values. Raises DataError if no table is there, it cannot be read, or it is empty,
-    and ConfigurationError if the format is not known or refuses its options.
+    The profile does not depend on the engine, nor on the order or files of the rows. A value is
+    rare if fewer than ``k`` records have it (``k`` is at least 2). Sets of columns are measured on
+    at most ``sample`` records, which hashes with the key ``seed`` draw. ``show_values`` adds
+    examples of values. Raises DataError if the table is missing, unreadable or empty, and
+    ConfigurationError if the format is unknown or refuses its options.
 
-    A pass over the table counts, with a shuffle of the different values of each column. Then come
-    those of :func:`anonspark.staged.sampling.sample_records`. The sample is collected, and sets of
-    columns are measured in this process: see :func:`anonspark.profiling.counting.measure_sets`.
+    One pass counts, with a shuffle of the different values of each column. The passes of
+    :func:`anonspark.staged.sampling.sample_records` draw the sample, which is collected and
+    measured in this process by :func:`anonspark.profiling.counting.measure_sets`.
     """
     with engine.reading((source.path,), "DATA: "):
         with progress.stage("open"):

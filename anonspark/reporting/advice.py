@@ -30,7 +30,10 @@ _MORE = "Counted by person, the share may be higher, up to 100%."
 
 
 def weaknesses(evidence: Evidence) -> Section:
-    """Show what can be inferred of every sensitive attribute, what singles out, and warnings."""
+    """Show what an attacker can infer or single out, and warnings, below a sentence that sums up.
+
+    The sentence depends on whether the promise of the release holds, is broken, or is untrue.
+    """
     items = weakness_items(evidence)
     blocks: list[Block] = [
         Text("None of the weaknesses that are measured here was found. Not measured: background "

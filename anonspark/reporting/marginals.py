@@ -180,9 +180,9 @@ class OrderedAxis:
     axis: Axis
 
     def parts(self, regions: Sequence[Region]) -> Figures:
-        """Return the part of regions in each bin, missing, any value: (regions, bins + 2).
+        """Divide each region among the bins, missing and "any value": (regions, bins + 2).
 
-        Rows add up to 1. Missing, if it is possible, counts like one bin that is covered.
+        Rows add up to 1. If a region's value may be missing, that counts like one more bin.
         """
         spread = spread_present(self.axis, regions)
         parts = spread.shares(*self.bins.ranges(whole=self.axis.whole))
@@ -218,9 +218,9 @@ class GroupAxis:
         ]
 
     def parts(self, regions: Sequence[Region]) -> Figures:
-        """Return the part of regions in each group, missing, any value: (regions, groups + 2).
+        """Divide each region among the groups, missing and "any value": (regions, groups + 2).
 
-        Rows add up to 1. Missing, if it is possible, counts like one more value.
+        Rows add up to 1. If a region's value may be missing, that counts like one more value.
         """
         spread = spread_present(self.axis, regions)
         shares = [spread.share_of(members) for members in self._members]
@@ -229,6 +229,7 @@ class GroupAxis:
         parts = _with_special(
             np.column_stack([*shares, rest]), regions, np.where(has_some, spread.total, 0.0)
         )
+        # The last group then includes missing values. The columns are last group, missing, any.
         if self.groups.with_missing:
             parts[:, -3] += parts[:, -2]
             parts[:, -2] = 0.0

@@ -28,9 +28,9 @@ _LEVELLED = ("full-domain", "rho-gain")
 
 
 def readme(manifest: Manifest, schema: pa.Schema, files: Collection[str]) -> str:
-    """Return README.md of a release. All that it says of the data is in the manifest.
+    """Write README.md of a release from its manifest alone, so that it reveals nothing more.
 
-    ``schema`` is that of the published records, ``files`` are the names of the files beside the
+    ``schema`` is that of the published records, ``files`` are the names of the files next to the
     page.
     """
     attributes = published_attributes(manifest)

@@ -344,9 +344,9 @@ def convert(values: pa.Array, target: pa.DataType, days: DayForm | None = None) 
 
 
 def mean_missing(texts: pa.Array, markers: Sequence[str], *, numbers: bool = False) -> pa.Array:
-    """Return which texts mean missing.
+    """Return which texts mean that the value is missing: blanks, null and the markers.
 
-    In a column of numbers other texts of a marked number do, too.
+    With ``numbers`` a marker that is a number also counts in other spellings.
 
     >>> mean_missing(pa.array(["-9", "-9.0", "9", ""]), ["-9"], numbers=True).to_pylist()
     [True, True, False, True]
@@ -359,6 +359,6 @@ def mean_missing(texts: pa.Array, markers: Sequence[str], *, numbers: bool = Fal
         if NUMBER.fullmatch(marker)
     ]
     if numbers and marked:
-        like = pc.match_substring_regex(texts, f"^(?:{'|'.join(marked)})$")
-        missing = pc.or_(missing, pc.fill_null(like, False))
+        spelled = pc.match_substring_regex(texts, f"^(?:{'|'.join(marked)})$")
+        missing = pc.or_(missing, pc.fill_null(spelled, False))
     return missing

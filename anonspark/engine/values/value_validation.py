@@ -214,7 +214,10 @@ class Findings:
         return cls(**fields)
 
     def as_dict(self, plans: Sequence[PlannedColumn]) -> dict[str, object]:
-        """Return the counts of :meth:`anonspark.engine.protocol.Input.inspect`."""
+        """Return the counts of :meth:`anonspark.engine.protocol.Input.inspect`, as ``missing_0``.
+
+        The number behind a name is that of a column among ``plans``.
+        """
         figures: dict[str, object] = {"rows": self.rows, "kept": self.staying}
         figures["blank_rows"] = self.counts.get("blank_rows", 0)
         for index, plan in enumerate(plans):

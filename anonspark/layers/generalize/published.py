@@ -178,21 +178,10 @@ class _RecodeClasses:
 def recode_classes(
     classes: Records, columns: Sequence[PublishedColumn], values: PublishedValues
 ) -> Records:
-    """Return staged classes with labels and losses as the published values make them.
+    """Give staged classes of full-domain recoding the labels and losses of the published values.
 
-    Parameters
-    ----------
-    classes : Records
-        Of :func:`anonspark.layers.generalize.figures.class_schema`, of full-domain recoding: their
-        bounds are labels.
-    columns : sequence of PublishedColumn
-        Of the release, one label for each quasi-identifier.
-    values : PublishedValues
-
-    Returns
-    -------
-    Records
-        Lazy. No shuffle.
+    ``classes`` are of :func:`anonspark.layers.generalize.figures.class_schema`, with labels as
+    bounds. ``columns`` has one label for each quasi-identifier. Lazy, without a shuffle.
     """
     labels = {
         published_column(index): change

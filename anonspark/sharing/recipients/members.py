@@ -64,7 +64,7 @@ def settle(
 
 
 def require_known_releases(files: Files, plan: Plan, ledger: Ledger) -> None:
-    """Raise DataError if the ledger, as an older one, lacks releases at the paths of a plan."""
+    """Raise DataError if the ledger lacks a release at a path of the plan, as an old copy does."""
     releases = ledger.releases.values()
     listed = {(release.recipient, release.content["run_id"]) for release in releases}
     for recipient in plan.recipients:

@@ -60,7 +60,10 @@ class OtherStrategy:
         return losses
 
     def _strategy(self, k: int, frozen: FrozenSource, strata: Mapping[int, int]) -> Strategy:
-        """Return a nested strategy with joint classes of k people, or the independent one for 0."""
+        """Return a nested strategy with joint classes of k people, or the independent one for 0.
+
+        It is staged in a separate directory, because the plan resumes from the state of its own.
+        """
         if not k:
             return Independent(frozen, strata)
         location = replace(self.staging.paths, private=f"{self.staging.records}/nested-{k}")
@@ -68,13 +71,13 @@ class OtherStrategy:
         staging = Staging(location, RunState.claim(self.engine.files, location.state))
         partition = self.plan.partition
         privacy = partition.privacy.model_copy(update={"k": k})
-        changed: dict[str, Any] = {"privacy": privacy}
+        changes: dict[str, Any] = {"privacy": privacy}
         if partition.model.name not in NESTED_MODELS:
-            changed["model"] = MondrianOptions(name="smondrian")
+            changes["model"] = MondrianOptions(name="smondrian")
         plan = replace(
             self.plan,
             demand=Demand(k, self.plan.demand.diversity),
-            partition=partition.model_copy(update=changed),
+            partition=partition.model_copy(update=changes),
         )
         maker = NestedMaker(self.engine, plan, staging, self.progress, self.key, None, self.run_id)
         return maker.make(frozen, strata)

@@ -553,7 +553,7 @@ class _Reading:
             return None
 
     def _demand(self, base: Configuration, recipients: Sequence[Recipient]) -> Demand:
-        """Return what has to hold for joint classes."""
+        """Return the k and the l that joint classes of recipients have to keep, and check them."""
         collusion = self.file.collusion
         smallest = min(recipient.configuration.privacy.k for recipient in recipients)
         k = smallest if collusion.k is None else collusion.k

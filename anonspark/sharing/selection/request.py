@@ -156,11 +156,11 @@ class Query:
 def open_query(
     engine: Engine, settings: SelectionSettings, table: Table | None = None
 ) -> tuple[Table, Query]:
-    """Open the table and return what is asked for of it. Of the data the schema alone is read.
+    """Open the table and resolve the domain of each attribute, from declarations and the schema.
 
-    ``table`` is None for what the configuration names. Raises ConfigurationError for errors in
-    declared domains, before the table is opened, and DataError if a column is missing, or of a type
-    that cannot be read as declared.
+    No record is read, because a domain must not depend on one. ``table`` is None to open the
+    configuration's input. Raises ConfigurationError for errors in declared domains, before the
+    table is opened, and DataError for a missing column or a type that a domain cannot hold.
     """
     names = [*settings.candidates, settings.selection.target]
     _require_used(settings, names)
@@ -236,11 +236,10 @@ def _require_used(settings: SelectionSettings, names: Sequence[str]) -> None:
 
 
 def _without_inference(configuration: Configuration) -> Configuration:
-    """Return how the table is opened so that no record decides how others are read.
+    """Configure the input so that no record decides how others are read.
 
-    Were types made of the values, one word among numbers would make texts of all of them, and move
-    every record into another row. Raises ConfigurationError if the format may have no types but
-    those.
+    If types were inferred, one word among numbers would make texts of all of them, and move every
+    record into another row. Raises ConfigurationError if the format always infers types.
     """
     source = configuration.input
     if source.format.lower() not in _FORMATS:
@@ -330,7 +329,7 @@ def _declared(settings: SelectionSettings, name: str, hierarchy: Hierarchy | Non
 
 
 def _of_hierarchy(name: str, hierarchy: Hierarchy, options: DomainOptions | None) -> Domain:
-    """Return the values of a hierarchy, or the groups of one of its levels, as rows."""
+    """Return a domain whose rows are the values of a hierarchy, or the groups of a level."""
     level = None if options is None else options.level
     if level is None:
         return Domain.of_values(name, hierarchy.leaves)
@@ -372,7 +371,7 @@ def _require_columns(settings: SelectionSettings, schema: pa.Schema, names: Sequ
 
 
 def _require_sizes(settings: SelectionSettings, domains: Mapping[str, Domain]) -> None:
-    """Raise ConfigurationError if there are too few classes, or too many rows or cells so far."""
+    """Raise ConfigurationError for too few classes, or too many rows or cells so far."""
     selection, target = settings.selection, domains.get(settings.selection.target)
     candidates = [domains[name] for name in settings.candidates if name in domains]
     problems = []
