@@ -231,7 +231,7 @@ def public_setting(key: str, value: Any) -> Any:
 
 
 def _writable(value: Any) -> Any:
-    """Return a value of YAML, which may be wrong, in a form that JSON can hold."""
+    """Return a value of YAML, even a wrong one, in a form that JSON can hold."""
     if isinstance(value, Mapping):
         # Keys of several types cannot be sorted, so all become texts.
         return {
@@ -356,7 +356,7 @@ def _steps(key: str) -> list[str]:
 
 
 def _unusable_axes(blocks: Sequence[Mapping[str, Sequence[Any]]]) -> list[str]:
-    """Explain which axes would change what all cells share, or name no single key."""
+    """Explain which axes would change settings that all cells share, or name no single key."""
     problems = []
     for index, block in enumerate(blocks):
         for key, values in block.items():
@@ -463,10 +463,10 @@ def trial_grid(
     overrides: Sequence[str] = (),
     read: TextReader = read_local_text,
 ) -> Grid:
-    """Make a grid of the models at the configuration's k, twice and five times that.
+    """Make a grid of the models, each at the configuration's k, at twice and five times it.
 
-    ``document`` is the configuration without the overrides. Figures go beside its output. Models
-    that refuse the configuration are no cells, and the trial says why.
+    ``document`` is the configuration without the overrides. Figures are written next to its output.
+    Models that refuse the configuration are no cells, and the trial explains why.
     """
     model = configuration.model.name
     # Their rivals are what they would choose from, or need no earlier release.

@@ -257,7 +257,7 @@ class PrivacyOptions(_WithOneBound):
 
 @cache
 def privacy_class(keys: frozenset[str]) -> type[PrivacyOptions]:
-    """Make the class of sections that may have these criteria of other packages, too."""
+    """Extend the class of the section ``privacy`` by criteria of other packages."""
     fields: dict[str, Any] = {}
     for key in sorted(keys):
         criterion = foreign_criterion(key)

@@ -177,15 +177,13 @@ def divide_atom(
     if not (patterns != OUTSIDE).any():
         return new
     # An atom is in an earlier release as a whole or not at all.
-    earlier_bounds = {
-        name: bound for name, bound in demand.then.items() if values[name][0] is not None
-    }
+    earlier = {name: bound for name, bound in demand.then.items() if values[name][0] is not None}
     numbers: dict[bytes, int] = {}
     if people is not None:
-        earlier_bounds = {**earlier_bounds, PEOPLE: demand.k}
+        earlier = {**earlier, PEOPLE: demand.k}
         values = {**values, PEOPLE: [numbers.setdefault(person, len(numbers)) for person in people]}
-    inside = Soundness(demand.k, {**earlier_bounds, **demand.now})
-    outside = Soundness(demand.k, earlier_bounds)
+    inside = Soundness(demand.k, {**earlier, **demand.now})
+    outside = Soundness(demand.k, earlier)
 
     def stratum(persons: Integers, names: Mapping[str, int]) -> Stratum:
         rows = persons.tolist()
@@ -205,7 +203,7 @@ def divide_atom(
     while True:
         gone = np.flatnonzero(new == OUTSIDE)
         left = [int(pattern) for pattern in np.unique(new) if pattern != OUTSIDE]
-        if not len(gone) or not left or outside.holds(stratum(gone, earlier_bounds)):
+        if not len(gone) or not left or outside.holds(stratum(gone, earlier)):
             return new
         sizes = {pattern: int((new == pattern).sum()) for pattern in left}
         largest = min(left, key=lambda bits: (-sizes[bits], reading_order(bits, demand.recipients)))
@@ -213,7 +211,7 @@ def divide_atom(
         rows = np.array(sorted(rows.tolist(), key=lambda row: keys[row]), np.int64)
         needed = _enough_of(gone, rows, people, demand.k)
         leaving, staying = rows[:needed], rows[needed:]
-        enough = outside.holds(stratum(np.concatenate([gone, leaving]), earlier_bounds))
+        enough = outside.holds(stratum(np.concatenate([gone, leaving]), earlier))
         if enough and inside.holds(stratum(staying, inside.diversity)):
             new[leaving] = OUTSIDE
         else:

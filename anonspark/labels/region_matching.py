@@ -454,8 +454,6 @@ class LabelledTable:
             return prepared.records.map_batches(task, schema)
         sent = joint_schema(self.grouped, prepared.records, pa.field(TASK, pa.int32()))
         send = partial(_send_to_leaves, reader, sent)
-        classes, records = (
-            table.map_batches(send, sent) for table in (self.grouped, prepared.records)
-        )
+        classes, records = (t.map_batches(send, sent) for t in (self.grouped, prepared.records))
         together = classes.union(records).repartition(_as_sent, sent, reader.leaves.classes)
         return together.map_batches(partial(_apply_at_leaf, reader, make), schema)

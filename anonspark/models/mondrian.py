@@ -55,7 +55,8 @@ class MondrianGroups(GroupFormer):
     def _refined(self, block: Block, groups: Groups, cells: Integers) -> Groups:
         """Refine the groups of each cell, if this loses less.
 
-        Refining lowers the edges of boxes. Levels of hierarchies and missing values may lose more.
+        Refining shortens the edges of boxes. Levels of hierarchies and missing values may lose
+        more.
         """
         canonical = groups.order.copy()
         sort_groups(block.codes, block.hashes, canonical, groups.starts[cells])

@@ -599,12 +599,12 @@ def require_new(path: str) -> None:
 
 
 def write_draft(draft: Draft, path: str, *, decision: bool = False) -> list[str]:
-    """Write a configuration, its seed, and the JSON Schema if it is not there, or nothing.
+    """Write a configuration, its seed, and the JSON Schema if that is absent: all or none.
 
-    Returns the paths that were written, the configuration first. All but the schema can be read by
-    their owner alone: the seed is a secret, and the configuration may hold values of the data. With
-    ``decision`` a template of the decision is written, too. Raises ConfigurationError if a file is
-    there already, and PublishingError if one cannot be written.
+    Returns the paths that were written, the configuration first. Only their owner can read them,
+    except the schema: the seed is a secret, and the configuration may hold values of the data. With
+    ``decision`` a template of the decision is also written. Raises ConfigurationError if a file
+    exists already, and PublishingError if one cannot be written.
     """
     require_new(path)
     seed, schema = seed_path(path), str(PurePath(path).parent / SCHEMA)
@@ -620,10 +620,7 @@ def write_draft(draft: Draft, path: str, *, decision: bool = False) -> list[str]
 
 
 def write_files(texts: Mapping[str, str], public: Collection[str]) -> None:
-    """Write new files in order, all or none.
-
-    Those that are not public are for their owner alone.
-    """
+    """Write new files in order, all or none. Those not public are for their owner alone."""
     written: list[str] = []
     *_, last = texts
     try:

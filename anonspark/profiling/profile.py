@@ -377,7 +377,7 @@ def _propose(
 ) -> tuple[dict[str, Proposal], list[Dependency]]:
     """Propose roles, in two rounds: the second leaves out what quasi-identifiers give away.
 
-    Also return what the chosen quasi-identifiers give away, and which columns give them away.
+    Also return the dependencies from and to the chosen quasi-identifiers.
     """
     first = propose_roles(columns)
     candidates = [name for name, proposal in first.items() if proposal.role == "quasi_identifier"]
@@ -462,7 +462,7 @@ def _describe_column(
 
 
 def _kind(data_type: pa.DataType, counts: ColumnCounts, rows: int) -> str:
-    """Return what the values of a column are, see :class:`ColumnProfile`.
+    """Return the kind of a column's values, see :class:`ColumnProfile`.
 
     >>> _kind(pa.string(), ColumnCounts(numbers=9, whole=9, padded=2), rows=9)
     'code'
@@ -496,10 +496,10 @@ def _kind(data_type: pa.DataType, counts: ColumnCounts, rows: int) -> str:
 
 
 def _columns_of_sets(columns: Sequence[Described], roles: dict[str, Proposal]) -> list[str]:
-    """Return the columns of which sets are measured: at most 12, in the table's order.
+    """Choose the columns whose sets are measured: at most 12, in the table's order.
 
-    Leaves out keys, as each set with a key is unique in all records. Takes proposed
-    quasi-identifiers before others, then the columns that separate most pairs of records.
+    Leaves out keys, because every set with a key is unique in all records. Prefers proposed
+    quasi-identifiers, and then the columns that separate most pairs of records.
     """
     candidates = [
         column

@@ -404,7 +404,7 @@ def _not_to_publish(evidence: Evidence) -> set[str]:
 
 
 def _columns(evidence: Evidence) -> Iterator[Item]:
-    """Advise on columns that single people out by themselves."""
+    """Advise on columns whose values single people out."""
     sensitive = []
     for warning in evidence.manifest.document.get("warnings") or ():
         name = warning.get("attribute")

@@ -71,10 +71,10 @@ class Night:
 def read_nights(engine: Engine, directory: str) -> list[Night]:
     """Find all runs below a directory, each once, by the time at which they began.
 
-    The directory is that of ``metrics.append_to``, or has releases and such tables in it, three
-    folders deep at most. Lists each of these folders, and reads the small files of the tables of
-    all runs in one job. A release whose manifest cannot be read is left out with a warning. Raises
-    DataError if there is no run, or a table cannot be read.
+    The directory is that of ``metrics.append_to``, or holds releases and such tables, three folders
+    deep at most. Lists each of these folders, and reads the small files of the tables of all runs
+    in one job. A release with an unreadable manifest is left out with a warning. Raises DataError
+    if there is no run, or a table cannot be read.
     """
     root = directory.rstrip("/") or "/"
     nights: dict[tuple[str, str], Night] = {}
@@ -191,9 +191,9 @@ def write_history(files: Files, nights: Sequence[Night], directory: str, path: s
 
 
 def history_page(nights: Sequence[Night], directory: str) -> str:
-    """Make the page of one or more runs, in their order: HTML that loads nothing.
+    """Make the HTML page of one or more runs, in their order.
 
-    It holds figures of whole releases alone.
+    It loads nothing, and only has figures of whole releases.
     """
     sections = [
         Section("trend", "Trend", _charts(nights)),

@@ -304,10 +304,10 @@ def learn(
 ) -> Learning | None:
     """Score models trained on a release and on its original, or return None without a target.
 
-    Costs what ``anonspark evaluate`` costs for its models. Counts and associations are not
-    measured. Raises ConfigurationError without an original, or if the release withholds the values
-    of the records that it leaves out, DataError if a figure would be about fewer than k records or
-    the test records have one class only, and as :func:`anonspark.utility.evaluation.evaluate`.
+    Costs as much as the models of ``anonspark evaluate``. Counts and associations are not measured.
+    Raises ConfigurationError without an original, or if the release withholds the values of records
+    that it leaves out, DataError if a figure would be about fewer than k records or the test
+    records have one class only, and as :func:`anonspark.utility.evaluation.evaluate`.
     """
     require_holdout_used(target, holdout)
     if target is None:
@@ -331,9 +331,9 @@ def learn(
 
 
 def require_many(learning: Learning, rules: Disclosure) -> None:
-    """Raise DataError if scores would be about fewer than k people, or test records have one class.
+    """Raise DataError if scores would reveal fewer than k people, or test records have one class.
 
-    A share of test records is as good as a count of them: that of the most frequent class, and
+    A share of test records reveals their number, such as that of the most frequent class, and
     accuracies if they are shown.
     """
     records, key = learning.test_records, "--holdout" if learning.held_out else "--original"

@@ -88,13 +88,11 @@ def compare_table(
         table = engine.named_table(name, output.get("table_partition", {})).read()
         names, columns = (
             opened.data.schema.names,
-            {name_of_column.lower(): name_of_column for name_of_column in table.schema.names},
+            {column.lower(): column for column in table.schema.names},
         )
-        if columns.keys() == {name_of_column.lower() for name_of_column in names}:
+        if columns.keys() == {column.lower() for column in names}:
             # In one order, and by the same names.
-            table = table.select(
-                {name_of_column: columns[name_of_column.lower()] for name_of_column in names}
-            )
+            table = table.select({column: columns[column.lower()] for column in names})
             counted = count_published_classes(table, opened.claim.columns)
             if counted.fingerprint == proof.published.fingerprint:
                 return proof

@@ -44,7 +44,7 @@ def write_parquet(batches: Batches, schema: pa.Schema, path: str) -> PublishedFi
 def write_orc(batches: Batches, schema: pa.Schema, path: str) -> PublishedFile:
     """Write a new ORC file of at least one batch.
 
-    Raises ConfigurationError if readers would misread some days or times, or not read them.
+    Raises ConfigurationError if readers would misread, or could not read, some days or times.
     """
     for field in schema:
         if pa.types.is_timestamp(field.type) and not field.type.tz:
@@ -60,7 +60,7 @@ def write_orc(batches: Batches, schema: pa.Schema, path: str) -> PublishedFile:
 
 
 def _as_in_orc(batches: Batches, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Yield batches in the types of ORC.
+    """Convert batches to the types of ORC.
 
     Raises ConfigurationError for days and times of other calendars.
     """

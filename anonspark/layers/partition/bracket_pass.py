@@ -64,7 +64,10 @@ class CountForest:
     draws: Sequence[Draw] = ()
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield rows of :data:`FOREST_COUNTS`."""
+        """Count the records of a task by node and bracket, as rows of :data:`FOREST_COUNTS`.
+
+        Records inside of a bracket, and drawn ones, are handed back with their keys.
+        """
         d = len(self.descent.quasi_identifiers)
         nodes, width = self.forest.attributes.shape
         sides = np.zeros((nodes, 2, width + 1), np.int64)
@@ -129,7 +132,7 @@ class CountForest:
 def _counts(
     sides: Integers, rows: Integers, extremes: Integers, values: Integers
 ) -> pa.RecordBatch:
-    """Return the counts as rows of :data:`FOREST_COUNTS`, without zeros."""
+    """Return counts that are not zero as rows of :data:`FOREST_COUNTS`."""
     nodes, d = extremes.shape[:2]
     counts = np.concatenate(
         [sides.reshape(nodes, -1), np.repeat(rows[:, None], d, axis=1), values], axis=1
@@ -185,7 +188,7 @@ class CountedForest:
         self._certain = self._add_up(counts, minima, maxima)
 
     def _add_up(self, counts: Integers, minima: Integers, maxima: Integers) -> list[Counted]:
-        """Sum the counts of all records that surely come to each node."""
+        """Sum the counts of the records that certainly reach each node, from the leaves upwards."""
         first = counts.shape[1] - self._values - self._d
         of_keys = slice(first, first + self._d)
         certain: list[Counted] = []

@@ -94,7 +94,7 @@ class Descent:
         """Return the node number of each record's leaf.
 
         ``keys`` is a :func:`anonspark.staged.keys.key_matrix`. ``normalized`` are the records'
-        positions if they are known already.
+        positions, or None to compute them.
         """
         if normalized is None:
             measured = self.boundaries.measured

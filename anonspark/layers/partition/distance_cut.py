@@ -97,7 +97,7 @@ class DistanceForesight:
         """Predict how far the nearer half reaches from each vantage point that is asked about.
 
         ``waiting`` are leaves that wait for answers, sorted by number. Returns whether anything was
-        counted: then at least one of these is answered.
+        counted. Then at least one of these is answered.
         """
         points_by_node = [(entry.node, self._measured_from(entry.asked)) for entry in waiting]
         measured = [
@@ -317,7 +317,7 @@ class DistanceCut:
         ]
 
     def _vantage_points(self, node: Node) -> Asking[Figures]:
-        """Draw candidates and put the best one first."""
+        """Draw candidates for the vantage point, and return them with the best first."""
         sizes = (CANDIDATES, SAMPLES) if self.spread else (CANDIDATES,)
         # Records of equal content count once. If too few are drawn, the limit is raised.
         times = 1.0

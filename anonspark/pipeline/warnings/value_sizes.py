@@ -95,12 +95,11 @@ def count_value_sizes(
     """Count how many values of some columns occur how often.
 
     ``records`` counts the rows of the table. If they are more than ``exact_rows``, only values
-    whose hash is a multiple of a power of two are counted; columns of which few values were drawn
-    take a job of their own, which counts all of theirs. ``drawn`` holds the result for the drawn
-    values if they are counted already.
-
-    One job: a shuffle of a row of 16 bytes for each value and task, and one of a row for each
-    number of records. A row for each column and number of records is collected.
+    whose hash is a multiple of a power of two are counted. Columns of which few values were drawn
+    take another job, which counts all of theirs. ``drawn`` holds the result for the drawn values if
+    they are counted already. One job: a shuffle of a row of 16 bytes for each value and task, and
+    one of a row for each number of records. A row for each column and number of records is
+    collected.
     """
     if not columns or not records:
         return {name: ValueSizes(records, {}) for name in columns}
@@ -128,7 +127,7 @@ def count_value_sizes(
 def _sizes(
     table: Table, columns: Mapping[str, CountedColumn], divisor: int
 ) -> dict[str, dict[int, int]]:
-    """Return how many of the drawn values occur how often, in one job."""
+    """Count in one job how many of the drawn values occur how often."""
     # Columns are renamed, because an attribute may have the name of a flag.
     named = {_value(number): column.name for number, column in enumerate(columns.values())}
     missing = {

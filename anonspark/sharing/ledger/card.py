@@ -54,7 +54,7 @@ def _slack(row: Mapping[str, Any]) -> int:
 
 
 def release_blocks(releases: Sequence[LedgerRelease], today: date) -> Iterator[Table | Text]:
-    """Return the releases of a ledger, in the order in which they were given."""
+    """Show the releases of a ledger, in the order in which they were given."""
     for release in releases:
         content = release.content
         lines = [("columns", ", ".join(content["columns"])), ("approved", content["approved"])]
@@ -77,7 +77,7 @@ def release_blocks(releases: Sequence[LedgerRelease], today: date) -> Iterator[T
 
 
 def budget_blocks(budget: Budget) -> Iterator[Table | Text]:
-    """Return what was published of a data set, and what was spent."""
+    """Show the publications of a data set, and what each has spent."""
     spent, limit, left = map(in_decimals, (budget.spent, budget.limit, budget.left))
     rows: list[list[Cell]] = []
     for entry in budget.entries:

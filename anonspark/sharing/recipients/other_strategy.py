@@ -42,8 +42,8 @@ class OtherStrategy:
     def losses(self, frozen: FrozenSource, strata: Mapping[int, int]) -> dict[str, float | None]:
         """Return ``gcp`` of each release under the other strategy, or None if it cannot be made.
 
-        ``strata`` are the records of each pattern. Costs what the plan itself does, but for
-        publishing and the joint check, and that for each different k if the plan is independent.
+        ``strata`` are the records of each pattern. Costs as much as the plan itself, except for
+        publishing and the joint check, and for an independent plan that for each different k.
         """
         losses: dict[str, float | None] = {}
         makers: dict[int, Strategy] = {}
@@ -83,7 +83,7 @@ class OtherStrategy:
         return maker.make(frozen, strata)
 
     def _loss(self, recipient: Recipient, source: ReleaseSource) -> float:
-        """Make a release and return its loss."""
+        """Make a release without publishing it, and return its loss."""
         path = f"{self.staging.records}/other/{recipient.name}"
         output = recipient.configuration.output.model_copy(update={"path": path, "mode": "error"})
         configuration = recipient.configuration.model_copy(update={"output": output, "gates": {}})

@@ -177,8 +177,35 @@ def open_query(
         _require_no_folders(engine.files, configuration, [*names, settings.selection.person])
         with engine.reading(configuration.input.paths):
             table = engine.open_source(configuration, for_tasks=True, skips_malformed=True)
-    schema = table.schema
-    _require_columns(settings, schema, names)
+    _require_columns(settings, table.schema, names)
+    domains = _resolved_domains(settings, table.schema, names, declared)
+    candidates = [domains[name] for name in settings.candidates]
+    query = Query(settings, candidates, domains[settings.selection.target])
+    if (query.scale or 0) > _LARGEST_SCALE:
+        raise ConfigurationError(
+            "selection: the noise of a cell would be of a scale beyond all counts. Expected a "
+            "larger epsilon, fewer candidates, or fewer rows_per_person. Correct them"
+        )
+    if query.charged > _LARGE_EPSILON:
+        _LOGGER.warning(
+            "selection.epsilon: found %g (with tables_epsilon), which protects little: an answer "
+            "may be e^%g times as likely with a person as without. Expected at most %d",
+            *(query.charged, query.charged, _LARGE_EPSILON),
+        )
+    return table, query
+
+
+def _resolved_domains(
+    settings: SelectionSettings,
+    schema: pa.Schema,
+    names: Sequence[str],
+    declared: Mapping[str, Domain],
+) -> dict[str, Domain]:
+    """Return the domain of each attribute: the declared one, or false and true of a boolean.
+
+    Raises ConfigurationError for an attribute without a domain or domains that are too large, and
+    DataError for a column that its domain cannot hold.
+    """
     domains, problems = {}, []
     for name in names:
         if pa.types.is_boolean(schema.field(name).type) and not _comes_before(settings, name):
@@ -202,23 +229,7 @@ def open_query(
                 for name in mismatched
             )
         )
-    query = Query(
-        settings,
-        [domains[name] for name in settings.candidates],
-        domains[settings.selection.target],
-    )
-    if (query.scale or 0) > _LARGEST_SCALE:
-        raise ConfigurationError(
-            "selection: the noise of a cell would be of a scale beyond all counts. Expected a "
-            "larger epsilon, fewer candidates, or fewer rows_per_person. Correct them"
-        )
-    if query.charged > _LARGE_EPSILON:
-        _LOGGER.warning(
-            "selection.epsilon: found %g (with tables_epsilon), which protects little: an answer "
-            "may be e^%g times as likely with a person as without. Expected at most %d",
-            *(query.charged, query.charged, _LARGE_EPSILON),
-        )
-    return table, query
+    return domains
 
 
 def _require_used(settings: SelectionSettings, names: Sequence[str]) -> None:

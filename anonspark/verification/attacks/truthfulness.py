@@ -388,16 +388,16 @@ def _share_out(
         rows = leaves = np.zeros(0, np.int64)
         if numbers.any():
             rows, leaves = reader.leaves_of(batch)
-        parts_of_row = numbers[rows]
+        shares = numbers[rows]
         if _CONTENT in batch.schema.names:
-            copies = np.flatnonzero(parts_of_row)
-            part_in_leaf = batch.column(_CONTENT).to_numpy()[rows[copies]] % parts_of_row[copies]
+            copies = np.flatnonzero(shares)
+            offset = batch.column(_CONTENT).to_numpy()[rows[copies]] % shares[copies]
         else:
-            copies = np.repeat(np.arange(len(rows)), parts_of_row)
-            part_in_leaf = np.arange(len(copies)) - (np.cumsum(parts_of_row) - parts_of_row)[copies]
+            copies = np.repeat(np.arange(len(rows)), shares)
+            offset = np.arange(len(copies)) - (np.cumsum(shares) - shares)[copies]
         undivided = np.flatnonzero(numbers == 0)
         part = np.concatenate(
-            [np.full(len(undivided), -1), leaves[copies] * parts_of_row[copies] + part_in_leaf]
+            [np.full(len(undivided), -1), leaves[copies] * shares[copies] + offset]
         )
         yield taken(batch, np.concatenate([undivided, rows[copies]]), schema, "part", part)
 

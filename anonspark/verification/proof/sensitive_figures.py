@@ -168,10 +168,8 @@ def _measure_attribute(
         )
     homogeneity = homogeneity_of(values, rows, measured.figures[0].homogeneous_records)
     warning = homogeneity.warning(name, claim.privacy, is_only=len(claim.sensitive) == 1)
-    homogeneity_warning = [] if warning is None else [warning[1]]
-    return replace(
-        measured, warnings=[f"{key}: {text}" for text in (*measured.warnings, *homogeneity_warning)]
-    )
+    added = [] if warning is None else [warning[1]]
+    return replace(measured, warnings=[f"{key}: {text}" for text in (*measured.warnings, *added)])
 
 
 def _require_order(values: SensitiveValues, required: Sequence[Criterion]) -> None:
