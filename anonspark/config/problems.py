@@ -311,8 +311,8 @@ def validated(
     try:
         return model.model_validate(document)
     except ValidationError as error:
-        known = (schema or model.model_json_schema)()
-        problems += [finding.line() for finding in explain(error, document, known)]
+        fields = (schema or model.model_json_schema)()
+        problems += [finding.line() for finding in explain(error, document, fields)]
         return None
 
 

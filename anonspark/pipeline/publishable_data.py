@@ -191,11 +191,11 @@ def _without_sensitive_values(criteria: Criteria, residual: Residual) -> Criteri
     for attribute, count in zip(criteria.sensitive, residual.counts, strict=True):
         counts = attribute.counts - count
         # Values that a declared order or a hierarchy lists are known without the data.
-        known = (counts > 0) | (attribute.as_text & np.asarray(attribute.values.is_valid()))
+        is_counted = (counts > 0) | (attribute.as_text & np.asarray(attribute.values.is_valid()))
         if len(attribute.parents):
-            known[:] = True
-        values = attribute.values.filter(pa.array(known))
-        sensitive.append(replace(attribute, values=values, counts=counts[known]))
+            is_counted[:] = True
+        values = attribute.values.filter(pa.array(is_counted))
+        sensitive.append(replace(attribute, values=values, counts=counts[is_counted]))
     return replace(criteria, sensitive=tuple(sensitive))
 
 

@@ -176,14 +176,14 @@ def _lost(evidence: Evidence) -> Tile:
         )
         return Tile("Records lost", "not known", text)
     dropped, without = (counts.get(name) for name in ("rows_dropped_missing", "rows_suppressed"))
-    total, known = counts["rows_in"], [int(rows) for rows in (dropped, without) if rows is not None]
-    lost = sum(known)
+    total, shown = counts["rows_in"], [int(rows) for rows in (dropped, without) if rows is not None]
+    lost = sum(shown)
     value = evidence.rules.count(lost)
-    if len(known) < 2:
+    if len(shown) < 2:
         value = f"{lost:,} and a few" if lost else evidence.rules.few
-        if not known:
+        if not shown:
             value = "a few"
-    text = "No record was left out." if not lost and len(known) == 2 else ""
+    text = "No record was left out." if not lost and len(shown) == 2 else ""
     if not text:
         missing, classless = (evidence.rules.count(number) for number in (dropped, without))
         text = f"{missing} lacked a value, {classless} were suppressed"

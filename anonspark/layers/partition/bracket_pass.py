@@ -215,7 +215,7 @@ class CountedForest:
     def evidence(self, index: int, columns: Integers) -> Evidence | None:
         """Return what is known of a predicted node, or None for leaves whose records differ.
 
-        ``columns`` are those of its records that are known one by one, see :meth:`known`.
+        ``columns`` are those of its records that are known one by one, see :meth:`known_keys`.
         """
         bracket = self.forest.brackets[index]
         if bracket is None:
@@ -227,7 +227,7 @@ class CountedForest:
         distances = interval_of_distances(self._quasi_identifiers)
         return PassEvidence(self._d, columns, outside, distances)
 
-    def known(self, index: int, arrived: Integers) -> Integers:
+    def known_keys(self, index: int, arrived: Integers) -> Integers:
         """Return the transposed keys of the records of a node that are known one by one.
 
         ``arrived`` come from the brackets of the nodes above.

@@ -51,7 +51,7 @@ class Foresight:
 
     predictor: Predictor
     outlook: Outlook
-    _known: dict[int, _NodeCounts] = field(default_factory=dict)
+    _counts_of: dict[int, _NodeCounts] = field(default_factory=dict)
 
     def look_ahead(self, tree: CutTree, waiting: Sequence[Waiting]) -> bool:
         """Predict the trees under some leaves, and count in one pass what is needed to grow them.
@@ -75,14 +75,14 @@ class Foresight:
         return True
 
     def _learn(self, number: int, counted: CountedForest, index: int, arrived: Integers) -> None:
-        columns = counted.known(index, arrived)
+        columns = counted.known_keys(index, arrived)
         evidence = counted.evidence(index, columns)
         if evidence is not None:
-            self._known[number] = _NodeCounts(counted, index, columns, evidence)
+            self._counts_of[number] = _NodeCounts(counted, index, columns, evidence)
 
     def answer(self, node: int, questions: Sequence[Question]) -> list[Histogram] | None:
         """Answer a node's questions, or return None if the cluster must."""
-        counts = self._known.get(node)
+        counts = self._counts_of.get(node)
         # To zoom in on a bin with all records asks for more than these counts hold.
         if counts is None or not counts.answered.isdisjoint(questions):
             return None
@@ -91,7 +91,7 @@ class Foresight:
 
     def cut(self, node: int, boundary: Boundary, numbers: tuple[int, int]) -> None:
         """Divide what is known of a node between its children, whose ``numbers`` are given."""
-        counts = self._known.pop(node, None)
+        counts = self._counts_of.pop(node, None)
         if counts is None:
             return
         bracket = counts.counted.forest.brackets[counts.index]

@@ -68,8 +68,8 @@ class ValueSizes:
         below = sum(records * values for records, values in self.sizes.items() if records < size)
         return min(self.records, below)
 
-    def size_of_many(self, many: int) -> int | None:
-        """Return the records that each of ``many`` values has at least, or None if there are fewer.
+    def size_of_many(self, needed: int) -> int | None:
+        """Return how many records ``needed`` values have at least, or None for fewer values.
 
         The figure is about no value alone.
 
@@ -79,7 +79,7 @@ class ValueSizes:
         values = 0
         for size in sorted(self.sizes, reverse=True):
             values += self.sizes[size]
-            if values >= many:
+            if values >= needed:
                 return size
         return None
 

@@ -22,12 +22,12 @@ _MOST_ROUNDS = 100
 class Margin:
     """Classes of a release by payload, its cells, and whether their records are all accounted for.
 
-    ``records`` is int64 of shape (cells,). ``known`` is bool of that shape: whether each of a
+    ``records`` is int64 of shape (cells,). ``is_exact`` is bool of that shape: if set, each of a
     cell's records is in one of its unknowns, so that these add up to ``records``, else to no more.
     """
 
     records: Integers
-    known: Flags
+    is_exact: Flags
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ def bound_unknowns(left: Margin, right: Margin, of_left: _Indices, of_right: _In
     order of unknowns does not matter. Sums are exact up to 2^53 records. Raises DataError if no
     numbers have these sums.
 
-    >>> known = np.array([True, True])
-    >>> left, right = Margin(np.array([3, 1]), known), Margin(np.array([2, 2]), known)
+    >>> is_exact = np.array([True, True])
+    >>> left, right = Margin(np.array([3, 1]), is_exact), Margin(np.array([2, 2]), is_exact)
     >>> cells = np.array([0, 0, 1, 1], np.int32), np.array([0, 1, 0, 1], np.int32)
     >>> bounds = bound_unknowns(left, right, *cells)
     >>> bounds.lower.tolist(), bounds.upper.tolist()
@@ -64,14 +64,14 @@ def bound_unknowns(left: Margin, right: Margin, of_left: _Indices, of_right: _In
     sides = ((left, of_left), (right, of_right))
     for margin, cells in sides:
         sums = _sums(cells, upper, margin)
-        _require_solution(bool((sums[margin.known] >= margin.records[margin.known]).all()))
+        _require_solution(bool((sums[margin.is_exact] >= margin.records[margin.is_exact]).all()))
     while rounds < _MOST_ROUNDS:
         least, greatest = lower, upper
         for margin, cells in sides:
             proven = margin.records - _sums(cells, lower, margin)
             greatest = np.minimum(greatest, proven[cells] + lower)
             needed = margin.records - _sums(cells, upper, margin)
-            needed[~margin.known] = np.iinfo(np.int64).min // 2
+            needed[~margin.is_exact] = np.iinfo(np.int64).min // 2
             least = np.maximum(least, needed[cells] + upper)
         _require_solution(bool((least <= greatest).all()))
         if np.array_equal(least, lower) and np.array_equal(greatest, upper):
@@ -270,12 +270,12 @@ def figures_of_pairs(
 class _Absence:
     """The people of the other release who may be missing in a release: records of each payload.
 
-    They are the most possible, or exact if ``known``.
+    They are the most possible, or exact if ``is_exact``.
     """
 
     payloads: Integers
     records: Integers
-    known: bool
+    is_exact: bool
 
 
 def _absences(cells: TwoReleases, relation: Relation) -> list[_Absence]:
@@ -319,7 +319,7 @@ def _not_so(relation: Relation, payloads: int, of: int) -> DataError:
 def _margin(cells: Cells, absence: _Absence, *, accounted: bool) -> Margin:
     """Return the sums of a release's cells, and of absence from it."""
     is_exact = np.concatenate(
-        [np.full(len(cells.records), accounted), np.full(len(absence.payloads), absence.known)]
+        [np.full(len(cells.records), accounted), np.full(len(absence.payloads), absence.is_exact)]
     )
     return Margin(np.concatenate([cells.records, absence.records]), is_exact)
 

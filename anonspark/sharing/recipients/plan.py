@@ -455,8 +455,8 @@ class _Reading:
             return requested
         for key, sections in missing.items():
             listed = request.privacy.get(key, [])
-            own = [listed] if isinstance(listed, dict) else listed
-            document["privacy"][key] = [*deepcopy(own), *sections]
+            requested_sections = [listed] if isinstance(listed, dict) else listed
+            document["privacy"][key] = [*deepcopy(requested_sections), *sections]
         return self._parsed(where, document)
 
     def _document(self, name: str, request: RequestFile, base: Configuration) -> dict[str, Any]:
