@@ -304,6 +304,7 @@ def _grid(
     overrides: Sequence[str],
     read: TextReader,
 ) -> Grid:
+    """Build a grid from its document, or raise ConfigurationError with all problems."""
     document = dict(written)
     if isinstance(document.get("axes"), Mapping):
         document["axes"] = [document["axes"]]

@@ -72,6 +72,7 @@ def _ranking_columns(grid: Grid) -> list[str]:
 
 
 def _ranking(grid: Grid, rows: Sequence[Row]) -> list[Block]:
+    """Rank the settings by the figure of the grid, and say which are dominated."""
     better = METRICS[grid.rank_by].better
     names = _ranking_columns(grid)
     settings = [axis_column(key) for key in grid.axes]

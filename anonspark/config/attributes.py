@@ -185,6 +185,7 @@ class HierarchyRule(Section):
         return next(rule for rule in _HIERARCHY_RULES if getattr(self, rule) is not None)
 
     def _problems(self) -> Iterator[Finding]:
+        """Find more or fewer rules than one, options without their rule, and unfit widths."""
         rules = [key for key in _HIERARCHY_RULES if getattr(self, key) is not None]
         if len(rules) != 1:
             yield Finding(
@@ -334,6 +335,7 @@ class Attribute(Section):
         return {key: value for key, value in document.items() if key not in unset}
 
     def _problems(self) -> Iterator[Finding]:
+        """Find options that the role does not allow, and options that contradict each other."""
         if self.role != "quasi_identifier":
             yield from (
                 Finding(

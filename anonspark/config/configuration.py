@@ -184,6 +184,7 @@ class Configuration(Section):
     _is_placed_by_caller: bool = PrivateAttr(default=True)
 
     def _problems(self) -> Iterator[Finding]:
+        """Find contradictions between sections, in the order of the checks."""
         yield from (
             *unusable_names(self.attributes),
             *unusable_where(self.attributes, self.input.where),

@@ -41,6 +41,7 @@ class LDiversity(Section):
     """The factor of recursive diversity, which needs it."""
 
     def _problems(self) -> Iterator[Finding]:
+        """Find parameters that the kind of diversity lacks or does not take."""
         if self.kind != "entropy" and self.l != int(self.l):
             yield Finding(
                 ("l",),

@@ -452,6 +452,7 @@ def _number(node: Mapping[str, Any]) -> str:
 
 
 def _single_expectation(node: Mapping[str, Any]) -> str:
+    """Describe in words the values that a schema without alternatives accepts."""
     names = _names(node)
     if names:
         return one_of(names)

@@ -139,6 +139,7 @@ def positions_of_listed(document: Mapping[str, Any], positions: Positions) -> Po
 
 
 def _write_out_attributes(document: dict[str, object], problems: list[str]) -> None:
+    """Replace the lists of roles by ``attributes``, in the order in which columns are listed."""
     lists = [key for key in document if key in ROLE_LISTS]
     if not lists:
         return
@@ -168,6 +169,7 @@ def _write_out_attributes(document: dict[str, object], problems: list[str]) -> N
 
 
 def _names(key: str, listed: Any, problems: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the names in the list of a role with their paths, and report what is no name."""
     if listed is None:
         return
     entries = [listed] if isinstance(listed, str) else listed

@@ -48,6 +48,7 @@ def fill_in(text: str, environment: Mapping[str, str] = os.environ) -> Filled:
     problems: list[str] = []
 
     def value_of(match: re.Match[str]) -> str:
+        """Return the value for a match, or report a problem and keep the text as it was written."""
         escaped, inside = match.groups()
         written = match[0]
         if escaped:

@@ -192,6 +192,7 @@ def _as_c(judge: Callable[..., int], key: str) -> Any:
     """Wrap a function of Python as a C function for kernels, which returns -1 for an exception."""
 
     def call(*numbers: Any) -> int:
+        """Judge a group whose arrays a kernel passes by address. Returns -1 if judging fails."""
         codes, counts, present, shares, values, size, bound = numbers
         try:
             return operator.index(

@@ -209,6 +209,7 @@ class QuasiIdentifier:
         return codes
 
     def _encode_present(self, column: pa.Array, any_missing: bool) -> Codes:
+        """Encode values as codes in their order. The codes of missing values are arbitrary."""
         match self.kind:
             case "category":
                 all_categories = pa.array([*self.categories, *dict(self.folded)], self.arrow_type)

@@ -271,6 +271,7 @@ class _TryModels:
     only_if_satisfied: bool
 
     def __call__(self, batches: Batches) -> Batches:
+        """Measure what each candidate loses on the sample, which is one block."""
         records = received_records(batches)
         if records is None:
             return

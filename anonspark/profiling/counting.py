@@ -405,6 +405,7 @@ class _Totals:
     k: int
 
     def __call__(self, batches: Batches) -> Batches:
+        """Reduce the values of each column to three numbers and the largest count."""
         for batch in batches:
             indices = batch.column("place").to_numpy()
             records = batch.column("records").cast(pa.int64()).to_numpy()

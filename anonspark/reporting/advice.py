@@ -74,6 +74,7 @@ def shares_tried(evidence: Evidence, attribute: str) -> dict[float, tuple[int, i
 
 
 def _inferred(evidence: Evidence) -> Iterator[Item]:
+    """Advise on sensitive values that an attacker can infer from a class, for each attribute."""
     for sensitive in evidence.verification.sensitive:
         name, rules = sensitive.attribute, evidence.rules
         share = sensitive.worst.get("largest_share")

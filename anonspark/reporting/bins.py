@@ -169,6 +169,7 @@ def _round_step(least: float) -> float:
 
 
 def _date_edges(low: float, high: float) -> list[float]:
+    """Choose edges of a few bins for dates, as days since 1970: on days, months or years."""
     span = high - low
     for days in _DAYS:
         if span <= _MOST_BINS * days:

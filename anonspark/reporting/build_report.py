@@ -317,6 +317,7 @@ def _moment(started: object) -> str:
 
 
 def _page(evidence: Evidence) -> str:
+    """Render the HTML page of a report from the evidence."""
     manifest = evidence.manifest
     document, about = manifest.document, manifest.about
     title = about.get("title") or f"Release {evidence.release.rpartition('/')[2]}"

@@ -118,6 +118,7 @@ def _in_tables(engine: Engine, root: str) -> Iterator[Night]:
 
 
 def _in_manifests(files: Files, root: str) -> Iterator[Night]:
+    """Yield the runs of the releases below a directory whose manifests are readable."""
     for address in _below(files, root, MANIFEST):
         release = address.removesuffix(f"/{MANIFEST}")
         try:
@@ -231,6 +232,7 @@ def _tiles(nights: Sequence[Night]) -> list[Tile]:
 
 
 def _charts(nights: Sequence[Night]) -> list[Block]:
+    """Draw each figure over the last runs, with a line for each job, if it has a trend."""
     recent = list(nights[-_MOST_NIGHTS:])
     first = len(nights) - len(recent) + 1
     numbered = list(enumerate(recent, start=first))

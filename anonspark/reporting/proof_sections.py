@@ -95,6 +95,7 @@ def _verdict(evidence: Evidence) -> str:
 
 
 def _measured_how(evidence: Evidence, units: MeasuredUnits | None) -> str:
+    """Say which files the proof was measured from, and who can repeat it."""
     if evidence.proven_by_run:
         text = "Measured by the run in the files that it had written, before it published them. "
         text += "Everyone who has the files can repeat the proof"

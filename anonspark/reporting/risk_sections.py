@@ -211,6 +211,7 @@ def risk(evidence: Evidence) -> Section | None:
 
 
 def _risk_table(sides: Sequence[tuple[str, Sequence[Row], int]], evidence: Evidence) -> Table:
+    """Show the risk from each attacker, before and after, as a table."""
     rules, (_, what) = evidence.rules, evidence.at_risk
     rows = [
         [
@@ -234,6 +235,7 @@ def _risk_table(sides: Sequence[tuple[str, Sequence[Row], int]], evidence: Evide
 def _risk_chart(
     sides: Sequence[tuple[str, Sequence[Row], int]], evidence: Evidence, threshold: float
 ) -> Chart:
+    """Draw the prosecutor's risk before and after, with the limit."""
     rules, (_, what) = evidence.rules, evidence.at_risk
     labels = ["highest", "average", f"{what} at risk"]
     series, texts = [], {}
@@ -268,6 +270,7 @@ def _risk_chart(
 
 
 def _what_is_at_risk(evidence: Evidence, threshold: str) -> str:
+    """Explain which attacker the figures are about, and when a record or a person is at risk."""
     text = ""
     if not any(row.get("population") for row in evidence.verification.risk):
         text = "No population was given, so a journalist finds as much as the prosecutor. "

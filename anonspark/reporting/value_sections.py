@@ -136,6 +136,7 @@ def rounds(evidence: Evidence) -> Section | None:
 
 
 def _records_chart(steps: Sequence[_Round], rules: Disclosure, cells: list[list[str]]) -> Chart:
+    """Draw for each round the records put into classes and left over."""
     finished, left_over = (
         [0 if rules.hides(count) else count for count in counts]
         for counts in ([step.finished for step in steps], [step.left_over for step in steps])
@@ -165,6 +166,7 @@ def _records_chart(steps: Sequence[_Round], rules: Disclosure, cells: list[list[
 
 
 def _penalties_chart(steps: Sequence[_Round], cells: list[list[str]]) -> Chart:
+    """Draw the mean certainty penalty of the classes of each round."""
     labels, losses = [step.label for step in steps], [step.loss for step in steps]
     return bar_chart(
         "rounds-loss",
@@ -243,6 +245,7 @@ def marginals(evidence: Evidence) -> Section | None:
 
 
 def _marginal(marginal: Marginal, index: int, rules: Disclosure) -> Chart:
+    """Draw the shares of an attribute's values in the release, and in the original if given."""
     tables = [("original", marginal.before), ("release", marginal.after)]
     series, columns, numbers = [], [marginal.kind], []
     for name, counts in tables:

@@ -130,6 +130,7 @@ class _SpreadClasses:
     takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, batches: Batches) -> Batches:
+        """Sum the parts of all records by bin and class, and note unreadable attributes."""
         classes = len(self.target.classes)
         starts = _starts(self.bins, classes)
         sums = np.zeros(starts[-1] + classes, np.int64)

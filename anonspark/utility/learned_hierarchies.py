@@ -322,6 +322,7 @@ class _CountPairs:
     takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, batches: Batches) -> Batches:
+        """Count pairs of a value and a class, if both are present, for each attribute."""
         for records in together(batches, PART_BYTES):
             classes = coded_values(records.column(self.label.column))
             names, _ = read_values(self.label, classes.dictionary)

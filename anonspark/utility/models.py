@@ -393,6 +393,7 @@ def _best(scores: Sequence[Score], measure: Measure) -> str:
 
 
 def _score(trained_on: str, learner: str, predictions: Predictions) -> Score:
+    """Score predictions by the mean of all classes or, of two classes, by the positive one."""
     confusion = predictions.confusion
     steps = predictions.steps
     precision, recall, f1 = (

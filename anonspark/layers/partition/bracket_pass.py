@@ -162,6 +162,7 @@ class CountedForest:
     def __init__(
         self, forest: Forest, keys: PackedKeys, values: int, result: pa.Table, draws: int = 0
     ) -> None:
+        """Arrange the rows of a pass by node, and add up which records certainly reach each."""
         self.forest = forest
         self._quasi_identifiers = keys.quasi_identifiers
         self._d = len(keys.quasi_identifiers)

@@ -178,6 +178,7 @@ class Counter:
     _shifts: Integers = field(init=False)
 
     def __post_init__(self, tree: CutTree) -> None:
+        """Decide for each request how wide its bins are, or that its values are listed instead."""
         self.descent = tree.descent()
         self.requests = [question for question in self.questions if isinstance(question, Request)]
         self.draws = [question for question in self.questions if isinstance(question, Draw)]

@@ -184,6 +184,7 @@ class _FindEdges(_Records):
     """Yields few pairs of each question, which show how many values can be matched."""
 
     def __call__(self, batches: Batches) -> Batches:
+        """Gather pairs of a value and a person on the asked side, until enough are matched."""
         edges: dict[tuple[int, int], list[Integers]] = {}
         most = self.keys.criteria.most_matched
         for index, columns in self.of_questions(batches):

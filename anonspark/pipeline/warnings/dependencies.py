@@ -165,6 +165,7 @@ def _warning(
     *,
     exact: bool,
 ) -> ReleaseWarning:
+    """Warn that columns nearly determine others, with shares that reveal no small count."""
     k = configuration.privacy.k
     figures: list[dict[str, object]] = [
         {

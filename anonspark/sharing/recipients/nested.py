@@ -120,6 +120,7 @@ class _DivideAtoms:
     repeated: bool
 
     def __call__(self, batches: Batches) -> Batches:
+        """Divide the atoms that may not stay whole, and drop those without a counted record."""
         tables = [pa.Table.from_batches([batch]) for batch in batches if len(batch)]
         if not tables:
             return

@@ -240,6 +240,7 @@ class _Select:
     late: Reader | None = None
 
     def __call__(self, batches: Batches) -> Batches:
+        """Filter each batch by the patterns of its records, and restore names and types."""
         for batch in batches:
             patterns = batch.column(PATTERN).to_numpy(zero_copy_only=False)
             selected = (patterns != 0) | (self.bit == EVERYBODY)

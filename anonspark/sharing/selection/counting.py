@@ -173,6 +173,7 @@ class _CodePeople:
     coding: _Coding
 
     def __call__(self, batches: Batches) -> Batches:
+        """Encode the records of persons as bytes of int32: the rows of the tables and the class."""
         person = self.coding.person
         if person is None:
             raise ValueError("no one has records")

@@ -186,6 +186,7 @@ class SelectionOptions(Section):
     """Directory of the result."""
 
     def _problems(self) -> Iterator[Finding]:
+        """Find options that contradict each other, as those of another mechanism."""
         yield from _epsilon_problems("epsilon", self.epsilon)
         yield from _epsilon_problems("tables_epsilon", self.tables_epsilon, may_be_zero=True)
         if self.mechanism == "tables" and as_fraction(self.tables_epsilon):
