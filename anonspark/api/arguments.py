@@ -92,7 +92,7 @@ def configuration_for_table(
 
 
 def roles_of(**columns: Names) -> dict[str, str]:
-    """Return the section ``attributes``, from columns by the argument of their role.
+    """Build the section ``attributes`` from the keyword arguments that list columns by role.
 
     Raises ConfigurationError if an argument is no list of names, or a column is named twice.
 

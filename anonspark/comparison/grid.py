@@ -395,10 +395,13 @@ def _cells(
     blocks: Sequence[Mapping[str, Sequence[Any]]],
     read: TextReader,
 ) -> tuple[list[Cell], list[str]]:
-    """Return every configuration once, and the problems of all of them."""
+    """Parse the configuration of each combination of settings, and keep different ones once.
+
+    Also return the problems of all, each with the number of settings that have it.
+    """
     combinations = list(_combinations(blocks))
     cells: dict[str, Cell] = {}
-    wrong: dict[str, list[str]] = {}
+    labels_of_problem: dict[str, list[str]] = {}
     for settings in combinations:
         overrides = [*shared, *written_overrides(settings), *_FORCED]
         try:
@@ -408,14 +411,14 @@ def _cells(
             raise
         except ConfigurationError as error:
             for problem in error.problems:
-                wrong.setdefault(problem, []).append(settings_label(settings))
+                labels_of_problem.setdefault(problem, []).append(settings_label(settings))
         else:
             cells.setdefault(cell.id, cell)
     problems = [
         f"{problem} (in {len(labels)} of {len(combinations)} settings, first in: {labels[0]})"
         if len(labels) < len(combinations)
         else problem
-        for problem, labels in wrong.items()
+        for problem, labels in labels_of_problem.items()
     ]
     prepared = {cell.configuration.input_fingerprint(): cell.label for cell in cells.values()}
     if len(prepared) > 1 and not problems:

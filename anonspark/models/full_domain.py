@@ -341,7 +341,7 @@ class FullDomain(Model):
         return Anonymized(rows, in_order, chosen.release)
 
     def _rows(self, table: Round, chosen: TupleTable, levels: Levels, criteria: Criteria) -> Table:
-        """Return the records and the classes of a round, as rows of the result's schema."""
+        """Build a result of the records and classes of a round, as rows of the result's schema."""
         packing = Packing(tuple(self._domain.groups(levels)))
         names = word_names(packing.words)
         path = np.uint64(root_path(self.task.seed % 2**64, table.number))

@@ -339,7 +339,7 @@ def _round_rows(basis: Basis) -> Iterator[Row]:
 def _attribute_rows(
     configuration: Configuration, basis: Basis, dropped: int, measured: Measured
 ) -> list[Row]:
-    """Return the rows of the table ``attributes``. See docs/output.md."""
+    """Describe what each attribute lost, as a row of ``attributes``. See docs/output.md."""
     total, suppressed = reduce(add, basis.totals), _suppressed(basis)
     information = measured.information
     association = {} if measured.association is None else measured.association.by_name

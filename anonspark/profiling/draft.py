@@ -365,7 +365,7 @@ def decision_text(draft: Draft) -> str:
 
 
 def _attributes(draft: Draft) -> list[str]:
-    """Return the lines of the section ``attributes``."""
+    """Write the section ``attributes``, with the reason for each role as a comment."""
     lines = [
         "# identifier: identifies a person by itself. Never published.",
         "# quasi_identifier: identifies together with others. Published as a range of k records.",
@@ -407,7 +407,7 @@ def _value(attribute: DraftedAttribute) -> str:
 
 
 def _privacy(draft: Draft) -> list[str]:
-    """Return the lines of the section ``privacy``."""
+    """Write the section ``privacy``: k, who counts as a person, and criteria with their reasons."""
     lines = ["privacy:", f"  k: {draft.k}  # everyone looks like at least {draft.k - 1} others"]
     if draft.unit is not None:
         lines.append(f"  unit: {_scalar(draft.unit)}  # {draft.unit_reason}")
@@ -429,7 +429,7 @@ def _privacy(draft: Draft) -> list[str]:
 
 
 def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
-    """Return the lines of the sections behind ``attributes``."""
+    """Write the sections behind ``attributes``, with comments on what to decide."""
     missing = "drop  # rows without a quasi-identifier are left out"
     if draft.missing == "category":
         missing = "category  # keeps rows without a quasi-identifier. Drop would not"

@@ -462,7 +462,7 @@ def _describe_column(
 
 
 def _kind(data_type: pa.DataType, counts: ColumnCounts, rows: int) -> str:
-    """Return the kind of a column's values, see :class:`ColumnProfile`.
+    """Classify the values of a column by type or, for texts, by what nearly all of them look like.
 
     >>> _kind(pa.string(), ColumnCounts(numbers=9, whole=9, padded=2), rows=9)
     'code'
@@ -520,7 +520,7 @@ def _columns_of_sets(columns: Sequence[Described], roles: dict[str, Proposal]) -
 def _column(
     column: Described, facts: _Facts, proposal: Proposal, show_values: bool
 ) -> ColumnProfile:
-    """Return the profile of a column with its proposal."""
+    """Describe a column by its counts, its kind and the proposed role."""
     name, kind, sample = column.name, column.kind, facts.sampled.get(column.name)
     return ColumnProfile(
         name=name,

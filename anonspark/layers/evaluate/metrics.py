@@ -262,7 +262,7 @@ def node_rows(
     *,
     shows_counts: bool,
 ) -> list[dict[str, object]]:
-    """Return the rows of the table ``nodes``. See docs/output.md.
+    """Describe the chosen node of each round, and the next best, for the table ``nodes``.
 
     ``classes`` and ``quasi_identifiers`` are what may be published, and ``number`` counts the
     classes. ``shows_counts`` says whether the release shows how many records it leaves out. There

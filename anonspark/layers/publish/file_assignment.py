@@ -67,7 +67,7 @@ class Division:
     equal: Mapping[int, list[EqualRecords]]
 
     def files_of(self, names: Codes, hashes: Codes, first: int) -> Integers:
-        """Return the file of each record of a batch, from 0 up to below :attr:`files`.
+        """Assign each record of a batch to one of the :attr:`files` files, from 0.
 
         ``names`` are those of the classes, and ``hashes`` those of the records' unchanged columns
         (int64). ``first`` is the number of the batch's first record.

@@ -350,7 +350,7 @@ def _described_holder() -> dict[str, Any]:
 def _holders(
     parts: Sequence[Part], column: str, columns: Sequence[str], attributes: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """Return the holder of each part for the column: the name of its directory."""
+    """Name the holder of each part by its directory, or raise ConfigurationError."""
     in_use = {name.lower() for name in (*columns, *attributes)}
     in_use |= {name.lower() for part in parts for name in part.manifest.attributes}
     if not column.strip() or column.lower() in in_use:

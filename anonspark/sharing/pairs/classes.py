@@ -130,7 +130,7 @@ def read_cells(first: ReadRelease, second: ReadRelease) -> TwoReleases:
 
 
 def _payload(first: ReadRelease, second: ReadRelease) -> tuple[str, ...]:
-    """Return the columns that both publish unchanged. Raises DataError if their types differ."""
+    """Find the columns that both publish unchanged. Raises DataError if their types differ."""
     types = [{field.name: field.type for field in side.data.schema} for side in (first, second)]
     names = [
         name

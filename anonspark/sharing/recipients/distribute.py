@@ -376,7 +376,7 @@ class _PlanRun:
         return StagedMembers.again(json.loads(text), name, recipient, path).members(self.engine)
 
     def _request(self, recipient: Recipient, source: ReleaseSource) -> Request:
-        """Return the section about a recipient for the manifest of its release."""
+        """Describe in the manifest of a release which recipient and plan it was made for."""
         request, demand = recipient.request, self.plan.demand
         content = {
             "name": recipient.name,

@@ -502,7 +502,7 @@ class _Reading:
     def _missing_criteria(
         self, where: str, requested: Configuration, base: Configuration
     ) -> dict[str, list[dict[str, Any]]]:
-        """Return the base's criteria on a recipient's columns that the request lacks."""
+        """Find the criteria of the base that a request omits, and report those that it weakens."""
         missing: dict[str, list[dict[str, Any]]] = {}
         for key, section in base.privacy.sections():
             criterion: Criterion = section.criterion()

@@ -148,7 +148,7 @@ def publish_selection(
 
 
 def _describe(query: Query, entry: Entry, drawn: Drawn) -> dict[str, Any]:
-    """Return the content of ``selection.json``."""
+    """Describe a selection in ``selection.json``: its result, settings, epsilon and guarantee."""
     selection, candidates = query.settings.selection, query.candidates
     bins = {domain.name: list(domain.edges) for domain in drawn.candidates}
     bins = {name: edges for name, edges in bins.items() if name in query.of_bins}
