@@ -89,7 +89,7 @@ class EvaluationOptions(Section):
 def evaluation_problems(
     options: EvaluationOptions | None, rank_by: str, configurations: Sequence[Configuration]
 ) -> list[str]:
-    """Explain what the cells, or the figure that ranks them, do not allow of an evaluation."""
+    """Explain why the cells, or the figure that ranks them, do not allow an evaluation."""
     names = [figure.name for figure in FIGURES]
     if options is None:
         if rank_by in names:
@@ -147,8 +147,8 @@ class CellEvaluation:
     def fingerprint(self, of_input: str) -> str:
         """Identify an evaluation by its prepared input, held-out records and options.
 
-        One pass over the held-out records. Raises DataError if they lack columns, or cannot be
-        read.
+        One pass over the held-out records. Raises DataError if they lack columns, or are
+        unreadable.
         """
         absent = [name for name in self._columns if name not in self._holdout.schema.names]
         if absent:

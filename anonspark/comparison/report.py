@@ -29,9 +29,10 @@ def write_report(files: Files, grid: Grid, rows: Sequence[Row], notes: Sequence[
 
 
 def comparison_report(grid: Grid, rows: Sequence[Row], notes: Sequence[str] = ()) -> str:
-    """Make the page of a comparison: HTML that loads nothing, with figures of whole releases alone.
+    """Make the HTML page of a comparison.
 
-    The rows are of :func:`anonspark.comparison.table.comparison_rows`, the notes of
+    It loads nothing, and only has figures of whole releases. The rows are of
+    :func:`anonspark.comparison.table.comparison_rows`, and the notes of
     :func:`anonspark.comparison.evaluation.evaluation_notes`.
     """
     done = [row for row in rows if row["status"] == "done"]
@@ -71,6 +72,7 @@ def _ranking_columns(grid: Grid) -> list[str]:
 
 
 def _ranking(grid: Grid, rows: Sequence[Row]) -> list[Block]:
+    """Rank the settings by the figure of the grid, and say which are dominated."""
     better = METRICS[grid.rank_by].better
     names = _ranking_columns(grid)
     settings = [axis_column(key) for key in grid.axes]
@@ -111,7 +113,7 @@ def _refused(grid: Grid, rows: Sequence[Row]) -> list[Block]:
 
 
 def charts(grid: Grid, rows: Sequence[Row]) -> list[Block]:
-    """Draw the main figures against k if it is varied, else the first axis of numbers."""
+    """Draw the main figures against k if it is varied, or else the first axis of numbers."""
     across = _axis_across(grid, rows)
     if across is None:
         return []

@@ -155,20 +155,18 @@ def compare(
     *,
     table: Table | None = None,
 ) -> Comparison:
-    """Run what is missing of a grid, and write the metrics of all its cells.
+    """Run the missing cells of a grid, and write the metrics of all its cells.
 
-    Without a ``table`` the input is what the base names. One pass over the input, also if no cell
-    is missing, to know whether it is still the same, and one over held-out records. Then each cell
-    costs what a run costs that does not read the input, and with an evaluation what
-    :meth:`anonspark.utility.evaluation.ReleaseEvaluator.measure` costs. A cell whose guarantee
-    cannot be met is recorded with the reason, and the others go on. Raw records and releases are in
-    a staging directory beside the output, readable by its owner only, which is removed however the
-    comparison ends.
+    Without a ``table`` the input is that of the base. One pass over the input, also if no cell is
+    missing, to know whether it is still the same, and one over held-out records. Then each cell
+    costs as much as a run that does not read the input, and with an evaluation as
+    :meth:`anonspark.utility.evaluation.ReleaseEvaluator.measure`. A cell whose guarantee cannot be
+    met is recorded with the reason, and the others go on. Raw records and releases are in a private
+    staging directory next to the output, which is removed however the comparison ends.
 
-    Raises ConfigurationError if the output is unusable, or holds something else or figures of
-    another input, or if the data show that a cell is impossible, and as
-    :func:`anonspark.pipeline.run.run`. Cells that were measured before any of these errors stay
-    measured.
+    Raises ConfigurationError if the output is unusable, or holds other files or figures of another
+    input, or if the data show that a cell is impossible, and as :func:`anonspark.pipeline.run.run`.
+    Cells that were measured before such an error stay measured.
     """
     progress = progress or Progress()
     files = engine.files
@@ -234,7 +232,7 @@ def _placed(configuration: Configuration, path: str, mode: str = "error") -> Con
 
 
 def _require_own_output(files: Files, configuration: Configuration, output: str) -> None:
-    """Refuse an output that is in the way of the input, or has foreign files in it."""
+    """Raise ConfigurationError if the output overlaps the input, or has foreign files in it."""
     require_usable_output(files, _placed(configuration, output, "overwrite"))
     require_ours(files, "output", cells_directory(output))
     entries = files.tree(output)
@@ -280,7 +278,7 @@ def _run_cell(
     staging: Staging,
     how: _CellRun,
 ) -> CellResult:
-    """Make a cell's release, keep its figures, and delete it."""
+    """Make the release of a cell, measure it, and delete it. A refusal is part of the result."""
     # A cell is deleted unpublished, so it may lie in the private directory of the raw records.
     path = f"{staging.records}/cells/{cell.id}"
     inner = InnerProgress(outer=how.progress)

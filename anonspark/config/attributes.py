@@ -51,7 +51,7 @@ def _unfit_bound(bound: object) -> str | None:
 
 
 def _two_bounds(value: object) -> object:
-    """Check bounds by hand: a union would report each mistake once for every member."""
+    """Check bounds by hand, because a union type would report each mistake once per member."""
     if value is None:
         return None
     if not isinstance(value, list) or len(value) != 2:
@@ -123,7 +123,7 @@ def unfit_range(
     bounds: list[Bound],
     value_type: Literal["number", "date", "timestamp", "boolean", "text"] | None,
 ) -> str | None:
-    """Explain why values of a declared type cannot have such bounds, or return None if they can."""
+    """Explain why values of a declared type cannot have such bounds, or return None."""
     if value_type is None:
         return None
     is_number = not isinstance(bounds[0], str)
@@ -185,6 +185,7 @@ class HierarchyRule(Section):
         return next(rule for rule in _HIERARCHY_RULES if getattr(self, rule) is not None)
 
     def _problems(self) -> Iterator[Finding]:
+        """Find more or fewer rules than one, options without their rule, and unfit widths."""
         rules = [key for key in _HIERARCHY_RULES if getattr(self, key) is not None]
         if len(rules) != 1:
             yield Finding(
@@ -334,6 +335,7 @@ class Attribute(Section):
         return {key: value for key, value in document.items() if key not in unset}
 
     def _problems(self) -> Iterator[Finding]:
+        """Find options that the role does not allow, and options that contradict each other."""
         if self.role != "quasi_identifier":
             yield from (
                 Finding(
@@ -391,7 +393,7 @@ class Attribute(Section):
             yield Finding(("range",), f"{text}. Remove it, or correct it")
 
     def _end_findings(self) -> Iterator[Finding]:
-        """Find options that contradict where ranges may end."""
+        """Find options that contradict the ends of ranges."""
         kind = self.hierarchy_kind
         if self.grid not in (None, "auto", "none") and (kind or self.order):
             other = f"a hierarchy of the kind '{kind}'" if kind else "an order"

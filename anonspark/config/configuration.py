@@ -184,6 +184,7 @@ class Configuration(Section):
     _is_placed_by_caller: bool = PrivateAttr(default=True)
 
     def _problems(self) -> Iterator[Finding]:
+        """Find contradictions between sections, in the order of the checks."""
         yield from (
             *unusable_names(self.attributes),
             *unusable_where(self.attributes, self.input.where),
@@ -346,9 +347,9 @@ class Configuration(Section):
     def settings_fingerprint(self) -> str:
         """Return a SHA-256 that is equal for releases whose figures can be compared.
 
-        It covers what decides what becomes of a given table: attributes, policy for missing
-        values, criteria, model and style. Paths, formats, seed and everything that changes no
-        class may differ. A default that is written out counts as one that is not.
+        It covers the settings that change the classes of a given table: attributes, policy for
+        missing values, criteria, model and style. Paths, formats and the seed may differ. A default
+        that is written out counts as one that is not.
         """
         document = self.model_dump(
             mode="json",

@@ -174,7 +174,7 @@ class MetricsOptions(Section):
 
 
 def unusable_drift(metrics: MetricsOptions, measured: AbstractSet[Need]) -> Iterator[Finding]:
-    """Find bounds on the drift of what is no figure, is not measured, or cannot be compared.
+    """Find bounds on the drift of figures that do not exist, are not measured, or have no past.
 
     >>> drift = MetricsOptions(drift={"rows_in": 0.2})
     >>> [problem.text[:14] for problem in unusable_drift(drift, frozenset())]

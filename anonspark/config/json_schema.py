@@ -50,8 +50,8 @@ def json_schema() -> JsonObject:
     """Make the JSON Schema (2020-12) of the whole configuration file, a new object each time.
 
     It covers the short form of an attribute, the options of all our models, and those of loaded
-    packages (see :func:`load_extensions`). What takes more than one section to see, such as
-    colliding column names, is left to :func:`anonspark.config.load_configuration`.
+    packages (see :func:`load_extensions`). Rules about several sections, such as colliding column
+    names, are left to :func:`anonspark.config.load_configuration`.
     """
     sections = _Sections()
     root = sections.of(Configuration)
@@ -156,7 +156,7 @@ def _allow_a_table(source: JsonObject) -> None:
 
 
 def _allow_one_for_a_list(criteria: JsonObject) -> None:
-    """Let one mapping be short for a list of one, and bounds for criteria."""
+    """Allow one mapping instead of a list of one, and bounds instead of criteria."""
     for name, section in criteria.items():
         if section.get("type") == "array":
             items = section["items"]

@@ -141,7 +141,7 @@ class RoundOptions(CuttingOptions):
     @model_validator(mode="before")
     @classmethod
     def _set_as_published(cls, section: Any) -> Any:
-        """Set the values of a publication, unless another key contradicts it."""
+        """Set the values of a publication, unless another key contradicts them."""
         if not isinstance(section, Mapping) or section.get("published") != PUBLISHED:
             return section
         findings = [
@@ -313,7 +313,7 @@ class FullDomainOptions(ModelOptions):
         return 1 + (self.rho if self.name == "rho-gain" else 0)
 
     def findings(self, attributes: Mapping[str, Attribute], style: str) -> Iterator[Finding]:
-        """Find quasi-identifiers without a hierarchy, levels of others, and unfit styles."""
+        """Find quasi-identifiers without a hierarchy, levels of other columns, and unfit styles."""
         quasi_identifiers = [
             name for name, attribute in attributes.items() if attribute.role == "quasi_identifier"
         ]
@@ -425,7 +425,7 @@ def options_classes() -> dict[str, type[ModelOptions]]:
 
 
 def foreign_model(name: str) -> Any:
-    """Return the class of another package's model, or None if no package has one of this name.
+    """Return the class of another package's model, or None if no package has the name.
 
     Raises ConfigurationError if the package cannot be used.
     """

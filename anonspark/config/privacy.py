@@ -41,6 +41,7 @@ class LDiversity(Section):
     """The factor of recursive diversity, which needs it."""
 
     def _problems(self) -> Iterator[Finding]:
+        """Find parameters that the kind of diversity lacks or does not take."""
         if self.kind != "entropy" and self.l != int(self.l):
             yield Finding(
                 ("l",),
@@ -257,7 +258,7 @@ class PrivacyOptions(_WithOneBound):
 
 @cache
 def privacy_class(keys: frozenset[str]) -> type[PrivacyOptions]:
-    """Make the class of sections that may have these criteria of other packages, too."""
+    """Extend the class of the section ``privacy`` by criteria of other packages."""
     fields: dict[str, Any] = {}
     for key in sorted(keys):
         criterion = foreign_criterion(key)

@@ -81,7 +81,7 @@ def unpublished_text(columns: Sequence[str]) -> str:
 def describe_utility(summary: Mapping[str, Any]) -> str:
     """Describe the utility score of a release in words.
 
-    Reads of the row of ``summary``: ``utility_score``, ``rows_suppressed``, ``rows_published``,
+    Uses of the row ``summary``: ``utility_score``, ``rows_suppressed``, ``rows_published``,
     ``rows_left_out``, ``columns_in``, ``columns_published`` and ``k``.
     """
     if summary["utility_score"] is None:

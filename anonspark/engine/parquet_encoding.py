@@ -74,11 +74,10 @@ class EncodedFile:
     sha256: str = ""
 
     def parts(self, row_groups: Batches) -> Iterator[bytes]:
-        """Encode row groups, and yield the bytes of each, then the footer.
+        """Encode row groups, and yield the bytes of each, then those of the footer.
 
-        Sets ``size`` and ``sha256``.
-
-        Each part ends with :data:`MAGIC`. Yields nothing if there is no row group.
+        Sets ``size`` and ``sha256``. Each part ends with :data:`MAGIC`. Yields nothing without a
+        row group.
         """
         sink = _Sink()
         file = pa.PythonFile(sink, mode="w")

@@ -140,9 +140,9 @@ def batch_with_one_zero(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def with_one_zero(values: pa.Array) -> pa.Array:
-    """Replace -0.0 by 0.0 and each NaN by the same one, at any depth.
+    """Replace -0.0 by 0.0 and every NaN by the same NaN, at any depth.
 
-    The replaced values are equal to the others, but their bytes would decide hashes and orders.
+    The replaced values are equal to the others, but their bytes would change hashes and orders.
 
     >>> with_one_zero(pa.array([-0.0, 1.5])).to_pylist()
     [0.0, 1.5]
@@ -281,10 +281,10 @@ _NAMES = (
 
 
 def require_distinct(columns: Sequence[str], names: Iterable[str], subject: str) -> None:
-    """Check that no other column of a table has one of some names, whatever the case of letters.
+    """Raise DataError if a table has several columns with one of some names, in any case.
 
-    Files cannot have two such columns, but DataFrames, as those of a join, can. ``subject`` names
-    the table in messages. Raises DataError with each column that is there more than once.
+    Files cannot have such columns, but DataFrames can, for instance after a join. ``subject`` names
+    the table in messages.
     """
     by_lower: dict[str, list[str]] = {}
     for column in columns:
@@ -304,10 +304,10 @@ def require_distinct(columns: Sequence[str], names: Iterable[str], subject: str)
 def require_distinct_header(
     header: Sequence[str | None], selection: WantedColumns | None, subject: str
 ) -> None:
-    """Check that no wanted names of a CSV file's first line differ in the case of letters alone.
+    """Raise DataError if wanted names in a CSV header only differ in the case of letters.
 
-    Readers would add numbers to the names of such columns. All columns are wanted if ``selection``
-    is None. ``subject`` names the table in messages. Raises DataError with the columns.
+    Readers would add numbers to such names. All columns are wanted if ``selection`` is None.
+    ``subject`` names the table in messages.
     """
     used = None if selection is None else {name.lower() for name in selection.names}
     by_lower: dict[str, dict[str, int]] = {}

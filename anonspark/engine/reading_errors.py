@@ -127,9 +127,9 @@ def note_nanoseconds(key: str, columns: Iterable[str]) -> None:
 
 
 def type_not_read(where: str, type_text: str, *, column: str | None = None) -> DataError:
-    """Return the error of a column of a type, as its file names it, that cannot be read.
+    """Return the error of a column whose type, as its file names it, cannot be read.
 
-    ``column`` is None if it is not known. Then the file's other columns cannot be read either.
+    ``column`` is None if unknown. Then the file's other columns cannot be read either.
     """
     what = f"a column has the type {type_text}"
     remedy = "Drop it, or convert it"

@@ -46,10 +46,10 @@ def prepare_table(
     drops_missing: bool = False,
     carried: Sequence[str] = (),
 ) -> PreparedTable:
-    """Bring raw records into types that compare as the attributes do. Lazy.
+    """Convert raw records to types that can be compared with published regions. Lazy.
 
     ``hierarchies`` are those that the release was generalized by, see
-    :func:`~anonspark.labels.regions.read_label`. ``subject`` is what messages call the table,
+    :func:`~anonspark.labels.regions.read_label`. ``subject`` names the table in messages, and
     ``carried`` are further columns. Raises DataError if the table lacks columns, or has types that
     cannot be compared.
     """
@@ -104,7 +104,7 @@ def order_of_code(attribute: PublishedAttribute) -> ComparedAs | None:
 def _comparable_type(
     attribute: PublishedAttribute, raw_type: pa.DataType
 ) -> tuple[pa.DataType, ComparedAs | None, bool]:
-    """Return the type in which values compare, how, and whether it is read from texts.
+    """Return the type to compare values in, how to compare them, and whether to read them as texts.
 
     >>> age = PublishedAttribute("age", "integer", "interval", ("age",))
     >>> _comparable_type(age, pa.int32())

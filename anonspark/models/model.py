@@ -230,7 +230,7 @@ class Suppressed:
 
 
 def finished_schema(records: pa.Schema) -> pa.Schema:
-    """Return the schema of finished records: what is published of them as it came.
+    """Return the schema of finished records: the columns that are published unchanged.
 
     It has, in any order: the name of the record's class and the payload's keyed hash, which decide
     its position in the release and reveal nothing that is not published (see

@@ -43,12 +43,12 @@ def apply_mapping(
     quasi_identifiers: tuple[QuasiIdentifier, ...],
     hierarchies: Mapping[str, Hierarchy],
 ) -> AppliedMapping:
-    """Read the release that ``model.release`` names.
+    """Read the release that ``model.release`` names, as a model that maps new records to it.
 
     ``quasi_identifiers`` are those of the new table, and ``hierarchies`` come from files. Raises
-    ConfigurationError if there is no release, or its quasi-identifiers are others, and DataError if
+    ConfigurationError if there is no release, or it has other quasi-identifiers, and DataError if
     it cannot be read, or has more than 1,000,000 classes. One job over the published records of the
-    release, of which the different classes are collected.
+    release, whose different classes are collected.
     """
     path = options.release.rstrip("/")
     if not engine.files.exists(f"{path}/{MANIFEST}"):
@@ -122,7 +122,7 @@ def _require_alike(manifest: Manifest, quasi_identifiers: Sequence[QuasiIdentifi
 
 
 def _recoding(engine: Engine, manifest: Manifest, options: MappingOptions, path: str) -> ModelMaker:
-    """Return the maker of a model with the levels of a release by full-domain recoding."""
+    """Return the maker of a model that recodes to the levels of a full-domain release."""
     if options.unfit == "merge":
         raise ConfigurationError(
             "model.unfit: found 'merge', but model.release was made by full-domain recoding, whose "

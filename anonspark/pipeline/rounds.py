@@ -300,20 +300,20 @@ def run_rounds(
     progress: Progress,
     warns: bool = True,
 ) -> StagedRounds:
-    """Run a model's rounds until no record is left over, or no further round is worth it.
+    """Run a model's rounds until no record is left over, or another round is not worth it.
 
-    Records that violate the criteria as a whole cannot have a round of their own, unless the model
-    may leave a residual. ``columns`` are the published ones of the quasi-identifiers. Rounds that
-    an earlier attempt has finished are taken from ``staging``. With ``warns``, the log warns of a
-    block that cannot be cut before a task gets it. Raises GuaranteeError if a residual that is to
-    be published violates the criteria.
+    Records that together violate the criteria cannot have a round, unless the model may leave a
+    residual. ``columns`` are the published ones of the quasi-identifiers. Rounds that an earlier
+    attempt has finished are taken from ``staging``. With ``warns``, the log warns of a block that
+    cannot be cut before a task gets it. Raises GuaranteeError if a residual that is to be published
+    violates the criteria.
 
-    See docs/algorithms.md, Rounds. A round is one job that writes its result, besides the passes of
-    the model. With criteria beyond k one more job counts the sensitive values of the records left
-    over. A round whose records left over violate the criteria, or whose gain is below the model's
-    smallest, is run again as the last one. If a model undoes rounds, the round that loses least as
-    the last one is run again as such, and the later ones are dropped. A model that leaves a
-    residual gets rounds as long as they form classes.
+    See docs/algorithms.md, Rounds. A round is the passes of the model and one job that writes its
+    result. With criteria beyond k one more job counts the sensitive values of the records left
+    over. A round is run again as the last one if its records left over violate the criteria, or its
+    gain is below the model's smallest. If a model undoes rounds, the round that loses least as the
+    last one is run again as such, and the later ones are dropped. A model that leaves a residual
+    gets rounds as long as they form classes.
     """
     rounds = _Rounds(model, snapshot, criteria, staging, files, progress, warns)
     try:
@@ -345,7 +345,7 @@ class _Rounds:
     """Records of the largest block so far that cannot be cut."""
 
     def run_all(self) -> None:
-        """Run rounds until no record is left over, or no further round is worth it."""
+        """Run rounds until no record is left over, or another round is not worth it."""
         table: Round | None = Round(
             self.snapshot.records,
             self.snapshot.rows,
@@ -410,9 +410,9 @@ class _Rounds:
         )
 
     def _run(self, table: Round) -> FinishedRound | None:
-        """Run a round, and once more as the last one if its records left over require that.
+        """Run a round, and again as the last one if its records left over require that.
 
-        A round that will be undone is the last one as it is.
+        A round that will be undone stays the last one unchanged.
         """
         # Each attempt has a directory, because one that was thought dead may still be writing.
         path = self._path(table, self._attempt)
@@ -428,7 +428,7 @@ class _Rounds:
         return FinishedRound(result, table.last, self._attempt)
 
     def _is_last(self, result: RoundResult, path: str) -> bool:
-        """Return whether a round gained too little, or its records left over can have no round."""
+        """Return whether a round gained too little, or its left-over records cannot have one."""
         if self.results and self.model.minimum_gain:
             # Had the run ended with the round before, it would have lost this.
             without = self.results[-1].penalty_if_last
@@ -462,7 +462,7 @@ class _Rounds:
         """Undo the rounds after the one that loses least as the last, for models that do so.
 
         That round is run again as the last one. If the attempt is killed meanwhile, the next one
-        comes to the same choice. A first round that was only tried is run again if it stays.
+        makes the same choice. A first round that was only a trial is run again if it stays.
         """
         results = self.results
         best = results.index(self._best)
@@ -596,7 +596,10 @@ class _Rounds:
 def _stage_residual(
     model: Model, records: Records, rows: int, criteria: Criteria, path: str
 ) -> Residual:
-    """Stage the records without a class if they are published, or raise GuaranteeError."""
+    """Stage the records without a class if they are published, or raise GuaranteeError.
+
+    They are published as one class, which has to satisfy k and all criteria.
+    """
     counts = count_values(records, criteria)
     has_k = rows >= criteria.k and has_units(records, rows, criteria)
     people = count_people(records, criteria) if criteria.counts_people else None

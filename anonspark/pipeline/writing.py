@@ -89,9 +89,9 @@ def require_weights(context: RunContext, snapshot: Snapshot) -> None:
 def measure_information_kept(
     context: RunContext, table: Table, snapshot: Snapshot, basis: Basis, form: PublishedForm
 ) -> Information | None:
-    """Compare the staged release with the snapshot, or return None if that is not asked for.
+    """Compare the staged release with the snapshot, or return None if that is not configured.
 
-    If values of records left out are withheld, it is compared with the published records of it.
+    If values of left-out records are withheld, only the published records of the snapshot count.
     """
     if not context.configuration.evaluate.information:
         return None

@@ -110,7 +110,7 @@ class Regions:
         ]
 
     def shares(self, values: ValueSet) -> Figures:
-        """Return for each row what share of its region is in a set, float64 (rows,) from 0 to 1."""
+        """Return what share of each row's region lies in a set, float64 (rows,) from 0 to 1."""
         if self.attribute.published is None:
             return self.may_have(values).astype(np.float64)
         if self.attribute.is_opaque and isinstance(values, CategorySet):
@@ -311,7 +311,7 @@ def regions_of(attribute: ReadAttribute, columns: Sequence[pa.Array]) -> Regions
 
 
 def _values(attribute: ReadAttribute, column: pa.Array) -> Regions:
-    """Read an unchanged column: each row has one possible value."""
+    """Read a column that is published unchanged: the region of a row is its value."""
     (values,), numbers = distinct_rows([column])
     plain = values.to_pylist()
     if attribute.is_category:
@@ -340,7 +340,7 @@ def _point(value: Any) -> OrderedRegion:
 def _means(
     attribute: ReadAttribute, published: PublishedAttribute, columns: Sequence[pa.Array]
 ) -> Regions:
-    """Read means: all values are possible, and shares take the mean for each value."""
+    """Read means: every value is possible, but for shares all values are the mean."""
     means, numbers_of_means = read_regions(columns[:1], published, means=True)
     with_missing = np.zeros(len(numbers_of_means), bool)
     if len(columns) > 1:

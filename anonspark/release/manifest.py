@@ -238,7 +238,7 @@ def extensions_of(configured: Mapping[str, Any]) -> dict[str, str]:
 
 
 def versions(engine: Mapping[str, str], configuration: Mapping[str, Any]) -> dict[str, object]:
-    """Return the versions of all that had a hand in a release, those of the engine among them.
+    """Return the versions of all software behind a release, including those of the engine.
 
     The model and the criteria of the configuration may come from other packages. ``extensions``
     names these by entry point.

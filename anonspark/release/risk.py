@@ -80,11 +80,11 @@ def attacks_with_population(sizes: Sizes, population: Sizes, threshold: float) -
 
 
 def individual_risk(sizes: Sizes, population: Floats) -> Floats:
-    """Return the probability to re-identify a record of each class of a sample, in (0, 1 / f].
+    """Estimate the probability to re-identify a record of each class of a sample, in (0, 1 / f].
 
-    The population of a class is not known. Sampling weights estimate it, and given the sample it is
-    taken to have a negative binomial distribution (Benedetti and Franconi 1998). For classes of 3
-    records and more the mean of its inverse is approximated, as sdcMicro does. Arrays have shape
+    The population of a class is unknown. Sampling weights estimate it, and given the sample it is
+    assumed to have a negative binomial distribution (Benedetti and Franconi 1998). For classes of 3
+    records and more the mean of its inverse is approximated, as in sdcMicro. Arrays have shape
     (classes,): records of each class (f, at least 1), and sums of their weights (F, raised to f).
 
     >>> individual_risk(np.array([1, 3]), np.array([10.0, 3.0])).round(4).tolist()
@@ -137,7 +137,7 @@ def _attack(
     threshold: float,
     unique: float,
 ) -> Attack:
-    """Return the risk of records that are hidden among ``hidden_among`` ones, an entry a class."""
+    """Return the risk of records by the number of records among which each class is hidden."""
     records = sizes * classes
     total = int(records.sum())
     fewest, most = hidden_among.min().item(), hidden_among.max().item()

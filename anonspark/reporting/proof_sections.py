@@ -29,7 +29,7 @@ _WITHHELD = "withheld"
 
 
 def guarantee(evidence: Evidence) -> Section:
-    """Show what was required and what was measured, and how to repeat the proof."""
+    """Show what was required, what was measured, and how to repeat the proof."""
     proof, rules = evidence.verification, evidence.rules
     required, smallest, units = proof.k, proof.published.smallest, proof.units
     rows: list[list[str | Verdict]] = [
@@ -75,7 +75,7 @@ def guarantee(evidence: Evidence) -> Section:
 
 
 def _verdict(evidence: Evidence) -> str:
-    """Say whether the guarantee holds, and if the release may be used."""
+    """Say whether the guarantee holds, and whether the release may be used."""
     if evidence.holds:
         whom = "records of others" if evidence.verification.units else "others"
         return (
@@ -95,6 +95,7 @@ def _verdict(evidence: Evidence) -> str:
 
 
 def _measured_how(evidence: Evidence, units: MeasuredUnits | None) -> str:
+    """Say which files the proof was measured from, and who can repeat it."""
     if evidence.proven_by_run:
         text = "Measured by the run in the files that it had written, before it published them. "
         text += "Everyone who has the files can repeat the proof"
@@ -123,7 +124,7 @@ def _command(evidence: Evidence) -> str:
 def _units_rows(
     units: MeasuredUnits, required: int, rules: Disclosure
 ) -> Iterator[list[str | Verdict]]:
-    """Compare k with the people of each class, and with those who agree in all their classes."""
+    """Compare k with the people of each class, and with people who agree in all their classes."""
     source = ", as the run counted" if units.not_published else ""
     yield [
         f"k-anonymity: people of the class that has the fewest{source}",
@@ -259,7 +260,10 @@ def _gate_row(evidence: Evidence, gate: Row) -> tuple[list[str | Verdict], bool]
 
 
 def _gate_figure(evidence: Evidence, name: str, figure: float) -> tuple[str, bool]:
-    """Write a figure that reveals no more than other sections do, and whether it is exact."""
+    """Write a figure of a gate, and say whether it is exact.
+
+    It reveals no more than the other sections do.
+    """
     rules, metric = evidence.rules, name.rpartition(".")[2]
     if metric in ("generalized_rows", "generalized_share"):
         people = evidence.counted_rows

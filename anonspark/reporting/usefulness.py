@@ -23,10 +23,9 @@ def utility_sentences(
     figures: Figures,
     rules: Disclosure,
 ) -> list[str]:
-    """Write sentences about the usefulness of a release.
+    """Describe the usefulness of a release in sentences.
 
-    ``counts`` is the row of the table ``summary``, ``attributes`` are the rows of the table of that
-    name.
+    ``counts`` is the row of the table ``summary``, and ``attributes`` are the rows of that table.
     """
     sentences = []
     if counts.get("utility_score") is not None:

@@ -264,8 +264,8 @@ class Evaluation:
     def learning(self, trained_on: Sequence[str] = TRAINED_ON) -> Learning | None:
         """Train models and test them on originals, or return None without a target.
 
-        ``trained_on`` chooses among the models of :class:`~anonspark.utility.models.Learning`.
-        Raises DataError if there are no records to train with or to test on.
+        ``trained_on`` selects models of :class:`~anonspark.utility.models.Learning`. Raises
+        DataError without records to train with or to test on.
         """
         if self.target is None:
             return None

@@ -182,7 +182,7 @@ def class_numbers(target: Target, reading: Reading, records: pa.Table) -> Intege
 def count_values(
     encoded: pa.DictionaryArray, labels: Integers, classes: int
 ) -> tuple[pa.Array, Integers, Integers]:
-    """Return different values, a class of each, and the records of each such pair.
+    """Count the records of each pair of a value and a class. Returns values, classes and counts.
 
     >>> values = pa.array(["a", "b", "a"]).dictionary_encode()
     >>> texts, classes, records = count_values(values, np.array([0, 1, 0]), 2)

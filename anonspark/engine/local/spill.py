@@ -54,7 +54,7 @@ class SpillStore:
         self._lock = threading.Lock()
 
     def put(self, batch: pa.RecordBatch) -> StoredBatch:
-        """Store a batch, and return the function that reads it."""
+        """Store a batch in memory, or in a file if memory is used up, and return its reader."""
         size = batch.nbytes
         if self._memory.take(size):
             with self._lock:

@@ -224,7 +224,7 @@ class LocalTable(BatchTable):
         )
 
     def collect(self, most: int | None = None) -> pa.Table:
-        """Return all rows, or some of them."""
+        """Return all rows, or the first ``most``. Tasks stop once they have enough."""
         limit = math.inf if most is None else most
 
         def first(_: int, batches: Batches) -> list[pa.RecordBatch]:

@@ -25,7 +25,7 @@ _COLLECTOR_OPTION = "-XX:+UseParallelGC"
 
 
 def embedded_settings(defaults: Mapping[str, str], scratch: Path) -> dict[str, str]:
-    """Return the settings of an embedded Spark, without keys that the defaults have."""
+    """Choose the settings of an embedded Spark, but for keys that the user's defaults have."""
     settings = {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -80,7 +80,7 @@ def _configuration_folder() -> Path | None:
 
 
 def read_spark_defaults() -> dict[str, str]:
-    """Read the user's spark-defaults.conf, a Java properties file, or nothing without one.
+    """Read the user's spark-defaults.conf, a Java properties file. Without one the result is empty.
 
     Raises EnvironmentProblem if it cannot be read.
     """

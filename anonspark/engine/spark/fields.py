@@ -16,7 +16,7 @@ from anonspark.engine.struct_fields import struct_fields, with_field, with_struc
 
 
 def with_fields(table: DataFrame) -> DataFrame:
-    """Add the fields of a table's structs as columns. Files read only those that are selected."""
+    """Add the fields of a table's structs as columns. Spark only reads those that are selected."""
     # By position: a setting of the session decides how names are resolved.
     numbered = [f"column_{index}" for index in range(len(table.columns))]
     if (text := table.schema.json()).count('"void"'):
@@ -67,7 +67,7 @@ def _field(column: Column, path: Sequence[str]) -> Column:
 def with_lacking(
     table: DataFrame, lacking: Iterable[pa.Field], of_files: Iterable[pa.Schema]
 ) -> st.StructType:
-    """Return the schema of a table with columns, or fields of structs, that only some files have.
+    """Add columns, or fields of structs, that only some files have to the schema of a table.
 
     ``lacking`` are those of :func:`anonspark.engine.data_files.require_columns`, and ``of_files``
     the schemas of the files.

@@ -84,7 +84,10 @@ class SourceFiles:
     level: int = logging.DEBUG
 
     def select(self, frame: DataFrame, columns: Mapping[str, str]) -> PythonStage | None:
-        """Return columns of the table under new names, or None if tasks cannot decode its files."""
+        """Return columns under new names, decoded by our tasks, or None if Spark must read them.
+
+        The reason for None is logged.
+        """
         schema = arrow_schema(frame.schema)
         chosen = pa.schema(map(schema.field, dict.fromkeys(columns.values())))
         session, names = frame.sparkSession, self.files.folders if self.files else ()
@@ -129,10 +132,10 @@ def decoded(
     decode: DecodeParquet,
     rows: Callable[[], DataFrame],
 ) -> PythonStage:
-    """Return the content of Parquet files: each is read by one task, or divided among tasks.
+    """Decode Parquet files in tasks of ours, which read one file each, or divide large files.
 
-    ``contents`` returns them as Spark's source ``binaryFile`` reads them, and ``rows`` as Spark
-    does.
+    ``contents`` opens the files with Spark's source ``binaryFile``, and ``rows`` with Spark's
+    reader.
     """
     sizes = [file.bytes for file in files]
     if max(sizes, default=0) <= largest_whole_file(session, sizes):
@@ -167,9 +170,9 @@ def find_reason_for_rows(
     options: Mapping[str, str],
     columns: pa.Schema,
 ) -> str | None:
-    """Return why tasks cannot decode whole files, or None if they can.
+    """Return why tasks of ours cannot decode the files of a table, or None if they can.
 
-    ``columns`` are those that are read, with the types that Spark reads them as.
+    ``columns`` are those to read, with Spark's types.
     """
     if not isinstance(files, ParquetFooters):
         return "a table of another kind than Parquet files"
@@ -206,7 +209,8 @@ def find_odd_size(
 ) -> str | None:
     """Return why the sizes of files prevent decoding in tasks of ours, or None if they do not.
 
-    One task reads a file that is not on a disk. See :func:`largest_whole_file`.
+    On a disk a large file can be divided, elsewhere one task reads it as a whole. See
+    :func:`largest_whole_file`.
     """
     if not any(sizes):
         return "a table without files"
@@ -274,12 +278,12 @@ def read_footer(files: Files, path: str, size: int) -> parquet.FileMetaData:
 
 
 def open_published_parquet(spark: SparkSession, path: str) -> PythonStage | None:
-    """Open Parquet files that we wrote to a directory, to be decoded in Python. No job.
+    """Open Parquet files that we wrote to a directory, to decode them in Python. No job.
 
-    Returns None if only Spark's reader can read them: there are none, one is too large or damaged,
-    or they have columns or footers that we do not write. The driver lists the files and reads the
-    footer of the first one by name, as Spark's reader does. The others' types are checked when they
-    are decoded.
+    Returns None if only Spark's reader can read them: there are no files, one is too large or
+    damaged, or they have columns or footers that we do not write. The driver lists the files and
+    reads the footer of the first one by name, as Spark's reader does. The types of the others are
+    checked when they are decoded.
     """
     files = files_of(spark)
     if not files.exists(path):

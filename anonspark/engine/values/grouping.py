@@ -53,7 +53,7 @@ def aggregates_of(
     hashes: str | None,
     lists: Sequence[str],
 ) -> list[Aggregate]:
-    """Return the aggregates of :meth:`anonspark.engine.protocol.Table.aggregate`, in order."""
+    """List the aggregates of :meth:`anonspark.engine.protocol.Table.aggregate`, in order."""
     types = {field.name: field.type for field in schema}
     figures = [] if count is None else [Aggregate(count, "count", "", pa.int64())]
     figures += [Aggregate(name, "sum", name, _sum_type(types[name])) for name in sums]
@@ -79,10 +79,10 @@ def _sum_type(data_type: pa.DataType) -> pa.DataType:
 
 
 def aggregate(rows: pa.Table, by: Sequence[str], figures: Sequence[Aggregate]) -> pa.Table:
-    """Return the figures of each group, in the order of the groups' first rows.
+    """Compute the figures of each group, in the order of the groups' first rows.
 
-    Texts may be dictionaries, but are not in the result. Without columns in ``by`` the whole table
-    is one group, even if it has no rows. Raises ArrowInvalid if a sum needs more than 64 bits.
+    Texts may be dictionaries, but not in the result. Without columns in ``by`` the whole table is
+    one group, even if it has no rows. Raises ArrowInvalid if a sum needs more than 64 bits.
 
     >>> rows = pa.table({"sex": ["m", "f", "m"], "visits": [1, 2, 3]})
     >>> aggregate(rows, ["sex"], [Aggregate("visits", "sum", "visits", pa.int64())]).to_pylist()
@@ -162,10 +162,10 @@ class Groups:
 
 
 def find_groups(columns: Sequence[pa.ChunkedArray]) -> Groups:
-    """Find the rows that are equal in all of at least one column. Texts may be dictionaries.
+    """Find the rows that are equal in all columns, at least one. Texts may be dictionaries.
 
     Adjacent equal rows, as those of a class in a release, become one row first. The others are
-    sorted by a hash, and values with equal hashes are compared: the result is exact.
+    sorted by a hash, and values with equal hashes are compared, so the result is exact.
 
     >>> find_groups([pa.chunked_array([["m", "f", "m"]])]).numbers.tolist()
     [0, 1, 0]
@@ -281,7 +281,7 @@ def _bits(column: pa.Array) -> pa.Array:
 
 
 def _groups_of_arrow(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Groups:
-    """Group rows of any types by Arrow, or rows of which different ones have equal hashes."""
+    """Group rows by Arrow: of types without a hash, or if different rows have equal hashes."""
     chunked = [
         column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
         for column in columns
@@ -308,7 +308,7 @@ def _representatives(column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray
 
 
 def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return values whose bytes are equal if the values of a column are.
+    """Convert values so that equal values have equal bytes.
 
     -0.0 becomes 0.0, and a nested value becomes a number.
 
@@ -366,7 +366,7 @@ def _is_large(numbers: pa.ChunkedArray) -> bool:
 
 
 def _figure(rows: pa.Table, groups: Groups, figure: Aggregate) -> pa.Array:
-    """Return a figure of each group that Arrow has no function for."""
+    """Compute a figure of each group for which Arrow has no function."""
     if figure.kind == "count":
         return pa.array(groups.sizes())
     column = rows.column(figure.column)

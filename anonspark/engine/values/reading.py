@@ -133,10 +133,7 @@ class ReadRecords:
         return replace(self, plans=plans, carried=carried, drops=False, unit=unit, listed=())
 
     def records(self, batches: Batches, findings: Findings | None = None) -> Batches:
-        """Yield the records that stay, from batches of :attr:`columns`.
-
-        Adds to the findings, unless they are None.
-        """
+        """Yield the records that stay, from batches of :attr:`columns`, and count the findings."""
         for rows in map(batch_with_one_zero, batches):
             blank = blank_rows(rows, self.listed, self.markers)
             if findings is not None:

@@ -156,7 +156,7 @@ class TextLines(ABC):
     def _lines(
         self, content: IO[bytes], path: str, start: int, end: int | None, size: int
     ) -> Iterator[Lines]:
-        """Yield the lines that begin between two bytes of a file, ``size`` bytes at once."""
+        """Yield the lines that begin between two bytes of a file, about ``size`` bytes at once."""
         limit = max(_MAY_GROW_TO, _TIMES * content.seek(0, io.SEEK_END))
         content.seek(0)
         source = unpacked(content, path)

@@ -41,11 +41,11 @@ def text_reader(
     texts: Sequence[str] = (),
     selection: WantedColumns | None = None,
 ) -> Reader:
-    """Return the reader of text files in one of :data:`TEXT_FORMATS`.
+    """Create the reader of text files in one of :data:`TEXT_FORMATS`.
 
     Names of options may have any case. ``texts`` are columns that stay texts whatever their values
     are, and ``selection`` the wanted columns, or None for all. Raises ConfigurationError if an
-    option is not known or has a wrong value.
+    option is unknown or has a wrong value.
 
     >>> text_reader(TableAddress(("a.csv",), "csv", "input.path"), {"SEP": ";"}).separator
     ';'
@@ -73,7 +73,7 @@ def text_reader(
 
 
 def _read_options(data_format: str, options: Mapping[str, str], prefix: str) -> dict[str, Any]:
-    """Return the fields of a reader from options of a format, which messages name with a prefix."""
+    """Translate the options of a format into fields of its reader. Messages use the prefix."""
     parsers = {name.lower(): (name, parser) for name, parser in _OPTIONS[data_format].items()}
     settings: dict[str, Any] = {}
     options_by_name: dict[str, str] = {}
@@ -101,9 +101,9 @@ def _read_options(data_format: str, options: Mapping[str, str], prefix: str) -> 
 
 
 def reader_of_texts(configuration: Configuration) -> tuple[Configuration, Reader | None]:
-    """Return a configuration that reads its input without types, and a reader that adds them.
+    """Return a configuration that reads texts without types, and a reader that adds the types.
 
-    The configuration has to be settled. The reader is None if the files bring types, or all columns
+    The configuration has to be settled. The reader is None if the files have types, or all columns
     are texts.
     """
     source = configuration.input

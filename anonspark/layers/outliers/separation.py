@@ -78,7 +78,7 @@ class PayingSeparation(OutlierSeparation):
 
 
 def spans_of(quasi_identifiers: Sequence[QuasiIdentifier]) -> Spans:
-    """Return what the kernels compute certainty penalties from."""
+    """Collect the arrays from which kernels compute certainty penalties."""
     never = np.iinfo(np.int64).max
     first, nodes, shares = [0], [np.zeros(0, np.int64)], [np.zeros(0)]
     for identifier in quasi_identifiers:

@@ -87,7 +87,7 @@ class DistanceForesight:
 
     rule: DrawsVantagePoints
     outlook: Outlook
-    _known: dict[int, _PointCounts] = field(default_factory=dict)
+    _counts_of: dict[int, _PointCounts] = field(default_factory=dict)
     _drawn: dict[int, list[_Drawn]] = field(default_factory=dict)
     """The draws of each node."""
     _below: dict[int, tuple[list[_Drawn], list[_Drawn]]] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class DistanceForesight:
         """Predict how far the nearer half reaches from each vantage point that is asked about.
 
         ``waiting`` are leaves that wait for answers, sorted by number. Returns whether anything was
-        counted: then at least one of these is answered.
+        counted. Then at least one of these is answered.
         """
         points_by_node = [(entry.node, self._measured_from(entry.asked)) for entry in waiting]
         measured = [
@@ -129,10 +129,10 @@ class DistanceForesight:
             return False
         counted = self.outlook.count(tree, forest, draws)
         for number, root in forest.roots.items():
-            columns = counted.known(root, counted.nothing())
+            columns = counted.known_keys(root, counted.nothing())
             evidence = counted.evidence(root, columns)
             if evidence is not None:
-                self._known[number] = _PointCounts(points[number], evidence)
+                self._counts_of[number] = _PointCounts(points[number], evidence)
         for node in nodes:
             if node.number in first_draw:
                 first = first_draw[node.number]
@@ -145,7 +145,7 @@ class DistanceForesight:
         return True
 
     def _is_known(self, number: int, point: Point) -> bool:
-        counts = self._known.get(number)
+        counts = self._counts_of.get(number)
         return counts is not None and counts.point == point
 
     def _measured_from(self, questions: Sequence[Question]) -> Point | None:
@@ -187,7 +187,7 @@ class DistanceForesight:
         draws = [question for question in questions if isinstance(question, Draw)]
         if draws:
             return self._answer_draws(node, draws)
-        counts = self._known.get(node)
+        counts = self._counts_of.get(node)
         # To ask again asks for more than these counts hold.
         if counts is None or not counts.answered.isdisjoint(questions):
             return None
@@ -218,7 +218,7 @@ class DistanceForesight:
 
     def cut(self, node: int, boundary: Boundary, numbers: tuple[int, int]) -> None:
         """Restrict the draws of a node's children, numbered ``numbers``, to their records."""
-        self._known.pop(node, None)
+        self._counts_of.pop(node, None)
         self._drawn.pop(node, None)
         sides = self._below.pop(node, ([], []))
         for index, (number, drawn) in enumerate(zip(numbers, sides, strict=True)):
@@ -317,7 +317,7 @@ class DistanceCut:
         ]
 
     def _vantage_points(self, node: Node) -> Asking[Figures]:
-        """Draw candidates and put the best one first."""
+        """Draw candidates for the vantage point, and return them with the best first."""
         sizes = (CANDIDATES, SAMPLES) if self.spread else (CANDIDATES,)
         # Records of equal content count once. If too few are drawn, the limit is raised.
         times = 1.0

@@ -146,7 +146,7 @@ class _FindPairs(_Records):
 def _extremes(
     question: int, items: Integers, people: Integers, stretches: Integers
 ) -> pa.RecordBatch:
-    """Return the first and the last stretch of each different pair."""
+    """Return the first and the last stretch in which each pair of an item and a person occurs."""
     order = np.lexsort((stretches, people, items))
     items, people, stretches = items[order], people[order], stretches[order]
     new = np.ones(len(order), bool)
@@ -184,6 +184,7 @@ class _FindEdges(_Records):
     """Yields few pairs of each question, which show how many values can be matched."""
 
     def __call__(self, batches: Batches) -> Batches:
+        """Gather pairs of a value and a person on the asked side, until enough are matched."""
         edges: dict[tuple[int, int], list[Integers]] = {}
         most = self.keys.criteria.most_matched
         for index, columns in self.of_questions(batches):
@@ -206,10 +207,10 @@ class _FindEdges(_Records):
 def count_sides(
     packed: Table, keys: PackedKeys, descent: Descent, questions: Sequence[PeopleSplit]
 ) -> list[PeopleOfSides]:
-    """Count the people on the sides of boundaries.
+    """Count the people on both sides of boundaries.
 
     One job with two shuffles: of the different pairs of a question, a value and a person in each
-    task, and of their numbers, which are collected: at most two for each value and boundary.
+    task, and of their counts. At most two counts for each value and boundary are collected.
     """
     if not questions:
         return []
@@ -234,7 +235,7 @@ def _counted(pairs: Table) -> dict[str, Integers]:
 def match_sides(
     packed: Table, keys: PackedKeys, descent: Descent, questions: Sequence[MatchedValues]
 ) -> list[list[int]]:
-    """Return for each side how many values of each sensitive attribute have a person each.
+    """Count for each side the values of each sensitive attribute that different people can have.
 
     One job with one shuffle. At most 2 l^2 pairs of each question and task are collected.
     """

@@ -36,7 +36,7 @@ _MOST_CATEGORIES = 1_000_000
 
 
 def require_fitting_ranges(columns: Sequence[InputColumn]) -> None:
-    """Raise ConfigurationError with all declared ranges that values of the types cannot have."""
+    """Raise ConfigurationError with all declared ranges that do not fit the type of the column."""
     problems = []
     for column in columns:
         attribute, kind = column.attribute, column.kind
@@ -122,7 +122,7 @@ def require_sound_values(
 
 
 def _remedy(column: InputColumn, configuration: Configuration) -> str:
-    """Return a remedy for values of a text column that are not of the declared type."""
+    """Propose a remedy for values of a text column that are not of the declared type."""
     options = {name.lower() for name in configuration.input.options}
     if column.declared in ("date", "timestamp") and "dateformat" in options:
         return (
@@ -183,19 +183,19 @@ def describe_quasi_identifier(
 def _describe_categories(
     column: InputColumn, arrow_type: pa.DataType, present: Sequence[str]
 ) -> QuasiIdentifier:
-    """Describe texts: their order decides which of them are near each other."""
+    """Describe a quasi-identifier of texts, whose order decides which values are near."""
     order: Sequence[str] | None = column.attribute.order
     if column.attribute.range is not None and not _all_between(present, column.attribute.range):
         raise _outside(column)
     hierarchy = match_hierarchy(column, present)
-    folded: dict[str, int] = {}
+    code_of_folded: dict[str, int] = {}
     if hierarchy is not None:
         order = hierarchy.leaves
-        codes_of = {leaf: code for code, leaf in enumerate(order)}
+        code_of_leaf = {leaf: code for code, leaf in enumerate(order)}
         if column.attribute.bottom is not None or column.attribute.top is not None:
             outer = leaves_beyond(column, present)
-            folded = {value: codes_of[leaf] for value, leaf in outer.items()}
-        codes = sorted((codes_of | folded)[value] for value in present)
+            code_of_folded = {value: code_of_leaf[leaf] for value, leaf in outer.items()}
+        codes = sorted((code_of_leaf | code_of_folded)[value] for value in present)
     elif order is not None:
         if not set(present) <= set(order):
             raise DataError(
@@ -221,7 +221,7 @@ def _describe_categories(
         categories=tuple(order),
         weight=column.attribute.weight,
         hierarchy=hierarchy,
-        folded=tuple(folded.items()),
+        folded=tuple(code_of_folded.items()),
     )
 
 
@@ -267,7 +267,7 @@ def _describe_numbers(
     figures: Mapping[str, Any],
     configuration: Configuration,
 ) -> QuasiIdentifier:
-    """Describe values that have a natural order, with codes from the lowest to the highest."""
+    """Describe a quasi-identifier with a natural order, coded from the lowest value upwards."""
     scale = arrow_type.scale if column.kind == "decimal" else 0
     low, high = figures[f"lowest_{index}"], figures[f"highest_{index}"]
     if low is None:
@@ -300,7 +300,7 @@ def _describe_numbers(
 def _with_grid(
     described: QuasiIdentifier, column: InputColumn, configuration: Configuration
 ) -> QuasiIdentifier:
-    """Add the grid on which the ranges of a quasi-identifier end, as configured."""
+    """Add the grid at whose lines the ranges of a quasi-identifier end, and its open ends."""
     attribute, kind, scale = column.attribute, described.kind, described.scale
     single = described.arrow_type == pa.float32()
     bottom, top = (
@@ -350,7 +350,7 @@ def _with_grid(
 
 
 def _with_range(described: QuasiIdentifier, column: InputColumn) -> QuasiIdentifier:
-    """Return a quasi-identifier with the range that was declared in the place of its own."""
+    """Replace the range of a quasi-identifier by the declared one, which must contain it."""
     bounds: Sequence[Bound] = column.attribute.range or ()
     single = described.arrow_type == pa.float32()
     scale, kind = described.scale, described.kind

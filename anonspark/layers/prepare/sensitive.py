@@ -31,12 +31,12 @@ def describe_criteria(
     orders: Mapping[str, Sequence[str]],
     hierarchies: Mapping[str, Hierarchy],
 ) -> Criteria:
-    """Return what every class must satisfy, with the values that occur in the whole input.
+    """Return the criteria of every class, with the sensitive values of the whole input.
 
     ``columns`` names the column of each sensitive attribute, and ``orders`` and ``hierarchies``
     belong to those that have one. Raises DataError if an attribute has too many different values,
-    or others than its order or hierarchy lists. One job and one shuffle of counts for each
-    sensitive attribute of a criterion. The counts of its values, at most 50,000, are collected.
+    or its order or hierarchy lacks some. One job and one shuffle of counts for each sensitive
+    attribute of a criterion. The counts of its values, at most 50,000, are collected.
     """
     criteria = privacy.criteria
     names = list(dict.fromkeys(criterion.attribute for criterion in criteria))
@@ -62,6 +62,7 @@ def _describe(
     listed: Sequence[str] | None,
     hierarchy: Hierarchy | None,
 ) -> SensitiveAttribute:
+    """Describe a sensitive attribute by the order or hierarchy that its criteria need."""
     where = f"attributes.{name}"
     values, counts = _values_and_counts(records, column)
     if len(values) > _MOST_VALUES:

@@ -92,9 +92,9 @@ def _fixed_part(files: Files, path: str) -> str:
 def require_usable_output(
     files: Files, configuration: Configuration, *, writes: bool = True
 ) -> None:
-    """Check the output path against the input's and against what is there.
+    """Check that the output path can be used, and does not overlap the input's.
 
-    If nothing will be written (``writes``), an existing output only warns in the log. Raises
+    Without ``writes``, an existing output only causes a warning in the log. Raises
     ConfigurationError if the output lies inside the input, holds it, exists and may not be
     replaced, is a symbolic link, or cannot be named, or the staging path lies inside one of them,
     and DataError if the input's path cannot be reached.
@@ -156,7 +156,7 @@ def require_usable_output(
 
 
 def require_replaceable_release(files: Files, output: str) -> None:
-    """Check that a directory may be replaced, which removes all that is in it.
+    """Check that a directory holds nothing but a release, because replacing removes all of it.
 
     Raises ConfigurationError if it is no release, or holds files that its manifest does not list.
     No job: the release is listed, no table is opened.
@@ -191,10 +191,10 @@ def require_replaceable_release(files: Files, output: str) -> None:
 
 
 def require_usable_metrics(files: Files, configuration: Configuration) -> None:
-    """Check that the metrics of all runs endanger neither input nor output.
+    """Check that the path for the metrics of all runs is apart from input and output.
 
-    Raises ConfigurationError if their path lies inside input or output, or one of these inside it,
-    or it cannot be named.
+    Raises ConfigurationError if it lies inside input or output, or one of these inside it, or it
+    cannot be named.
     """
     table = configuration.metrics.append_to
     if table is not None:

@@ -160,10 +160,7 @@ def _private_name(output: str) -> str:
 
 
 def find_stagings(files: Files, output: str, staging_path: str | None) -> list[StagingPaths]:
-    """Return the staging directories of an output that were not removed, by run id.
-
-    Their runs were killed, or go on.
-    """
+    """Return the staging directories of an output, by run id. Their runs were killed, or go on."""
     output = files.qualified(output).rstrip("/")
     beginnings = {files.parent(output): f".{output.rpartition('/')[2]}{_MARK}"}
     if staging_path is not None:
@@ -188,8 +185,8 @@ def _private_file(paths: StagingPaths) -> str:
 def _stated_private(files: Files, paths: StagingPaths) -> str | None:
     """Return the directory of raw records that the run's first attempt noted, or None.
 
-    Raises PublishingError if no run of this output and id uses such a directory: it would be
-    removed.
+    Raises PublishingError if no run of this output and id uses such a directory, because it would
+    be removed.
     """
     path = _private_file(paths)
     with putting_right(paths):
@@ -208,7 +205,7 @@ def _stated_private(files: Files, paths: StagingPaths) -> str | None:
 
 
 def find_resumable(files: Files, output: str, staging_path: str | None) -> str | None:
-    """Return the run id of the only run of an output that can be continued, or None if none can.
+    """Return the id of the only run of an output that can be continued, or None.
 
     Raises ConfigurationError if there are several.
     """
@@ -242,21 +239,20 @@ def remove_staging(files: Files, paths: StagingPaths) -> bool:
 
 
 def restore_output(files: Files, paths: StagingPaths) -> bool:
-    """Undo an unfinished publication, or complete a finished one: the manifest decides.
+    """Undo an unfinished publication, or complete a finished one, as the manifest decides.
 
     Returns whether the run's release is published. Raises PublishingError if the file system
-    refuses, or something that is not this run's took the path of an earlier release. Nothing is
-    deleted then.
+    refuses, or something foreign took the path of an earlier release. Then nothing is deleted.
     """
     with putting_right(paths):
         # The mark shows that the release is this run's, complete or not.
-        ours = files.exists(paths.mark) and files.fault(paths.output) is None
-        complete = files.exists(f"{paths.output}/{MANIFEST}")
-        if ours and not complete:
+        is_ours = files.exists(paths.mark) and files.fault(paths.output) is None
+        is_complete = files.exists(f"{paths.output}/{MANIFEST}")
+        if is_ours and not is_complete:
             _require_half_release(files, paths)
             files.delete(paths.output)
         if files.exists(paths.replaced):
-            if ours and complete:
+            if is_ours and is_complete:
                 files.delete(paths.replaced)
                 # Synced before the mark goes, by which a later attempt recognizes its release.
                 files.sync(paths.root)
@@ -273,9 +269,9 @@ def restore_output(files: Files, paths: StagingPaths) -> bool:
             elif not files.exists(paths.output):
                 _put_back(files, paths)
         _rename_completely(files, paths.output, _LAST, MANIFEST)
-        if ours and complete:
+        if is_ours and is_complete:
             files.delete(paths.mark)
-        return ours and complete
+        return is_ours and is_complete
 
 
 def _is_superseded(files: Files, paths: StagingPaths) -> bool:
@@ -326,7 +322,7 @@ def _removes_copies(files: Files, paths: StagingPaths) -> bool:
 
 
 def _require_half_release(files: Files, paths: StagingPaths) -> None:
-    """Raise PublishingError if more than files of the half-published release would be removed."""
+    """Raise PublishingError if a half-published release cannot be removed without foreign files."""
     entries = files.tree(paths.output)
     # Written before a release is renamed. What is written in its place has no list until then.
     names = (
@@ -372,7 +368,7 @@ def _require_own_staging(files: Files, paths: StagingPaths) -> None:
 
 
 def _delete(files: Files, paths: StagingPaths) -> None:
-    """Remove everything that is staged, the raw records before anything else can fail."""
+    """Remove everything that is staged, beginning with the raw records."""
     with putting_right(paths):
         _require_own_staging(files, paths)
         # First of all: what is left of a directory that is being deleted is not to be resumed.
@@ -415,8 +411,8 @@ def open_staging(
     """Create a run's staging directory, and remove it at the end, however the run ends.
 
     ``run_id`` distinguishes concurrent runs. ``staging_path`` is ``execution.staging_path``, or
-    None to stage raw records next to the output, too. With ``resume``, a run continues that left
-    its staging directory; if it fails in a way that another attempt may not, the directory stays
+    None to stage raw records next to the output as well. With ``resume``, a run continues that left
+    its staging directory. If it fails again, but not for a reason that recurs, the directory stays
     with the finished rounds. Raises PublishingError if a directory cannot be created, exists and
     the run is not resumed, or belongs to a run that goes on.
     """
@@ -450,7 +446,7 @@ def open_staging(
 
 
 def _open(files: Files, paths: StagingPaths) -> RunState:
-    """Create the directories that do not exist, and take the run over."""
+    """Create the directories that do not exist, and take over the run."""
     directory = paths.root
     try:
         for directory in dict.fromkeys((paths.root, paths.private, paths.state)):
@@ -476,7 +472,7 @@ def _open(files: Files, paths: StagingPaths) -> RunState:
 
 
 def _remove_unfinished(files: Files, staging: Staging) -> None:
-    """Remove what earlier attempts did not finish, and make room for this one."""
+    """Remove what earlier attempts left unfinished, and create the directory of the manifest."""
     paths, state = staging.paths, staging.state
     restore_output(files, paths)
     with putting_right(paths):
@@ -509,7 +505,7 @@ def _remove_unfinished(files: Files, staging: Staging) -> None:
 
 
 def _close(files: Files, paths: StagingPaths, state: RunState | None, *, keep: bool) -> None:
-    """Remove the staging directories, or what is of no use to another attempt."""
+    """Remove the staging directories, or only what another attempt cannot use."""
     with _undisturbed(paths.private):
         if newest_attempt(files, paths.state) and (state is None or not state.is_newest):
             # It belongs to another process.

@@ -93,6 +93,7 @@ class _WriteInOrder:
     key: bytes | None = None
 
     def __call__(self, batches: Batches) -> Batches:
+        """Yield the records of a file in the order of classes and hashes, with their labels."""
         tables_received = list(received_tables(batches))
         tables = [table for table in tables_received if PAYLOAD_HASH in table.column_names]
         if not tables:
@@ -129,9 +130,10 @@ class _WriteInOrder:
 
 
 def _ordered(names: Integers, hashes: Integers) -> tuple[Integers, Integers]:
-    """Order records by name and hash. Also return where each name begins, with the end of the last.
+    """Order records by name and hash. Also return where each name begins, and the end of the last.
 
-    Records equal in both are equal in everything published. Those of a class mostly come together.
+    Records equal in both are equal in everything published. Those of a class mostly arrive
+    together.
 
     >>> order, starts = _ordered(np.array([5, 3, 5]), np.array([9, 1, 2]))
     >>> order.tolist(), starts.tolist()

@@ -63,7 +63,7 @@ _DRAW = "python3 -c 'import secrets; print(secrets.randbits(64) - 2**63)'"
 
 
 def seed_warnings(configuration: Configuration) -> Iterator[ReleaseWarning]:
-    """Warn of a seed that others know, could guess, or can read. The demo may have one."""
+    """Warn of a seed that others know, can guess, or can read. The demo may have such a seed."""
     execution = configuration.execution
     if abs(execution.seed) < _GUESSABLE:
         what = "is 0, the default, which is public"

@@ -69,8 +69,8 @@ def reused_atoms(
     The table of :data:`~.base_partition.ATOMS` has a row for each person who was ever in an atom
     that is not forgotten. The pattern is 0 for those without a recipient now. ``demand`` is that of
     joint classes, ``recipients`` the number in the new plan, ``hash_key`` that of sensitive values,
-    ``generation`` the number of the base partition. ``repeated`` says whether a person may have
-    several records.
+    and ``generation`` the number of the base partition. With ``repeated`` a person may have several
+    records.
 
     A shuffle of the members of all releases that count, two of the atoms' persons, and one that
     brings the persons of an atom together. An atom without a person in a release that counts is
@@ -120,6 +120,7 @@ class _DivideAtoms:
     repeated: bool
 
     def __call__(self, batches: Batches) -> Batches:
+        """Divide the atoms that may not stay whole, and drop those without a counted record."""
         tables = [pa.Table.from_batches([batch]) for batch in batches if len(batch)]
         if not tables:
             return
@@ -222,7 +223,7 @@ def base_levels(
     :meth:`anonspark.sharing.recipients.base_partition.PartitionMaker.snapshot`, and ``becomes`` the
     new pattern of each stratum. A pass that finds the stratum of each record, and the passes of
     :class:`anonspark.models.full_domain.FullDomain`. Raises GuaranteeError if no node has a class
-    that satisfies what is demanded of joint classes, or all suppress too much.
+    that satisfies the demand of joint classes, or all suppress too much.
     """
     dimensions = len(snapshot.quasi_identifiers)
     payload = sum(name.startswith(payload_column(0)[:-1]) for name in snapshot.records.schema.names)
@@ -357,11 +358,11 @@ class NestedMaker:
     run_id: str
 
     def make(self, frozen: FrozenSource, counts: Mapping[int, int]) -> Nested:
-        """Bring the records of a source together with their atoms, by the counts of patterns.
+        """Join the records of a source with their atoms. ``counts`` are those of each pattern.
 
-        One pass over the source that stages what atoms are made of. Those of a ledger cost as
+        One pass over the source that stages what atoms are made of. Atoms of a ledger cost as
         :func:`anonspark.sharing.recipients.nested.reused_atoms`, others as
-        :meth:`~.base_partition.PartitionMaker.atoms`. Then one shuffle of the source, two with
+        :meth:`~.base_partition.PartitionMaker.atoms`. Then one shuffle of the source, or two with
         atoms of a ledger.
         """
         generation = 0 if self.ledger is None else self.ledger.generation_before(self.run_id)
@@ -467,9 +468,8 @@ def _with_atoms(
 ) -> FrozenSource:
     """Write the records of a source with their atoms and patterns to a new private directory.
 
-    With ``keeps_patterns`` records without an atom keep their patterns, else no recipient gets
-    them.
-    One shuffle of the source, and one write.
+    With ``keeps_patterns`` records without an atom keep their patterns, otherwise they get no
+    recipient. One shuffle of the source, and one write.
     """
     names = [name for name in frozen.records.schema.names if name not in (PATTERN, ATOM)]
     rows = frozen.records.rows(*names, PATTERN).join(

@@ -94,11 +94,11 @@ def aside_of(output: str, run_id: str) -> str:
 
 @contextmanager
 def set_aside(files: Files, output: str, run_id: str) -> Iterator[str]:
-    """Make a directory beside the output inside of a ``with`` block, before anything is charged.
+    """Make a directory next to the output for a ``with`` block, before anything is charged.
 
-    Each attempt writes into one of its own in there, so that two at once do not mix their files. It
-    is deleted at the end, once nothing is in it. Raises ConfigurationError if nothing can be
-    written there.
+    Each attempt writes into a subdirectory, so that two at once do not mix their files. The
+    directory is deleted at the end if it is empty. Raises ConfigurationError if it cannot be
+    written to.
     """
     aside = aside_of(output, run_id)
     require_ours(files, "selection.output", aside, "private")
@@ -118,7 +118,7 @@ def set_aside(files: Files, output: str, run_id: str) -> Iterator[str]:
 def publish_selection(
     engine: Engine, query: Query, directories: tuple[str, str], entry: Entry, drawn: Drawn
 ) -> Selection:
-    """Write a selection that is charged with an entry aside, and publish it by one rename.
+    """Write the files of a selection that was charged, and publish them by one rename.
 
     ``directories`` are that of :func:`set_aside`, and the output. Raises PublishingError.
     """
@@ -148,7 +148,7 @@ def publish_selection(
 
 
 def _describe(query: Query, entry: Entry, drawn: Drawn) -> dict[str, Any]:
-    """Return the content of ``selection.json``."""
+    """Describe a selection in ``selection.json``: its result, settings, epsilon and guarantee."""
     selection, candidates = query.settings.selection, query.candidates
     bins = {domain.name: list(domain.edges) for domain in drawn.candidates}
     bins = {name: edges for name, edges in bins.items() if name in query.of_bins}
@@ -290,7 +290,7 @@ class Prospect:
 
 
 def look_ahead(engine: Engine, settings: SelectionSettings) -> Prospect:
-    """Return the cost of a selection. Of the data the schema alone is read."""
+    """Compute what a selection would cost and resolve, from the schema of the table alone."""
     require_places(engine.files, settings, of_files=True)
     _, query = open_query(engine, settings)
     selection, loss = settings.selection, query.of_a_record
@@ -327,13 +327,12 @@ def select(
 ) -> Selection:
     """Choose attributes under differential privacy, and write down what it cost.
 
-    A run without an id gets a random one. ``below`` is the source of chance: for real data none but
-    that of the operating system. ``table`` are the records, or None for what the configuration
-    names. One pass over the records, with a shuffle of the cells that tasks count. Counts and
-    scores leave the process in no form but with noise. Raises ConfigurationError if something is at
-    the output, a domain is not declared, or the budget is another, DataError if a column is
-    missing, or files cannot be read, and GuaranteeError if the limit would be exceeded: then
-    nothing was drawn.
+    A run without an id gets a random one. ``below`` is the source of chance: only that of the
+    operating system protects real data. ``table`` are the records, or None for the configuration's
+    input. One pass over the records, with a shuffle of the cells that tasks count. Counts and
+    scores leave the process only with noise. Raises ConfigurationError if the output exists, a
+    domain is not declared, or the budget is another one, DataError if a column is missing or files
+    cannot be read, and GuaranteeError if the limit would be exceeded: then nothing was drawn.
     """
     run_id = require_run_id(run_id or uuid.uuid4().hex[:12])
     files, selection = engine.files, settings.selection
@@ -355,8 +354,8 @@ def select(
             "settings": query.fingerprint(),
         }
         _warn_of_charges(budget, run_id)
-        # Before a record is read, so that nothing that becomes of the records is free, and the
-        # entry's time is none of theirs.
+        # Charged before a record is read: no failure is free, and the entry's time reveals nothing
+        # about the records.
         entry = charge(files, path, query.limit, query.charged, content)
         try:
             report_step(f"counting {query.cells:,} cells")
@@ -405,7 +404,11 @@ def _warn_of_charges(budget: Budget | None, run_id: str) -> None:
 def _before(
     engine: Engine, settings: SelectionSettings, output: str, run_id: str
 ) -> Selection | None:
-    """Return what a run of the same name and settings has written, or None if nothing is there."""
+    """Return the selection that an earlier attempt of the same run has published, or None.
+
+    Also removes what an interrupted rename has left. Raises ConfigurationError if something else is
+    at the output.
+    """
     files, aside = engine.files, aside_of(output, run_id)
     if not files.exists(output):
         return None
@@ -439,7 +442,7 @@ def _read_selection(engine: Engine, path: str) -> dict[str, Any]:
 
 
 def _draw(query: Query, counts: Sequence[Integers], below: Below) -> Drawn:
-    """Draw bins, the choice, and the noisy tables that are published, with their ranks."""
+    """Draw everything random: bins, the choice, and the published noisy tables with their ranks."""
     selection = query.settings.selection
     scale = query.scale
     candidates, counts = _draw_bins(query, counts, below)

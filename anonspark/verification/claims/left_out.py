@@ -53,8 +53,8 @@ NOTHING_LEFT_OUT = LeftOut()
 def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
     """Read what a release publishes about the records that it leaves out.
 
-    One job, which collects the values. Read of the manifest are ``published.rows``,
-    ``published.rows_left_out`` and ``published.sensitive_values``.
+    One job, which collects the values. Uses ``published.rows``, ``published.rows_left_out`` and
+    ``published.sensitive_values`` of the manifest.
     """
     published = manifest.published
     # Null if they are fewer than k.
@@ -119,7 +119,7 @@ def count_texts(values: pa.Table) -> Counter[str | None]:
 
 
 def listed_values(left_out: pa.Table, data_type: pa.DataType) -> pa.ChunkedArray:
-    """Return the published values of records left out, in the type of their column.
+    """Convert the published texts of left-out values to the type of their column.
 
     >>> listed_values(pa.table({"value": ["1", "-0.0"]}), pa.float64()).to_pylist()
     [1.0, 0.0]
