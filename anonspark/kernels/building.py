@@ -36,8 +36,8 @@ _IN_A_PROCESS_OF_ITS_OWN = (
 )
 
 _FIRST_PARTS = (
-    ("canonical_order", "descent", "mondrian", "paths", "paying_separation"),
-    ("criteria", "merging", "refinement", "xxhash"),
+    ("canonical_order", "descent", "mondrian", "paths", "paying_separation", "separation"),
+    ("criteria", "group_exchange", "merging", "refinement", "selection", "sorting", "xxhash"),
 )
 """Modules whose kernels, with those that they call, `anonspark demo` calls: two equal parts."""
 
@@ -86,15 +86,14 @@ def build(folder: Path, parts: int = PARTS) -> list[Path]:
             for part in missing
         ]
         outputs = [process.communicate()[0] for process in processes]
-        libraries = [Path(temporary, targets[part].name) for part in missing]
-        for process, output, library in zip(processes, outputs, libraries, strict=True):
-            if process.returncode or not library.is_file():
+        for process, output in zip(processes, outputs, strict=True):
+            if process.returncode:
                 raise OSError(f"the machine code of the kernels cannot be built: {output[-2000:]}")
         for old in folder.glob(f"kernels-*{EXTENSION_SUFFIXES[0]}"):
             if old.name not in file_names():
                 old.unlink()
-        for library in libraries:
-            library.replace(folder / library.name)
+        for part in missing:
+            Path(temporary, targets[part].name).replace(targets[part])
     return targets
 
 
@@ -110,12 +109,11 @@ def compile_part(folder: str, part: int) -> None:
 
 def kernels_of_part(part: int) -> list[Kernel]:
     """Return the kernels of a part and all that they call, callees first."""
-    first = [
-        _with_callees([k for k in KERNELS if k.symbol.rpartition("_")[0] in modules])
-        for modules in _FIRST_PARTS
-    ]
-    rest = _with_callees([kernel for kernel in KERNELS if kernel not in set().union(*first)])
-    chosen = [*first, rest][part]
+    parts = {module: index for index, modules in enumerate(_FIRST_PARTS) for module in modules}
+    modules = [kernel.symbol.rpartition("_")[0] for kernel in KERNELS]
+    chosen = _with_callees(
+        [k for k, name in zip(KERNELS, modules, strict=True) if parts.get(name, PARTS - 1) == part]
+    )
     return [kernel for kernel in KERNELS if kernel in chosen]
 
 
