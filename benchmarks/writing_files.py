@@ -41,6 +41,7 @@ from anonspark.engine.spark.parquet_files import (
     write_values,
 )
 from anonspark.engine.spark.session import open_session
+from anonspark.engine.spark.tasks import map_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -78,12 +79,12 @@ class Job:
 
     def decoded(self) -> DataFrame:
         """Return the rows, which Spark gets from Python."""
-        return self.tasks().mapInArrow(self.rows, spark_schema(self.encoding.columns))
+        return map_batches(self.tasks(), self.rows, spark_schema(self.encoding.columns))
 
-    def encoded(self, kind: str) -> DataFrame:
-        """Return each file as values of ``kind``."""
+    def encoded(self) -> DataFrame:
+        """Return the bytes of each file."""
         encode = partial(encoded_bytes, self.rows, self.encoding)
-        return self.tasks().mapInArrow(encode, f"content {kind}")
+        return map_batches(self.tasks(), encode, "content binary")
 
 
 def encoded_bytes(rows: Rows, encoding: Encoding, batches: Batches) -> Batches:
@@ -94,29 +95,25 @@ def encoded_bytes(rows: Rows, encoding: Encoding, batches: Batches) -> Batches:
 
 def write_nothing(job: Job, _aside: str, _path: str) -> None:
     """Encode files, and drop them: what all ways but that of rows have in common."""
-    job.encoded("binary").write.format("noop").mode("overwrite").save()
+    job.encoded().write.format("noop").mode("overwrite").save()
 
 
 def write_text(job: Job, aside: str, path: str) -> None:
     """Write them as we do: texts by Spark's writer, renamed."""
     encode = partial(values_of, job.rows, job.encoding)
-    write_values(job.tasks().mapInArrow(encode, VALUES), aside)
+    write_values(map_batches(job.tasks(), encode, VALUES), aside)
     take_over_files(files_of(job.session), aside, path, "data")
 
 
 def values_of(rows: Rows, encoding: Encoding, batches: Batches) -> Batches:
     """Yield the values of a task's file, for Spark's writer of text."""
-    from anonspark.engine.tasks import enter_task
-
-    context = TaskContext.get()
-    enter_task(context.partitionId() if context else 0)
     yield from encode_values(encoding, rows(batches))
 
 
 def write_in_tasks(job: Job, aside: str, path: str) -> None:
     """Let each task write a file of its attempt by pyarrow.fs, and rename those that it reports."""
     attempt = partial(written_by_task, job.rows, job.encoding, aside)
-    rows = job.tasks().mapInArrow(attempt, spark_schema(REPORT)).collect()
+    rows = map_batches(job.tasks(), attempt, spark_schema(REPORT)).collect()
     files = files_of(job.session)
     files.make_directory(f"{path}/data")
     names = {f"{aside}/{row.attempt}": f"{path}/data/{row.attempt[:10]}.parquet" for row in rows}
@@ -161,7 +158,7 @@ class EncodingSource(DataSource):
         """Return its format."""
         return "encoded"
 
-    def writer(self, schema: Any, overwrite: bool) -> EncodingWriter:  # noqa: ARG002, FBT001
+    def writer(self, schema: Any, overwrite: bool) -> EncodingWriter:  # noqa: ARG002
         """Return the writer of a table."""
         return EncodingWriter(dict(self.options), schema)
 
@@ -202,7 +199,7 @@ class EncodingWriter(DataSourceArrowWriter):
 
 def write_source_of_bytes(job: Job, aside: str, path: str) -> None:
     """Hand encoded files to a Python data source: to Java, and back to another worker."""
-    _save(job.encoded("binary"), aside, path)
+    _save(job.encoded(), aside, path)
 
 
 def write_source_of_rows(job: Job, aside: str, path: str) -> None:
@@ -228,7 +225,7 @@ def write_rows(job: Job, aside: str, path: str) -> None:
 
 def write_sequence(job: Job, aside: str, _path: str) -> None:
     """Hand encoded files to Hadoop's SequenceFile, which no reader of Parquet reads."""
-    pairs = job.encoded("binary").rdd.map(lambda row: (row[0], None))
+    pairs = job.encoded().rdd.map(lambda row: (row[0], None))
     pairs.saveAsNewAPIHadoopFile(
         aside,
         "org.apache.hadoop.mapreduce.lib.output.SequenceFileOutputFormat",

@@ -32,11 +32,13 @@ SMALL = data_beside(__file__)["SMALL"]
 BEFORE = {
     "bench": ["tables people 20000 OUT/people-20000", "tables people 2000 OUT/people-2000"],
     "copies": ["tables people 1000 OUT/people"],
+    "writing_files": ["tables people 1000 OUT/people"],
 }
 # The others need what is not in every environment.
 ELSEWHERE = {
     "faults": "a cluster whose processes are killed: tests/systems/test_faults.py",
     "on_hdfs": "an HDFS: make systems fetches one",
+    "on_object_store": "a server of S3: make systems fetches one",
     "reproduce": "hours: make reproduce. Its parts are the modules of benchmarks/quality",
     "serial_seconds": "a Spark of its own, and minutes to warm it up",
     "second_opinion": "OpenDP in an environment of its own: tests/systems/test_second_opinion.py",
