@@ -267,8 +267,8 @@ def main() -> None:
         used: dict[str, list[float]] = {name: [] for name in WAYS}
         clock: dict[str, list[float]] = {name: [] for name in WAYS}
         sums: dict[str, str] = {}
-        # The first turn warms up Java and the workers.
-        for turn in range(options.runs + 1):
+        # The first of several turns warms up Java and the workers.
+        for turn in range(0 if options.runs > 1 else 1, options.runs + 1):
             job = Job(spark, Rows(files if turn else files[:2]), encoding)
             for name, write in WAYS.items():
                 aside, path = f"{folder}/aside", f"{folder}/release"
