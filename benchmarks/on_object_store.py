@@ -64,20 +64,21 @@ def main() -> None:
     from service_jars import locked_jars
     from unreliable_proxy import UnreliableProxy
 
-    class SlowProxy(UnreliableProxy):
-        """Keeps each request waiting."""
+    answer = UnreliableProxy.hand_on
 
-        def hand_on(self, request: Any) -> None:
-            """Wait, then answer as the server does."""
-            time.sleep(arguments.milliseconds / 1e3)
-            super().hand_on(request)
+    def answer_late(proxy: Any, request: Any) -> None:
+        """Wait, then answer as the server does."""
+        time.sleep(arguments.milliseconds / 1e3)
+        answer(proxy, request)
+
+    UnreliableProxy.hand_on = answer_late
 
     with tempfile.TemporaryDirectory(prefix="anonspark-s3-") as folder:
         store = S3Proxy(Path(folder))
         store.start()
         try:
             port = free_port() if arguments.milliseconds else store.port
-            proxy = SlowProxy(port, store.port) if arguments.milliseconds else None
+            proxy = UnreliableProxy(port, store.port) if arguments.milliseconds else None
             keys = {"fs.s3a.access.key": IDENTITY, "fs.s3a.secret.key": SECRET}
             hadoop = store.settings | keys | {"fs.s3a.endpoint": f"http://127.0.0.1:{port}"}
             classes = ":".join(map(str, locked_jars("hadoop-aws", "bundle")))

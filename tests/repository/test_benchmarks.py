@@ -76,6 +76,8 @@ def small_data(data_directory: Path, tmp_path_factory: pytest.TempPathFactory) -
 def test_programs_run(
     program: str, small_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if program == "writing_files":
+        pytest.importorskip("pyspark.sql.datasource", reason="Spark 4 has Python data sources")
     for number, name in enumerate(("small", "large"), 1):
         (tmp_path / f"{name}.json").write_text(json.dumps(measured(1_000 * number)))
     monkeypatch.setenv("ANONSPARK_DATA", str(small_data))
