@@ -27,7 +27,8 @@ from anonspark.labels.raw_records import ComparedAs, PreparedTable, prepare_tabl
 from anonspark.labels.region_axes import CategoryAxis, Codes, OrderedAxis, Runs, sets_of_codes
 from anonspark.labels.regions import Leaves, PublishedAttribute, read_regions, require_readable
 
-_MOST_CLASSES = 1_000_000
+MOST_CLASSES = 1_000_000
+"""Classes of a release that travel to every task."""
 
 # More are shared out over tasks, about so many classes and published records each, by a tree over
 # about so many of them.
@@ -57,7 +58,7 @@ def collect_classes(release: Table, attributes: Sequence[PublishedAttribute]) ->
     labels = LabelledTable(release, attributes)
     if labels.has_sample:
         raise TooManyClassesError(
-            f"release: more than {_MOST_CLASSES:,} classes. Regions are matched with records for "
+            f"release: more than {MOST_CLASSES:,} classes. Regions are matched with records for "
             "at most that many, because they travel to every task"
         )
     return labels.classes
@@ -377,8 +378,8 @@ class LabelledTable:
 
     @cached_property
     def _collected(self) -> tuple[pa.Table, int]:
-        classes = self.grouped.collect(_MOST_CLASSES + 1)
-        if classes.num_rows <= _MOST_CLASSES:
+        classes = self.grouped.collect(MOST_CLASSES + 1)
+        if classes.num_rows <= MOST_CLASSES:
             return classes, classes.num_rows
         number = self.grouped.count()
         sample = partial(_sample_classes, -(-number // _SAMPLED))
@@ -400,7 +401,7 @@ class LabelledTable:
     @property
     def has_sample(self) -> bool:
         """Return whether :attr:`classes` are a sample."""
-        return self.number > _MOST_CLASSES
+        return self.number > MOST_CLASSES
 
     @property
     def records(self) -> int:

@@ -432,6 +432,10 @@ def _require_usable_places(context: RunContext, *, resume: bool) -> None:
     if (key := configuration.output.signing_key) is not None:
         key_name(key)
     require_usable_metrics(context.files, configuration)
+    if isinstance(configuration.model, MappingOptions):
+        from anonspark.pipeline.mapping import read_mappable
+
+        read_mappable(context.files, configuration.model)
     if (register := register_of(context)) is not None:
         register.require_listable(context)
     if configuration.metrics.append_to is not None:

@@ -141,12 +141,16 @@ class SparkNamedTable:
 
     def require_writable(self) -> None:
         """Raise ConfigurationError if a run could neither append records once nor replace them."""
+        self._writable_kind()
+
+    def _writable_kind(self) -> str | None:
+        """Return the format of the table, or None if it is still to be created."""
         matched_name = self.name
         if not _NAME.fullmatch(matched_name):
             raise self._refusal("it is no name. Expected catalog.schema.table")
         with self._explained():
             catalog, kind = self.session.catalog, KINDS[0]
-            if catalog.tableExists(self.name):
+            if is_there := catalog.tableExists(self.name):
                 kind = table_kind(self.session, self.name, "output.table")
                 rows = self.session.sql(f"SHOW TBLPROPERTIES {matched_name}").collect()
                 if self.replaces and ("anonspark.output", "true") not in map(tuple, rows):
@@ -159,6 +163,7 @@ class SparkNamedTable:
             what = f"a table of {kind}, to which a killed run could append its records twice"
             remedy = "Expected Delta Lake or Iceberg, or output.table_mode: overwrite"
             raise self._refusal(f"it is {what if kind else 'a view'}. {remedy}")
+        return kind if is_there else None
 
     def read(self) -> SparkTable:
         """Return the records of the partition, without its columns."""
@@ -173,16 +178,16 @@ class SparkNamedTable:
         A run that is repeated after a crash thus appends its records only once.
         """
         frame, text = frame_of(records), json.dumps(note)
-        self.require_writable()
-        with self._explained():
-            self._create(frame)
-        self.require_writable()
+        if (kind := self._writable_kind()) is None:
+            with self._explained():
+                self._create(frame)
+            kind = self._writable_kind()
         with self._explained():
             schema = self.session.table(self.name).schema
             types = {column.name.lower(): column.dataType for column in schema}
             if sorted(types) != sorted(map(str.lower, (*frame.columns, *self.partition))):
                 raise self._refusal("it has other columns than release and table_partition")
-            if (kind := table_kind(self.session, self.name, "output.table")) not in KINDS:
+            if kind not in KINDS:
                 self._replace(frame, text)
                 return True
             # The first two entries of a note name the run.
