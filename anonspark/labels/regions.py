@@ -464,13 +464,14 @@ def distinct_rows(
         encoded = encoded_column(columns[0])
         return [encoded.dictionary], encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     arrays = [plain(column) for column in columns]
-    codes = np.zeros(len(arrays[0]), np.int64)
+    numbers = np.zeros(len(arrays[0]), np.int64)
     for array in arrays:
         values = encoded_column(_set_names(array) if pa.types.is_nested(array.type) else array)
-        codes *= max(1, len(values.dictionary))
-        codes += values.indices.to_numpy(zero_copy_only=False)
-    _, first, numbers = np.unique(codes, return_index=True, return_inverse=True)
-    return [array.take(pa.array(first)) for array in arrays], numbers.reshape(-1)
+        codes = values.indices.to_numpy(zero_copy_only=False)
+        # Numbered anew with each column: a product of their sizes may be beyond 64 bits.
+        numbers = numbers * max(1, len(values.dictionary)) + codes
+        _, first, numbers = np.unique(numbers, return_index=True, return_inverse=True)
+    return [array.take(pa.array(first)) for array in arrays], numbers
 
 
 def encoded_column(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
