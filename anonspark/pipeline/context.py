@@ -156,7 +156,7 @@ def released_before(engine: Engine, configuration: Configuration, run_id: str) -
     key = configuration.output.signing_key
     if key is not None and manifest.signer != key_name(key):
         return None
-    _LOGGER.info("run %s is published already at %s. Nothing is done", run_id, path)
+    _LOGGER.info("run %s is published already at %s. No input is read", run_id, path)
     tables: dict[str, Any] = {
         name: read_metrics(files, path, name)
         for name in ("summary", "rounds", "attributes", "privacy", "risk")
