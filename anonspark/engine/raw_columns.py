@@ -46,8 +46,8 @@ class WantedColumns:
     lacks one, by the configuration's ``key``. ``markers`` are texts that mean missing. Lines of CSV
     that are no record are errors, unless ``skips_malformed``. A record without a value of a
     ``required`` column is left out, and so decides no type. ``numbers`` are declared as numbers, so
-    that texts which mean missing among numbers do so in them. ``typed`` have a declared type, also
-    these. ``where`` is ``input.where``, or None if all records are read.
+    that texts which mean missing among numbers do so in them. ``declared`` have any type
+    declared. ``where`` is ``input.where``, or None if all records are read.
     """
 
     names: Mapping[str, bool]
@@ -57,7 +57,7 @@ class WantedColumns:
     markers: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
-    typed: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()
     where: str | None = None
 
     @classmethod

@@ -378,7 +378,7 @@ class CsvReader(TextLines):
         types = {name: type_of(forms.columns.get(name, {})) for name in self.names or forms.columns}
         for name, (_, reason) in types.items():
             published = self.attributes is None or name in self.attributes
-            if reason and published and name not in self.typed:
+            if reason and published and name not in self.declared:
                 key = self.where.partition(":")[0]
                 message = (
                     f"{key}: the column {name!r} stays text because of {reason}. If that means "

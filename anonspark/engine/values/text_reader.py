@@ -53,7 +53,7 @@ def text_reader(
     prefix = "--option " if address.key == "DATA" else f"{address.section or address.key}.options."
     settings = _read_options(address.data_format, options, prefix)
     if selection is not None:
-        shared = ("markers", "required", "numbers", "typed", "skips_malformed")
+        shared = ("markers", "required", "numbers", "declared", "skips_malformed")
         settings |= {name: getattr(selection, name) for name in shared}
         settings["attributes"] = tuple(selection.names)
     if address.data_format == "json":
