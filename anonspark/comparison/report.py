@@ -89,10 +89,9 @@ def _ranking(grid: Grid, rows: Sequence[Row]) -> list[Block]:
     return [
         *([Text(f"Best by {grid.rank_by}: {best}.", "strong")] if best else []),
         Text(
-            f"Place 1 has the best {grid.rank_by} ({better} is better) among those with the "
-            "same privacy. A setting is dominated if another one protects at least as much, "
-            f"suppresses no more records and has no worse {grid.rank_by}, and is better in one of "
-            "the three."
+            f"Place 1 has the best {grid.rank_by} ({better} is better) among those with the same "
+            "privacy. A setting is dominated if another one protects at least as much, suppresses "
+            f"no more records and has no worse {grid.rank_by}, and is better in one of the three."
         ),
         table,
     ]

@@ -249,9 +249,8 @@ def _require_own_output(files: Files, configuration: Configuration, output: str)
     foreign = [name for name in foreign if name != "cells/ (a directory)"]
     if foreign:
         raise ConfigurationError(
-            f"output: what is at {output} is not only a comparison, because it also has files "
-            f"that do not belong to it: {named(foreign)}. Move that elsewhere, or choose another "
-            f"path"
+            f"output: what is at {output} is not only a comparison, because it also has files that "
+            f"do not belong to it: {named(foreign)}. Move that elsewhere, or choose another path"
         )
 
 

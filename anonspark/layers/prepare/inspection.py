@@ -199,9 +199,8 @@ def _describe_categories(
     elif order is not None:
         if not set(present) <= set(order):
             raise DataError(
-                f"attributes.{column.name}.order: lacks some of the column's "
-                "values. List all of them, or name those that mean missing in "
-                "input.missing_markers"
+                f"attributes.{column.name}.order: lacks some of the column's values. List all of "
+                "them, or name those that mean missing in input.missing_markers"
             )
         codes = sorted(order.index(value) for value in present)
     elif present and set(present) <= set(column.brought_order):
