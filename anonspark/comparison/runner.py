@@ -89,6 +89,8 @@ def advise(trial: Trial, results: Sequence[CellResult]) -> Advice:
         named += (
             ", which the configuration has," if trial.names_model else ", which is the default,"
         )
+    elif trial.model is None and best in ("smondrian", "su-mondrian", "microaggregation"):
+        named += ", which model: auto may choose, too,"
     is_least = lost == least
     sentence = f"{named} loses {'least' if is_least else 'about as little as any'} (loss {lost:.4f}"
     if not is_least:

@@ -333,6 +333,11 @@ def test_another_model_has_to_be_worth_it() -> None:
         "at k = 5 su-mondrian (cuts at medians, outliers in further rounds), which is the default, "
         "loses least (loss 0.1000)"
     )
+    auto = Trial(None, has_options=False, k=5, refused={})
+    assert advise(auto, cells[:1]).sentence.startswith(
+        "at k = 5 su-mondrian (cuts at medians, outliers in further rounds), which model: auto may "
+        "choose, too, loses least"
+    )
     cells = [result("su-mondrian", 5, 0.1), result("microaggregation", 5, 0.06, None)]
     advice = advise(trial, [*cells, result("microaggregation", 10, 0.09)])
     assert advice.command_line == "--set model.name=microaggregation"
