@@ -35,13 +35,16 @@ _MOST_DIGITS = 18
 _MOST_CATEGORIES = 1_000_000
 
 
-def require_fitting_ranges(columns: Sequence[InputColumn]) -> None:
-    """Raise ConfigurationError with all declared ranges that values of the types cannot have."""
+def require_fitting_ranges(columns: Sequence[InputColumn], *, texts: bool = False) -> None:
+    """Raise ConfigurationError with all declared ranges that values of the types cannot have.
+
+    Without ``texts``, not of text columns: first their values that are numbers are counted.
+    """
     problems = []
     for column in columns:
         attribute, kind = column.attribute, column.kind
         # With a hierarchy the configuration itself says what the values are.
-        if attribute.hierarchy is not None:
+        if attribute.hierarchy is not None or (column.undeclared_text and not texts):
             continue
         for key in ("range", "grid", "bottom", "top"):
             value = getattr(attribute, key)
@@ -118,6 +121,7 @@ def require_sound_values(
                 )
     if problems:
         raise DataError(*problems)
+    require_fitting_ranges(columns, texts=True)
     require_enough_rows(rows, left, k)
 
 
