@@ -293,9 +293,9 @@ def require_distinct(columns: Sequence[str], names: Iterable[str], subject: str)
         by_lower.setdefault(column.lower(), []).append(column)
     forms_by_name = {name: by_lower.get(name.lower(), []) for name in names}
     problems = [
-        f"{subject}: has {len(forms)} columns that Spark cannot distinguish, "
-        f"{', '.join(map(repr, forms))}. Expected one of the name {name!r}, whatever the case of "
-        "its letters. Drop or rename the others"
+        f"{subject}: has {len(forms)} columns of one name, {', '.join(map(repr, forms))}. "
+        f"Expected one of the name {name!r}, whatever the case of its letters. Drop or rename the "
+        "others"
         for name, forms in forms_by_name.items()
         if len(forms) > 1
     ]
@@ -320,11 +320,9 @@ def require_distinct_header(
         next(iter(forms))
         for lower, forms in by_lower.items()
         # Readers put the index of a column behind a name that is there already.
-        if (used is not None and lower in used)
-        or (
-            len(forms) > 1
-            and (used is None or any(f"{lower}{index}" in used for index in forms.values()))
-        )
+        if used is None
+        or lower in used
+        or (len(forms) > 1 and any(f"{lower}{index}" in used for index in forms.values()))
     ]
     require_distinct([name for name in header if name], names, subject)
 

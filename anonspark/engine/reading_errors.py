@@ -254,7 +254,7 @@ def another_format(where: str, kind: str) -> DataError:
 def header_not_known(where: str) -> ConfigurationError:
     """Return the error of a CSV file whose first line may be a header or a record."""
     return ConfigurationError(
-        f"{where}: nothing shows whether the first line names the columns. Say "
+        f"{where}: nothing shows whether the first line names the columns, each once. Say "
         f"{option_of(where, 'header', 'true')}, and call the columns as that line does, or "
         f"{option_of(where, 'header', 'false')}, which calls them _c0, _c1 and so on"
     )

@@ -199,7 +199,7 @@ class TestWrongData:
         (tmp_path / "input.csv").write_text("age,disease,age\n" + "41,flu,42\n" * 9)
         refused(
             3,
-            "has 2 columns that Spark cannot distinguish, 'age', 'age'",
+            "has 2 columns of one name, 'age', 'age'",
             input={"path": str(tmp_path / "input.csv")},
             attributes={"age": "quasi_identifier"},
         )
