@@ -115,9 +115,10 @@ def charts(grid: Grid, rows: Sequence[Row]) -> list[Block]:
     if across is None:
         return []
     others = [key for key in grid.axes if key != across]
+    varied = [key for key in others if len({row[axis_column(key)] for row in rows}) > 1]
     groups: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda row: float(row[axis_column(across)])):
-        name = _settings([key for key in others if _varies(rows, key)], row)
+        name = _settings(varied, row)
         groups.setdefault(name or grid.rank_by, []).append(row)
     shown = sorted(groups, key=_mean_place(groups))[:_MOST_LINES]
     blocks: list[Block] = []
@@ -202,10 +203,6 @@ def _settings(axes: Iterable[str], row: Row) -> str:
     """Write the settings of a cell along some axes."""
     values = {key: row[axis_column(key)] for key in axes}
     return ", ".join(setting_text(key, value) for key, value in values.items() if value is not None)
-
-
-def _varies(rows: Sequence[Row], key: str) -> bool:
-    return len({row[axis_column(key)] for row in rows}) > 1
 
 
 def _mean_place(groups: Mapping[str, Sequence[Row]]) -> Callable[[str], float]:

@@ -78,10 +78,11 @@ def require_sound_values(
         raise DataError(f"input.path: {empty}. Expected at least k = {k} rows")
     for index, column in enumerate(columns):
         where = f"attributes.{column.name}"
-        if configuration.missing == "error" and figures[f"missing_{index}"]:
+        lacking = figures[f"missing_{index}"]
+        if configuration.missing == ("drop" if lacking == rows else "error") and lacking:
             problems.append(
-                f"{where}: {figures[f'missing_{index}']:,} of {rows:,} values are missing. "
-                "Complete them, or set missing to drop or category"
+                f"{where}: {lacking:,} of {rows:,} values are missing. Complete them, leave the "
+                "column out, or set missing to drop or category"
             )
         if figures[f"invalid_{index}"]:
             problems.append(

@@ -104,7 +104,7 @@ def require_usable_output(
     staging_path = configuration.execution.staging_path
     written = {"output.path": output, "execution.staging_path": staging_path or ""}
     problems = [
-        f"{key}: {path} holds one of the characters * ? [ ] {{ }}, which Spark would take for a "
+        f"{key}: {path} holds one of the characters * ? [ ] {{ }}, which would make it a "
         "pattern. Choose another path"
         for key, path in written.items()
         if set(path) & set(f"{_GLOB_CHARACTERS}]}}")
@@ -159,9 +159,8 @@ def _describe_release(files: Files, configuration: Configuration) -> str:
             f"It has no sound {MANIFEST}. If a run was killed while it published, anonspark clean "
             "puts it right"
         )
-    keys = list(_differing_keys(manifest.configuration, configuration.public_dict()))
-    settings = f", made with another {named(keys)}" if keys else ""
-    return f"It is the release of run {manifest.run_id}{settings}"
+    keys = named([*_differing_keys(manifest.configuration, configuration.public_dict())])
+    return f"It is the release of run {manifest.run_id}{keys and f', made with another {keys}'}"
 
 
 def _differing_keys(before: object, now: object, path: Location = ()) -> Iterator[str]:
@@ -219,7 +218,7 @@ def require_usable_metrics(files: Files, configuration: Configuration) -> None:
         if set(table) & set("*?[]{}"):
             raise ConfigurationError(
                 f"metrics.append_to: {table} holds one of the characters * ? [ ] {{ }}, which "
-                "Spark would take for a pattern. Choose another path"
+                "would make it a pattern. Choose another path"
             )
         # Directories are made below it: it may be a link itself, but not to nothing.
         require_reachable(files, "metrics.append_to", f"{table.rstrip('/')}/summary")
