@@ -313,7 +313,7 @@ def require_alone(roles: Mapping[str, str], document: str, **others: object) -> 
     names += [name for name, role in ROLE_LISTS.items() if role in roles.values()]
     if names:
         raise ConfigurationError(
-            f"{', '.join(names)}: found together with {document}, which says the same. Leave one "
+            f"{', '.join(names)}: found together with {document}, which sets them. Leave one "
             "of the two out"
         )
 

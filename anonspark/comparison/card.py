@@ -38,7 +38,7 @@ def comparison_card(
         refused |= grid.trial.refused
     remarks = [f"refused: {name}: {reason}" for name, reason in refused.items()]
     remarks += comparison.notes
-    table = Table(f"Settings by {grid.rank_by}, * not dominated", columns, rows)
+    table = Table(f"Settings by {grid.rank_by} among equal privacy, * not dominated", columns, rows)
     has_best = any(row["place"] == 1 for row in comparison.rows)
     return Card(
         title,

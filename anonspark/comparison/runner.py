@@ -89,6 +89,8 @@ def advise(trial: Trial, results: Sequence[CellResult]) -> Advice:
         named += (
             ", which the configuration has," if trial.names_model else ", which is the default,"
         )
+    elif trial.model is None and best in ("smondrian", "su-mondrian", "microaggregation"):
+        named += ", which model: auto may choose, too,"
     is_least = lost == least
     sentence = f"{named} loses {'least' if is_least else 'about as little as any'} (loss {lost:.4f}"
     if not is_least:
@@ -247,9 +249,8 @@ def _require_own_output(files: Files, configuration: Configuration, output: str)
     foreign = [name for name in foreign if name != "cells/ (a directory)"]
     if foreign:
         raise ConfigurationError(
-            f"output: what is at {output} is not only a comparison, because it also has files "
-            f"that do not belong to it: {named(foreign)}. Move that elsewhere, or choose another "
-            f"path"
+            f"output: what is at {output} is not only a comparison, because it also has files that "
+            f"do not belong to it: {named(foreign)}. Move that elsewhere, or choose another path"
         )
 
 

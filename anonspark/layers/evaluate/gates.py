@@ -187,6 +187,6 @@ def require_no_drift(drifts: list[Drift]) -> None:
     if failed:
         raise GuaranteeError(
             "\n".join(failed)
-            + "\nnothing was published. Find out what has changed, and raise the bound for one run "
-            "if it is right, for instance with --set metrics.drift.NAME=BOUND"
+            + "\nnothing was published. Find out what has changed. If it is right, allow it with "
+            "--set metrics.drift.NAME=BOUND, also in the next run if that has the usual figures"
         )

@@ -35,13 +35,16 @@ _MOST_DIGITS = 18
 _MOST_CATEGORIES = 1_000_000
 
 
-def require_fitting_ranges(columns: Sequence[InputColumn]) -> None:
-    """Raise ConfigurationError with all declared ranges that do not fit the type of the column."""
+def require_fitting_ranges(columns: Sequence[InputColumn], *, texts: bool = False) -> None:
+    """Raise ConfigurationError with all declared ranges that do not fit the type of the column.
+
+    Without ``texts``, not of text columns: first their values that are numbers are counted.
+    """
     problems = []
     for column in columns:
         attribute, kind = column.attribute, column.kind
         # With a hierarchy the configuration itself says what the values are.
-        if attribute.hierarchy is not None:
+        if attribute.hierarchy is not None or (column.undeclared_text and not texts):
             continue
         for key in ("range", "grid", "bottom", "top"):
             value = getattr(attribute, key)
@@ -75,10 +78,11 @@ def require_sound_values(
         raise DataError(f"input.path: {empty}. Expected at least k = {k} rows")
     for index, column in enumerate(columns):
         where = f"attributes.{column.name}"
-        if configuration.missing == "error" and figures[f"missing_{index}"]:
+        lacking = figures[f"missing_{index}"]
+        if configuration.missing == ("drop" if lacking == rows else "error") and lacking:
             problems.append(
-                f"{where}: {figures[f'missing_{index}']:,} of {rows:,} values are missing. "
-                "Complete them, or set missing to drop or category"
+                f"{where}: {lacking:,} of {rows:,} values are missing. Complete them, leave the "
+                "column out, or set missing to drop or category"
             )
         if figures[f"invalid_{index}"]:
             problems.append(
@@ -118,6 +122,7 @@ def require_sound_values(
                 )
     if problems:
         raise DataError(*problems)
+    require_fitting_ranges(columns, texts=True)
     require_enough_rows(rows, left, k)
 
 
@@ -199,9 +204,8 @@ def _describe_categories(
     elif order is not None:
         if not set(present) <= set(order):
             raise DataError(
-                f"attributes.{column.name}.order: lacks some of the column's "
-                "values. List all of them, or name those that mean missing in "
-                "input.missing_markers"
+                f"attributes.{column.name}.order: lacks some of the column's values. List all of "
+                "them, or name those that mean missing in input.missing_markers"
             )
         codes = sorted(order.index(value) for value in present)
     elif present and set(present) <= set(column.brought_order):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 
 from anonspark.config import Configuration
+from anonspark.config.problems import Location, key_path
 from anonspark.engine.files import Files, require_ours
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.release.layout import REPORT, foreign_entries, looks_like_report, named
-from anonspark.release.manifest import MANIFEST, read_manifest
+from anonspark.release.manifest import MANIFEST, read_manifest, sound_manifest
 from anonspark.release.signatures import SIGNATURE
 
 _GLOB_CHARACTERS = "*?[{"
@@ -103,7 +104,7 @@ def require_usable_output(
     staging_path = configuration.execution.staging_path
     written = {"output.path": output, "execution.staging_path": staging_path or ""}
     problems = [
-        f"{key}: {path} holds one of the characters * ? [ ] {{ }}, which Spark would take for a "
+        f"{key}: {path} holds one of the characters * ? [ ] {{ }}, which would make it a "
         "pattern. Choose another path"
         for key, path in written.items()
         if set(path) & set(f"{_GLOB_CHARACTERS}]}}")
@@ -140,19 +141,35 @@ def require_usable_output(
     if not problems and configuration.output.mode == "error" and files.exists(output):
         text = (
             f"output.path: {output} exists already. Choose another path, remove it, or set "
-            "output.mode to overwrite"
+            f"output.mode to overwrite. {_describe_release(files, configuration)}"
         )
-        if not files.exists(f"{output.rstrip('/')}/{MANIFEST}"):
-            text += (
-                f". It has no {MANIFEST}. If a run was killed while it published, anonspark clean "
-                "puts it right"
-            )
         if writes:
             problems.append(text)
         else:
             _LOGGER.warning("%s (only a run needs it)", text)
     if problems:
         raise ConfigurationError(*problems)
+
+
+def _describe_release(files: Files, configuration: Configuration) -> str:
+    """Describe what is at the output path, and the settings that its run had otherwise."""
+    manifest = sound_manifest(files, configuration.output.path)
+    if manifest is None:
+        return (
+            f"It has no sound {MANIFEST}. If a run was killed while it published, anonspark clean "
+            "puts it right"
+        )
+    keys = named([*_differing_keys(manifest.configuration, configuration.public_dict())])
+    return f"It is the release of run {manifest.run_id}{keys and f', made with another {keys}'}"
+
+
+def _differing_keys(before: object, now: object, path: Location = ()) -> Iterator[str]:
+    """Yield the paths of the keys at which two configurations differ."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in dict.fromkeys((*before, *now)):
+            yield from _differing_keys(before.get(key), now.get(key), (*path, key))
+    elif before != now:
+        yield key_path(path)
 
 
 def require_replaceable_release(files: Files, output: str) -> None:
@@ -201,7 +218,7 @@ def require_usable_metrics(files: Files, configuration: Configuration) -> None:
         if set(table) & set("*?[]{}"):
             raise ConfigurationError(
                 f"metrics.append_to: {table} holds one of the characters * ? [ ] {{ }}, which "
-                "Spark would take for a pattern. Choose another path"
+                "would make it a pattern. Choose another path"
             )
         # Directories are made below it: it may be a link itself, but not to nothing.
         require_reachable(files, "metrics.append_to", f"{table.rstrip('/')}/summary")

@@ -209,15 +209,10 @@ def form_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
         yield "holder_column: expected a quasi-identifier of the union"
     for index, part in enumerate(manifest["parts"]):
         try:
-            _privacy_of(part)
+            # A union does not name the population of a holder, so there is none to check.
+            PrivacyOptions.model_validate(part["privacy"] | {"delta_presence": None})
         except ValidationError:
             yield f"{key_path(('parts', index, 'privacy'))}: expected what anonspark writes there"
-
-
-def _privacy_of(part: Mapping[str, Any]) -> PrivacyOptions:
-    """Return the guarantees of a part without delta-presence: a union has another population."""
-    # A union does not name the population of a holder, so there is none to check.
-    return PrivacyOptions.model_validate(part["privacy"] | {"delta_presence": None})
 
 
 # Every engine writes Parquet.

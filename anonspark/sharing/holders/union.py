@@ -388,7 +388,7 @@ def _require_places(files: Files, releases: Sequence[str], out: str) -> None:
     """Raise ConfigurationError, before any work, unless ``out`` can be written apart from parts."""
     if set(out) & set("*?[]{}"):
         raise ConfigurationError(
-            f"--out: {out} holds one of the characters * ? [ ] {{ }}, which Spark would take for a "
+            f"--out: {out} holds one of the characters * ? [ ] {{ }}, which would make it a "
             "pattern. Choose another path"
         )
     require_target(files, "--out", out)

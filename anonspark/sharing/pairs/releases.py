@@ -351,9 +351,8 @@ def _failures(pair: PairVerification, *, whole: bool) -> list[str]:
         of_them = f", {absent:,} of them by their absence from one" if absent else ""
         failures.append(
             f"{where}: {figures.breaches:,} pairs of classes{of_them} certainly hold "
-            f"{figures.persons_in_breaches:,} people among fewer than k = {pair.k}. A recipient "
-            "of both can single them out. Withdraw one, or make both of one plan with strategy: "
-            "nested"
+            f"{figures.persons_in_breaches:,} people among fewer than k = {pair.k}. A recipient of "
+            "both can single them out. Withdraw one, or make both of one plan with strategy: nested"
         )
     if figures.disclosed_required:
         failures.append(
@@ -372,8 +371,7 @@ def _failures(pair: PairVerification, *, whole: bool) -> list[str]:
         failures.append(
             f"{where}: of {original.persons_disclosed_required:,} of {original.records:,} original "
             "records one value of a sensitive attribute is left, and collusion.l_diversity "
-            "requires more. "
-            "Withdraw one, or make both of one plan with strategy: nested"
+            "requires more. Withdraw one, or make both of one plan with strategy: nested"
         )
     return failures
 

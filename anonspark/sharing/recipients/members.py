@@ -19,7 +19,7 @@ from anonspark.labels.regions import leaves_by_label
 from anonspark.layers.publish.staging import find_stagings, remove_staging
 from anonspark.pipeline.rounds import StagedRounds
 from anonspark.pipeline.run import StagedRelease
-from anonspark.release.manifest import MANIFEST, read_manifest
+from anonspark.release.manifest import MANIFEST, read_manifest, sound_manifest
 from anonspark.sharing.ledger.chain import Key, read_key
 from anonspark.sharing.ledger.events import FAILED, PUBLISHED, LedgerRelease
 from anonspark.sharing.ledger.joint_classes import (
@@ -83,15 +83,9 @@ def require_known_releases(files: Files, plan: Plan, ledger: Ledger) -> None:
 
 def is_published(files: Files, release: LedgerRelease) -> bool:
     """Return whether a release is at its path, complete."""
-    path = str(release.content["path"])
-    if not files.exists(f"{path}/{MANIFEST}"):
-        return False
-    try:
-        manifest = read_manifest(files, path)
-    except (DataError, GuaranteeError):
-        return False
+    manifest = sound_manifest(files, str(release.content["path"]))
     expected = (release.content["run_id"], release.content["output_fingerprint"])
-    return (manifest.run_id, manifest.fingerprint) == expected
+    return manifest is not None and (manifest.run_id, manifest.fingerprint) == expected
 
 
 def _can_go_on(files: Files, release: LedgerRelease, staging_path: str | None) -> bool:

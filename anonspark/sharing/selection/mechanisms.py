@@ -159,14 +159,8 @@ def rank(noisy: Sequence[Integers], scale: Fraction, score: Score) -> list[Ranke
     >>> [ranked.index for ranked in rank(tables, Fraction(1), "gini")]
     [1, 0]
     """
-    measure = (
-        chi_square if score == "chi_square" else _gini if score == "gini" else information_gain
-    )
+    measures = {"chi_square": chi_square, "gini": gini_score}
+    measure = measures.get(score, information_gain)
     scores = [float(measure(cleaned(table, float(scale)))) for table in noisy]
     order = sorted(range(len(noisy)), key=lambda index: (-scores[index], index))
     return [Ranked(index, scores[index]) for index in order]
-
-
-def _gini(counts: Integers) -> float:
-    """Return the Gini score as a float."""
-    return float(gini_score(counts))

@@ -203,9 +203,8 @@ def broken_presence(presence: Presence, options: DeltaPresence) -> list[str]:
     if presence.out_of_bounds:
         return [
             f"{_SECTION}: for {presence.out_of_bounds:,} of {presence.population:,} records of the "
-            f"population the probability to be in the release is out of bounds, or unknown "
-            f"because labels overlap. It is "
-            f"{presence.smallest:.4g} to {presence.largest:.4g}, expected {options.min:g} to "
-            f"{options.max:g}. The release must not be used"
+            "population the probability to be in the release is out of bounds, or unknown because "
+            f"labels overlap. It is {presence.smallest:.4g} to {presence.largest:.4g}, expected "
+            f"{options.min:g} to {options.max:g}. The release must not be used"
         ]
     return []

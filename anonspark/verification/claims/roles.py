@@ -77,7 +77,7 @@ def required_roles(roles: Roles, document: str | None) -> Roles | None:
         return None
     if document is not None:
         raise ConfigurationError(
-            f"{', '.join(roles.options)}: found together with {document}, which says the same. "
+            f"{', '.join(roles.options)}: found together with {document}, which sets them. "
             "Leave one of the two out"
         )
     return roles
