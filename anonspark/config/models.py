@@ -134,7 +134,7 @@ class RoundOptions(CuttingOptions):
     outlier handling."""
 
     reference: Literal["lof", "density"] = "lof"
-    """The center of a group, which keeps the records nearest to it. lof: the record with the
+    """The centre of a group, which keeps the records nearest to it. lof: the record with the
     smallest local outlier factor, as published. density: the record with the smallest sum of
     distances to its neighbours. Only for models with outlier handling."""
 
