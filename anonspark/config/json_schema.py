@@ -137,7 +137,7 @@ def _allow_role_lists(root: JsonObject) -> None:
     for key, role in ROLE_LISTS.items():
         root["properties"][key] = {
             "anyOf": [name, {"type": "array", "items": name}, {"type": "null"}],
-            "description": f"Columns with the role {role}, in the place of attributes.",
+            "description": f"Columns with the role {role}, instead of attributes.",
         }
 
 
@@ -146,7 +146,7 @@ def _allow_a_table(source: JsonObject) -> None:
     source["properties"]["table"] = {
         "type": "string",
         "minLength": 1,
-        "description": "Name of a table or view in a catalog of Spark.",
+        "description": "Name of a table or view in a Spark catalog.",
     }
     del source["required"]
     source["oneOf"] = [
