@@ -129,4 +129,4 @@ def _with_callees(kernels: list[Kernel]) -> set[Kernel]:
 
 
 if __name__ == "__main__":
-    build(folder_of_package(), int((*sys.argv[1:], PARTS)[0]))
+    build(folder_of_package(), int(sys.argv[1]) if sys.argv[1:] else PARTS)
