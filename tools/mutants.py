@@ -52,6 +52,7 @@ VERIFYING, VALUE_TEXTS = "pipeline/verifying.py", "engine/values/value_texts.py"
 RECOUNT = "verification/proof/recount.py"
 FEW = "tests/unit/test_boundaries_of_k.py"
 """What is shown, kept, counted or refused at k - 1, k and k + 1."""
+BEGUN = "tests/releases/test_before_rounds.py"
 COUNTED = "tests/guarantees/test_staged_release_is_counted.py -k 'not spark'"
 KERNELS, LAYERS, REPORTS = "tests/unit/kernels/", "tests/unit/layers/", "tests/unit/reporting/"
 EXCHANGED = f"{KERNELS}test_refinement.py -k 'where_the_exchange'"
@@ -744,7 +745,7 @@ BOUNDARIES = [
         f"{FEW} tests/unit/core/test_figures.py tests/unit/labels/test_regions.py",
     ),
     Boundaries("layers/generalize/classes.py", f"{FEW} {LAYERS}test_generalize.py"),
-    Boundaries("labels/class_bounds.py", "tests/unit/labels/test_axes.py"),
+    Boundaries("labels/class_bounds.py", f"{FEW} tests/unit/labels/test_axes.py"),
     # Verification.
     Boundaries(
         "verification/proof/measures.py",
@@ -761,7 +762,7 @@ BOUNDARIES = [
     Boundaries("sharing/pairs/original.py", f"{FEW} {PAIRS}test_pair_bounds.py"),
     # Publishing.
     Boundaries("layers/publish/file_assignment.py", f"{FEW} {LAYERS}test_class_table.py"),
-    Boundaries("layers/publish/staging.py", "tests/guarantees/test_resume.py"),
+    Boundaries("layers/publish/staging.py", f"{FEW} {BEGUN} tests/guarantees/test_resume.py"),
 ]
 
 ROUNDING = "no figure is exactly the bound and what rounding may add to it"
