@@ -546,15 +546,15 @@ MUTANTS = [
     Mutant(
         "columns that are no attributes are logged",
         "engine/values/csv_reader.py",
-        "(self.attributes is None or name in self.attributes)",
-        "True",
+        "published = self.attributes is None or name in self.attributes",
+        "published = True",
         "tests/unit/engine/values/test_grammar.py -k stay",
     ),
     Mutant(
         "no column is logged where attributes are unknown",
         "engine/values/csv_reader.py",
-        "(self.attributes is None or name in self.attributes)",
-        "self.attributes is not None and name in self.attributes",
+        "published = self.attributes is None or name in self.attributes",
+        "published = self.attributes is not None and name in self.attributes",
         "tests/unit/engine/values/test_grammar.py -k stay",
     ),
     Mutant(
