@@ -129,6 +129,10 @@ class CellEvaluation:
     def __init__(
         self, engine: Engine, options: EvaluationOptions, configuration: Configuration
     ) -> None:
+        """Open the held-out records, with the attributes and markers of the configuration.
+
+        Raises DataError or ConfigurationError if they cannot be opened: before any cell runs.
+        """
         self._engine = engine
         self._options = options
         self._configuration = settled(engine.files, configuration)

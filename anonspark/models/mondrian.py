@@ -33,7 +33,9 @@ class MondrianGroups(GroupFormer):
     def form_groups(self, block: Block) -> Groups:
         """Cut a block into groups, and refine the groups inside each cell if there are passes.
 
-        See :func:`anonspark.kernels.mondrian.cut_into_cells`.
+        The cuts are those of :func:`anonspark.kernels.mondrian.cut_into_cells`, whose parameters
+        have this order. It also returns at which group each cell begins: records change groups in
+        a cell only, so that the time of a pass does not grow with the block.
         """
         order, starts, paths, cells = cut_into_cells(
             block.codes,

@@ -459,18 +459,19 @@ class _Rounds:
         return min(self.results, key=lambda result: result.penalty_if_last)
 
     def end_with_best(self) -> None:
-        """Undo the rounds after the one that loses least as the last, for models that do so.
+        """Drop the rounds after the one with which the release loses least.
 
-        That round is run again as the last one. If the attempt is killed meanwhile, the next one
-        makes the same choice. A first round that was only a trial is run again if it stays.
+        Only for models that undo rounds. That round is run again as the last one, because a last
+        round keeps its groups whole. If round 1 was a trial and the release needs a later one, too,
+        round 1 is run again in earnest first. A killed attempt chooses the same round again.
         """
         results = self.results
         best = results.index(self._best)
         if best and self.tables[0].trial:
-            others = results[1:]
+            later_results = results[1:]
             results.clear()
             again = self._run_again(replace(self.tables[0], trial=False), undone=[1])
-            results += [again.result, *others]
+            results += [again.result, *later_results]
             self.paths[0] = self._path(self.tables[0], again.path)
         if not self.model.undoes_rounds or not self._best.left_over:
             return

@@ -215,10 +215,12 @@ def find_odd_setting(session: SparkSession) -> str | None:
 def find_odd_size(
     session: SparkSession, sizes: Sequence[int], addresses: Sequence[str], row_groups: int
 ) -> str | None:
-    """Return why the sizes of files prevent decoding in tasks of ours, or None if they do not.
+    """Return what prevents decoding files in tasks of ours, or None if nothing does.
 
-    On a disk a large file can be divided, elsewhere one task reads it as a whole. See
-    :func:`largest_whole_file`. ``row_groups`` are those of the largest file.
+    Files of a disk have any size, because tasks read parts of them. Of another store one task reads
+    a file as a whole: it must fit into memory, and must not delay the other tasks, as
+    :func:`largest_whole_file` says. ``row_groups`` are those of the largest file: one of few row
+    groups would not be divided by Spark, either.
     """
     if not any(sizes):
         return "a table without files"

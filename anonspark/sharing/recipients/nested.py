@@ -437,11 +437,16 @@ class NestedMaker:
         return snapshot
 
     def _reused(self, frozen: FrozenSource, demand: Soundness, generation: int) -> Table | None:
-        """Return the atoms of the ledger, or None if the plan makes new ones."""
+        """Return the atoms that earlier plans recorded in the ledger, or None to make all anew.
+
+        ``demand`` is what joint classes must satisfy with the new plan, and ``generation`` numbers
+        the base partition whose atoms are read.
+        """
         if self.ledger is None or not self.plan.file.base_partition.reuse:
             return None
         if isinstance(self.plan.base.model, FullDomainOptions):
-            # Levels that other records choose may divide atoms: the joint check decides.
+            # The levels are chosen anew for these records, and finer ones may divide old atoms.
+            # Whether the releases may stand together is left to the joint check.
             return None
         recipients = len(self.plan.recipients)
         return reused_atoms(
