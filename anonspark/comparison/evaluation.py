@@ -151,8 +151,7 @@ class CellEvaluation:
     def fingerprint(self, of_input: str) -> str:
         """Identify an evaluation by its prepared input, held-out records and options.
 
-        One pass over the held-out records. Raises DataError if they lack columns, or are
-        unreadable.
+        One pass over the held-out records. Raises DataError if columns are missing or unreadable.
         """
         absent = [name for name in self._columns if name not in self._holdout.schema.names]
         if absent:

@@ -375,8 +375,7 @@ def information_gain(counts: Figures | Integers) -> float:
 def cleaned(noisy: Integers, scale: float) -> Integers:
     """Make a noisy table usable for scores: no cell is below 0.
 
-    Rows below the largest noise that is to be expected, from its ``scale``, become one row, the
-    last.
+    Rows below the largest noise that is to be expected, from its ``scale``, become one last row.
 
     >>> cleaned(np.array([[40, 30], [1, -2], [0, 3]]), scale=5.0).tolist()
     [[40, 30], [1, 1]]

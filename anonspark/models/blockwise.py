@@ -144,8 +144,7 @@ class Groups:
 
     ``order`` (int64, shape (n,)) holds the records, ``starts`` (groups + 1,) where each group
     begins in it, and ``paths`` (uint64, (groups,)) the names of the groups. ``refined`` are groups
-    of the same records that lose as little or less if all are kept whole, or None if nothing was
-    refined.
+    of the same records that lose as little or less if all are kept whole, or None.
     """
 
     order: Codes

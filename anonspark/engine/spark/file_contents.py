@@ -138,8 +138,7 @@ def decoded(
 ) -> PythonStage:
     """Decode Parquet files in tasks of ours, which read one file each, or divide large files.
 
-    ``contents`` opens the files with Spark's source ``binaryFile``, and ``rows`` with Spark's
-    reader.
+    ``contents`` opens the files with Spark's source ``binaryFile``, ``rows`` with Spark's reader.
     """
     sizes = [file.bytes for file in files]
     is_local = all(file.address.startswith("file:") for file in files)

@@ -238,8 +238,7 @@ class _Loss:
     def ascending(self) -> Iterator[tuple[Fraction, Levels]]:
         """Yield the chosen node and all above it by loss, then by height.
 
-        A step up never loses less, so the next best node is always right above one that was
-        yielded.
+        A step up never loses less, so the next best node is right above one that was yielded.
         """
         heights = [attribute.height for attribute in self.attributes]
         waiting = [(self.of(self.levels), sum(self.levels), self.levels)]

@@ -247,8 +247,7 @@ def restore_output(files: Files, paths: StagingPaths) -> bool:
     - No mark, and another release: delete the earlier one if the other is of a later run, else
       raise PublishingError and delete nothing.
 
-    Returns whether the run's release is published. Raises PublishingError also if the file system
-    refuses.
+    Returns whether the run's release is published. Also raises if the file system refuses.
     """
     with putting_right(paths):
         # The mark shows that the release is this run's, complete or not.

@@ -132,8 +132,7 @@ class _WriteInOrder:
 def _ordered(names: Integers, hashes: Integers) -> tuple[Integers, Integers]:
     """Order records by name and hash. Also return where each name begins, and the end of the last.
 
-    Records equal in both are equal in everything published. Those of a class mostly arrive
-    together.
+    Records equal in both are equal in everything published. A class mostly arrives together.
 
     >>> order, starts = _ordered(np.array([5, 3, 5]), np.array([9, 1, 2]))
     >>> order.tolist(), starts.tolist()
