@@ -148,8 +148,7 @@ class Suppression:
     """The finished records and classes of all rounds, without those that are left out.
 
     ``results`` are those of the rounds of which classes stay, and ``finished`` the directories of
-    the records that stay. ``left_out`` holds the other records and their number, or is None without
-    any.
+    the records that stay. ``left_out`` holds the other records and their number, or is None.
     """
 
     results: list[RoundResult]

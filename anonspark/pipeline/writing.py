@@ -59,8 +59,7 @@ _TARGET = "evaluate.association.target"
 def find_target(context: RunContext, snapshot: Snapshot) -> Target | None:
     """Find, before the work, the classes of the target of association, or return None without one.
 
-    Raises ConfigurationError if it is no category of 2 to 100 values. One narrow pass over the
-    snapshot.
+    Raises ConfigurationError if it is no category of 2 to 100 values. One narrow pass.
     """
     options = context.configuration.evaluate.association
     if options is None:

@@ -216,10 +216,9 @@ def find_odd_size(
 ) -> str | None:
     """Return what prevents decoding files in tasks of ours, or None if nothing does.
 
-    Files of a disk have any size, because tasks read parts of them. Of another store one task reads
-    a file as a whole: it must fit into memory, and must not delay the other tasks, as
-    :func:`largest_whole_file` says. ``row_groups`` are those of the largest file: one of few row
-    groups would not be divided by Spark, either.
+    On a disk files have any size: tasks read parts of them. Elsewhere one task reads a file as a
+    whole, so it must fit into memory and not delay the others (:func:`largest_whole_file`). With
+    few ``row_groups`` in the largest file, Spark's own reader would be no faster.
     """
     if not any(sizes):
         return "a table without files"

@@ -129,8 +129,7 @@ def divide(
     on how batches and tasks held the records.
 
     Mostly no job. If a class is divided, a job over the classes and one over two columns of the
-    records, with a shuffle of the different records of such classes. One more if too many of these
-    are equal.
+    records, with a shuffle of their different records. One more if too many are equal.
     """
     files, most = files_for(rows, size, file_rows)
     if files == 1 or largest <= most:

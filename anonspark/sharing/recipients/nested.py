@@ -73,8 +73,7 @@ def reused_atoms(
     records.
 
     A shuffle of the members of all releases that count, two of the atoms' persons, and one that
-    brings the persons of an atom together. An atom without a person in a release that counts is
-    forgotten.
+    brings the persons of an atom together. An atom without such a member is forgotten.
     """
     if not generation or not ledger.counted:
         return None
@@ -186,8 +185,7 @@ class BaseLevels:
     """The best node of all strata together.
 
     ``levels`` are those of every quasi-identifier. ``atoms``, of :data:`~.base_partition.ATOMS`,
-    are its classes, each of one stratum. What the node suppresses is in none, and withheld from
-    everyone.
+    are its classes, each of one stratum. What the node suppresses is withheld from everyone.
     """
 
     levels: Mapping[str, int]

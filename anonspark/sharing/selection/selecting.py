@@ -97,8 +97,7 @@ def set_aside(files: Files, output: str, run_id: str) -> Iterator[str]:
     """Make a directory next to the output for a ``with`` block, before anything is charged.
 
     Each attempt writes into a subdirectory, so that two at once do not mix their files. The
-    directory is deleted at the end if it is empty. Raises ConfigurationError if it cannot be
-    written to.
+    directory is deleted at the end if it is empty. Raises ConfigurationError if it is not writable.
     """
     aside = aside_of(output, run_id)
     require_ours(files, "selection.output", aside, "private")

@@ -93,8 +93,7 @@ def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
 def left_out_texts(name: str, counted: pa.Table) -> pa.Table:
     """Return counted values of a sensitive attribute as ``left_out`` of a release has them.
 
-    ``counted`` has the columns ``value`` and ``records``. Days and microseconds become whole
-    numbers.
+    ``counted`` has the columns ``value`` and ``records``. Days and microseconds become integers.
 
     >>> left_out_texts("born", pa.table({"value": [1, None], "records": [3, 1]})).to_pylist()[0]
     {'attribute': 'born', 'value': '1', 'records': 3}
