@@ -65,7 +65,7 @@ def measure_people_of_classes(rounds: StagedRounds, criteria: Criteria) -> list[
     """Measure criteria that count people in the published tuples, in the order of the criteria.
 
     It uses nothing that formed the classes. Each sensitive attribute takes a job of four shuffles:
-    records by class, of the different triples of tuple, value and person, and of counts.
+    of records by class, of the different triples of tuple, value and person, and of counts.
     """
     tuples = _published_tuples(rounds)
     measured: dict[Criterion, MeasuredCriterion] = {}

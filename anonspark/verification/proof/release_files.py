@@ -54,7 +54,7 @@ class Content:
     """The facts read from a file.
 
     ``sha256`` is None if the file cannot be read, or only otherwise than Hadoop's checksum says.
-    ``footer`` is None if it is no file of Parquet or ORC. ``copy`` is that of its copy as CSV.
+    ``footer`` is None if it is no file of Parquet or ORC. ``copy`` is the SHA-256 of its CSV copy.
     """
 
     sha256: str | None
