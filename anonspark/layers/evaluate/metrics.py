@@ -96,8 +96,7 @@ class _SumUp:
         return pa.schema(fields)
 
     def __call__(self, batches: Batches) -> Batches:
-        # A batch has the classes of one round.
-        """Sum the classes of each batch by size."""
+        """Sum the classes of each batch by size. They are all of one round."""
         for batch in batches:
             sizes = batch.column(SIZE).to_numpy()
             order = np.argsort(sizes, kind="stable")

@@ -473,7 +473,11 @@ def _open(files: Files, paths: StagingPaths) -> RunState:
 
 
 def _remove_unfinished(files: Files, staging: Staging) -> None:
-    """Remove what earlier attempts left unfinished, and create the directory of the manifest."""
+    """Remove what earlier attempts left unfinished, and create the directory of the manifest.
+
+    An earlier release at the output comes back first. Then all goes but the rounds and facts that
+    an attempt noted down as finished: this one goes on with them.
+    """
     paths, state = staging.paths, staging.state
     restore_output(files, paths)
     with putting_right(paths):

@@ -216,6 +216,7 @@ class _Score:
     by_group: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the score of the classes as one row, or nothing if the partition is empty."""
         numbered = self.format.read_all(batches)
         if numbered is None:
             return
