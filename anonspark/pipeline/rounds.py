@@ -170,8 +170,7 @@ def suppress_classes(
     """Leave out the classes whose records lose most, up to a share of the records, ``limit`` < 1.
 
     ``finished`` are the packed records of all rounds, with their codes and :data:`RECORD_LOSS`.
-    ``schemas`` are those of the records that stay, and of those that are left out. ``path`` is a
-    new directory.
+    ``schemas`` are those of the records that stay, and of those that are left out. ``path`` is new.
 
     Classes are ranked by 12 bits of the fraction of their loss and by 16 bits of their name, and
     all classes of one rank are left out or none. Two jobs that count classes by rank, one that

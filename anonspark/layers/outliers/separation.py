@@ -33,8 +33,7 @@ class OutlierSeparation:
     """Finds the records that a group keeps. It travels to the workers and holds plain values only.
 
     A record is compared with so many ``neighbors``. With ``by_density``, the reference is the point
-    with the smallest sum of distances to its neighbours, not the one with the smallest local
-    outlier factor.
+    with the smallest sum of distances to its neighbours, not the smallest local outlier factor.
     """
 
     neighbors: int

@@ -315,7 +315,11 @@ def _compare_tables(
     entries: Iterable[Entry],
     contents: Mapping[str, Content],
 ) -> list[str]:
-    """Return the faults of the tables of a release, by the footers of their files."""
+    """Return the faults of the tables of a release, by the footers of their files.
+
+    Checks that there are data and no file is empty, that the records of a class stand together, and
+    that the files of a table agree. Copies and hidden files are compared elsewhere.
+    """
     footers_by_folder: dict[str, dict[str, Footer | None]] = {}
     empty, data_format = [], manifest.data_format.lower()
     for entry in entries:
