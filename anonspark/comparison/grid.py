@@ -288,8 +288,7 @@ def load_grid(
     """Read a grid file and check every cell of it.
 
     Overrides replace values of the base, not those of the axes. ``read`` reads the file, and that
-    of the base. Raises ConfigurationError with all problems of the file and of all cells, each
-    once.
+    of the base. Raises ConfigurationError with all problems of the file and cells, each once.
     """
     expected = "a mapping with 'base', 'axes' and 'output'"
     written, problems = read_document(path, "a grid", expected, read, variables=True)

@@ -272,8 +272,7 @@ def text_of(value: object) -> str:
 def unite(parts: Sequence[tuple[str, Sequence[Column]]]) -> list[Column]:
     """Unite the columns of the files of one table.
 
-    Raises DataError with the name of a column that some files lack, or have with other types or
-    labels.
+    Raises DataError with a column that some files lack, or have with other types or labels.
     """
     (first_file, columns), *rest = parts
     united = {column.name: column for column in columns}

@@ -154,8 +154,7 @@ def learned_hierarchy(counts: Integers, least: int) -> LearnedHierarchy:
     """Join neighbors of an order into groups, the cheapest first. O(v log v) for v values.
 
     ``counts`` (int64, shape (v, c)) holds the records of each value, in the order, and class. Each
-    group of each level has at least ``least`` records. The level of all values together is left
-    out.
+    group of each level has at least ``least`` records. The level of all values is left out.
 
     >>> learned_hierarchy(np.array([[9, 1], [8, 2], [1, 9], [2, 8]]), least=1).levels
     [[[0, 1], [2, 3]]]

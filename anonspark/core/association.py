@@ -215,7 +215,8 @@ def removed_uncertainty(original: Integers, released: Figures, classes: Integers
     ``original`` (int64) and ``released`` (float64), of shape (bins, c), hold the original's records
     by value and class, counted exactly and as the release shows them. ``classes`` (int64, shape
     (c,)) holds the release's records by class. The result is 0 for a table without information, and
-    None for a constant target.
+    None for a constant target. In each bin one more record is shared out by the release's shares of
+    classes, so that no prediction is 0 (g and P in docs/algorithms.md, Association with a target).
 
     >>> original = np.array([[50, 0], [0, 50]])
     >>> round(removed_uncertainty(original, original.astype(float), np.array([50, 50])), 2)
@@ -226,8 +227,8 @@ def removed_uncertainty(original: Integers, released: Figures, classes: Integers
     if uncertainty <= 0:
         return None
     records = int(of_target.sum())
-    share = (classes + 1) / (classes.sum() + len(classes))
-    predicted = (released + share) / (released.sum(axis=1, keepdims=True) + 1)
+    prior = (classes + 1) / (classes.sum() + len(classes))
+    predicted = (released + prior) / (released.sum(axis=1, keepdims=True) + 1)
     occurs = original > 0
     # Exactly rounded sums: the order of bins decides no digit.
     terms = (original[occurs] / records) * np.log2(predicted[occurs])
@@ -374,8 +375,7 @@ def information_gain(counts: Figures | Integers) -> float:
 def cleaned(noisy: Integers, scale: float) -> Integers:
     """Make a noisy table usable for scores: no cell is below 0.
 
-    Rows below the largest noise that is to be expected, from its ``scale``, become one row, the
-    last.
+    Rows below the largest noise that is to be expected, from its ``scale``, become one last row.
 
     >>> cleaned(np.array([[40, 30], [1, -2], [0, 3]]), scale=5.0).tolist()
     [[40, 30], [1, 1]]

@@ -170,8 +170,7 @@ def divide_atom(
 
     Persons of one pattern form a new atom, and so do those outside. If no recipient asks for any of
     them, the atom stays as it is. The difference of two releases shows who has left. So some who
-    are present leave with them, until those outside are sound by themselves. O(n) for each of the
-    parts.
+    are present leave with them, until those outside are sound by themselves. O(n) for each part.
     """
     new = patterns.copy()
     if not (patterns != OUTSIDE).any():

@@ -223,8 +223,7 @@ def _array(address: int, length: int, kind: Any) -> np.ndarray[Any, Any]:
 def address_of(judge: Callable[..., int], key: str) -> int:
     """Return the address of the C function that judges groups, valid in this process alone.
 
-    Raises ConfigurationError if the function cannot judge a class of two records with the same
-    value.
+    Raises ConfigurationError if the function cannot judge two records with the same value.
     """
     address: Any = getattr(judge, "address", None)
     if address is None:

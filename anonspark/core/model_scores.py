@@ -238,8 +238,7 @@ def placements(steps: Integers) -> Integers:
 def area_under_curve(steps: Integers) -> float | None:
     """Return the area under the ROC curve, or None if one of the classes has no record.
 
-    It is the share of pairs of records of both classes that are in the right order; ties count
-    half.
+    It is the share of pairs of records of both classes in the right order; ties count half.
 
     >>> area_under_curve(np.array([[2, 1, 0], [0, 1, 3]]))
     0.9583333333333334

@@ -21,8 +21,7 @@ class Runs:
     """The values that one region covers.
 
     ``ends`` are runs of values, both ends included, in order and apart from each other.
-    ``elsewhere`` counts covered values without a position: those of a hierarchy that the original
-    lacks.
+    ``elsewhere`` counts covered values without a position: those that only a hierarchy has.
     """
 
     ends: tuple[tuple[float, float], ...]

@@ -306,8 +306,7 @@ class Files(Protocol):
 
         On local disks and on HDFS a file is replaced in one step. Elsewhere a rename does not
         overwrite, so the old file is deleted just before. ``temporary`` is a hidden name in the
-        same directory. Raises OSError if the file system refuses, and leaves no temporary file
-        then.
+        same directory. Raises OSError if the file system refuses, and leaves no such file.
         """
         ...
 

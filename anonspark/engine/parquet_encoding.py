@@ -179,8 +179,7 @@ def _fields(data_type: pa.DataType) -> list[pa.Field]:
 def spark_description(schema: pa.Schema) -> str:
     """Return a schema in Spark's JSON, with values that may all be null.
 
-    The columns are numbers, texts, bytes, booleans, days and moments, and lists and structs of
-    these.
+    The columns are numbers, texts, bytes, booleans, days, moments, and lists and structs of them.
 
     >>> json.loads(spark_description(pa.schema({"age": pa.int64()})))["fields"][0]["type"]
     'long'

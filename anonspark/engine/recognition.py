@@ -186,7 +186,12 @@ def _recognize_csv(
     asks: bool,
     guesses: bool,
 ) -> Recognized:
-    """Recognize encoding, separator, header and decimal comma of a CSV file, in this order."""
+    """Recognize encoding, separator, header and decimal comma of a CSV file, in this order.
+
+    Each step reads with what the step before recognized. Options that are ``stated`` are not
+    recognized. ``names``, ``asks`` and ``guesses`` are those of :func:`recognize`. Only what
+    differs from a plain CSV file becomes an option of the result.
+    """
     file, where, content, is_whole, is_only_file = beginning
     encoding, is_guess = stated.get("encoding") or encoding_of_mark(content), False
     try:
@@ -207,6 +212,7 @@ def _recognize_csv(
     separator = "\t" if separator == "\\t" else separator
     rows = rows_of(lines, separator, *quotes)
     if header is None:
+        # A column in the name of a directory is not among those of the file.
         header = has_header(rows, [name for name in names if f"/{name}=" not in file])
     if asks and header is None:
         is_alone = is_whole and is_only_file and len(rows) == 1
@@ -218,7 +224,7 @@ def _recognize_csv(
         ("decimal", ",", has_comma),
         ("encoding", encoding, encoding != UTF_8),
     )
-    unset = {name: value for name, value, is_odd in settings if is_odd and name not in stated}
+    unset = {name: value for name, value, applies in settings if applies and name not in stated}
     return Recognized("csv", file, header, separator, encoding, is_guess, unset)
 
 

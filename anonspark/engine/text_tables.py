@@ -57,8 +57,7 @@ def read_schema(address: TableAddress, reader: Reader, infer: Callable[[], Forms
     """Return the columns of a table's text files, by the reader of :func:`open_reader`.
 
     Calls ``infer``, which returns the forms of all values, only if they decide the types. Raises
-    DataError if there is no record, an attribute's values have no type, or two columns have one
-    name.
+    DataError without a record, if values of an attribute have no type, or two columns one name.
     """
     infers = isinstance(reader, JsonReader) or reader.infers
     schema = reader.schema(infer() if infers else Forms())

@@ -128,15 +128,19 @@ def is_alike(first: pa.DataType, second: pa.DataType) -> bool:
     >>> is_alike(pa.int16(), pa.int64()), is_alike(pa.int64(), pa.float64())
     (True, False)
     """
-    return _name_of(first) == _name_of(second)
+    return _type_key(first) == _type_key(second)
 
 
-def _name_of(arrow_type: pa.DataType) -> object:
-    """Return a key that is equal for all Arrow types with the same values."""
+def _type_key(arrow_type: pa.DataType) -> object:
+    """Return a text or tuple that is equal for all Arrow types with the same values.
+
+    >>> _type_key(pa.int32()) == _type_key(pa.decimal128(9, 0))
+    True
+    """
     if pa.types.is_dictionary(arrow_type):
-        return _name_of(arrow_type.value_type)
+        return _type_key(arrow_type.value_type)
     if pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type):
-        return "list", _name_of(arrow_type.value_type)
+        return "list", _type_key(arrow_type.value_type)
     if (
         pa.types.is_string(arrow_type)
         or pa.types.is_large_string(arrow_type)

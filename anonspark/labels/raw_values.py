@@ -22,8 +22,7 @@ from anonspark.labels.regions import PublishedAttribute
 def comparable(values: pa.Array) -> pa.Array:
     """Convert raw values to float64: dates to days, timestamps to microseconds since 1970.
 
-    Texts stay, and booleans become texts. Infinity becomes null, because an axis has no position
-    for it.
+    Texts stay, and booleans become texts. Infinity becomes null, as an axis has no position for it.
 
     >>> comparable(pa.array([1.5, float("inf")])).to_pylist()
     [1.5, None]

@@ -113,8 +113,10 @@ def sets_of_codes(
 ) -> tuple[OrderedAxis | CategoryAxis, list[Runs]]:
     """Return the axis of an attribute, and each region as runs of codes on it.
 
-    On the ``axis`` of other regions, a region lies between the first and last code of its runs: an
-    end that the axis lacks gets the code between its neighbors, and another category the code 0.
+    The ends of intervals have the odd codes, and the values between two ends the even code between
+    theirs. Categories are numbered from 1. The last code is that of missing values. On the ``axis``
+    of other regions, an end that it lacks gets an even code, and another category the code 0.
+    ``compared_as`` is None for categories: all regions are then of categories, else all ordered.
 
     >>> region = OrderedRegion((Interval(17, 25),), missing=True)
     >>> sets_of_codes([region], "integer", None)[1]

@@ -241,8 +241,7 @@ class RegionReader:
     def search(self, classes: pa.Table, changed: Change = _as_read) -> RegionSearch:
         """Read the regions of all classes and build their tree.
 
-        Raises DataError if labels cannot be read, and ConfigurationError if the release publishes
-        means.
+        Raises DataError if labels cannot be read, and ConfigurationError for a release of means.
         """
         axes, regions = self._coded(classes, changed)
         return RegionSearch(axes, (*regions, *build_region_tree(*regions[:2])))
@@ -348,8 +347,7 @@ class LabelledTable:
 
     ``attributes`` are the quasi-identifiers. ``leaves`` are, of an attribute that was generalized
     by the hierarchy of a file, the values as text that each label stands for. Labels of rules speak
-    for themselves. ``missing_markers`` are texts of raw records that mean missing, as null and NaN
-    do.
+    for themselves. ``missing_markers`` are texts of raw records that mean missing.
     """
 
     data: Table

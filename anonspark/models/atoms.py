@@ -262,9 +262,9 @@ class AtomGroups(GroupFormer):
             block.cell_high,
             np.uint64(block.path),
             requirements,
-            False,
-            True,
-            False,
+            False,  # relaxed
+            True,  # balanced
+            False,  # cell
         )
         return groups
 

@@ -144,8 +144,7 @@ class Groups:
 
     ``order`` (int64, shape (n,)) holds the records, ``starts`` (groups + 1,) where each group
     begins in it, and ``paths`` (uint64, (groups,)) the names of the groups. ``refined`` are groups
-    of the same records that lose as little or less if all are kept whole, or None if nothing was
-    refined.
+    of the same records that lose as little or less if all are kept whole, or None.
     """
 
     order: Codes
@@ -439,7 +438,11 @@ class _MeasureGroups:
     forming: FormGroups
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield the records of a task unchanged, then its groups and the sum of their penalties."""
+        """Yield the records of a task unchanged, then its groups and the sum of their penalties.
+
+        The groups travel with their records, because the job that uses them comes after the one
+        that sums penalties. Formed again, they would cost the same time again.
+        """
         sent = list(batches)
         records = received_records(iter(sent))
         if records is None:
@@ -453,6 +456,7 @@ class _MeasureGroups:
             others = [pa.nulls(len(batch), field.type) for field in list(_FORMED)[1:]]
             yield pa.RecordBatch.from_arrays([batch.column(RECORDS), *others], schema=_FORMED)
         rows = [[None, *groups.packed(), *exact_sums(penalties)]]
+        # `Groups.sent` reads refined groups first. They have no penalty: the sum counts each once.
         if groups.refined is not None:
             rows.insert(0, [None, *groups.refined.packed(), None])
         named = [dict(zip(_FORMED.names, row, strict=True)) for row in rows]

@@ -271,7 +271,11 @@ class _TryModels:
     only_if_satisfied: bool
 
     def __call__(self, batches: Batches) -> Batches:
-        """Measure what each candidate loses on the sample, which is one block."""
+        """Measure what each candidate loses on the sample, which is one block.
+
+        Yields nothing if the sample as a whole violates the criteria and only satisfied ones count.
+        The contents are prepared once: they depend on the task, not on the candidate.
+        """
         records = received_records(batches)
         if records is None:
             return

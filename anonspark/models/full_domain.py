@@ -169,8 +169,7 @@ class _PackClass:
 class FullDomain(Model):
     """One level of its hierarchy for every quasi-identifier, searched in the lattice of all.
 
-    Raises ConfigurationError if an attribute's hierarchy lacks a level, or the lattice is too
-    large.
+    Raises ConfigurationError if an attribute's hierarchy lacks a level, or it is too large.
     """
 
     options_class = FullDomainOptions

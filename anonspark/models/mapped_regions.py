@@ -86,8 +86,7 @@ def widened(
     """Extend the range of a new table's quasi-identifier to include the regions of a release.
 
     ``declared`` says whether the order of its categories is declared. Raises ConfigurationError if
-    that order lacks a category of the release, or the type of the new table cannot hold its
-    numbers.
+    that order lacks a category of the release, or the new type cannot hold its numbers.
     """
     has_missing = column.has_missing or any(item.missing for item in regions)
     column = replace(column, has_missing=has_missing)

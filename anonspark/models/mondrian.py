@@ -33,7 +33,9 @@ class MondrianGroups(GroupFormer):
     def form_groups(self, block: Block) -> Groups:
         """Cut a block into groups, and refine the groups inside each cell if there are passes.
 
-        See :func:`anonspark.kernels.mondrian.cut_into_cells`.
+        The cuts are those of :func:`anonspark.kernels.mondrian.cut_into_cells`, whose parameters
+        have this order. It also returns at which group each cell begins: records change groups
+        inside of a cell alone, as no cell is cut on the cluster (docs/algorithms.md, Mondrian).
         """
         order, starts, paths, cells = cut_into_cells(
             block.codes,
@@ -55,8 +57,7 @@ class MondrianGroups(GroupFormer):
     def _refined(self, block: Block, groups: Groups, cells: Integers) -> Groups:
         """Refine the groups of each cell, if this loses less.
 
-        Refining shortens the edges of boxes. Levels of hierarchies and missing values may lose
-        more.
+        Refining shortens the edges of boxes. Levels and missing values may lose more.
         """
         canonical = groups.order.copy()
         sort_groups(block.codes, block.hashes, canonical, groups.starts[cells])

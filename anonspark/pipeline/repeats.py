@@ -151,7 +151,8 @@ def repeat_warnings(
 ) -> list[ReleaseWarning]:
     """Warn of repeats in the words of a release: no figure, and only names of listed columns.
 
-    ``copies`` are records that have an equal one.
+    ``copies`` counts the records that have an equal one. It is 0 unless they are at least half of
+    all, and nearly all of them come in multiples of two or of three (:func:`_copies`).
     """
     k = configuration.privacy.k
     warnings = []

@@ -148,8 +148,7 @@ class Suppression:
     """The finished records and classes of all rounds, without those that are left out.
 
     ``results`` are those of the rounds of which classes stay, and ``finished`` the directories of
-    the records that stay. ``left_out`` holds the other records and their number, or is None without
-    any.
+    the records that stay. ``left_out`` holds the other records and their number, or is None.
     """
 
     results: list[RoundResult]
@@ -171,8 +170,7 @@ def suppress_classes(
     """Leave out the classes whose records lose most, up to a share of the records, ``limit`` < 1.
 
     ``finished`` are the packed records of all rounds, with their codes and :data:`RECORD_LOSS`.
-    ``schemas`` are those of the records that stay, and of those that are left out. ``path`` is a
-    new directory.
+    ``schemas`` are those of the records that stay, and of those that are left out. ``path`` is new.
 
     Classes are ranked by 12 bits of the fraction of their loss and by 16 bits of their name, and
     all classes of one rank are left out or none. Two jobs that count classes by rank, one that
@@ -459,18 +457,19 @@ class _Rounds:
         return min(self.results, key=lambda result: result.penalty_if_last)
 
     def end_with_best(self) -> None:
-        """Undo the rounds after the one that loses least as the last, for models that do so.
+        """Drop the rounds after the one with which the release loses least.
 
-        That round is run again as the last one. If the attempt is killed meanwhile, the next one
-        makes the same choice. A first round that was only a trial is run again if it stays.
+        Only for models that undo rounds. That round is run again as the last one, because a last
+        round keeps its groups whole. If round 1 was a trial and the release needs a later one, too,
+        round 1 is run again in earnest first. A killed attempt chooses the same round again.
         """
         results = self.results
         best = results.index(self._best)
         if best and self.tables[0].trial:
-            others = results[1:]
+            later_results = results[1:]
             results.clear()
             again = self._run_again(replace(self.tables[0], trial=False), undone=[1])
-            results += [again.result, *others]
+            results += [again.result, *later_results]
             self.paths[0] = self._path(self.tables[0], again.path)
         if not self.model.undoes_rounds or not self._best.left_over:
             return

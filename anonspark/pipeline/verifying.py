@@ -64,9 +64,8 @@ _TUPLES = pa.schema([(CLASS_ID, pa.int64()), (_TUPLE, pa.int64())])
 def measure_people_of_classes(rounds: StagedRounds, criteria: Criteria) -> list[MeasuredCriterion]:
     """Measure criteria that count people in the published tuples, in the order of the criteria.
 
-    It uses nothing that formed the classes. Each sensitive attribute takes a job with four
-    shuffles: of the records by class, of the different triples of tuple, value and person, and of
-    counts.
+    It uses nothing that formed the classes. Each sensitive attribute takes a job of four shuffles:
+    of records by class, of the different triples of tuple, value and person, and of counts.
     """
     tuples = _published_tuples(rounds)
     measured: dict[Criterion, MeasuredCriterion] = {}

@@ -110,7 +110,12 @@ class Regions:
         ]
 
     def shares(self, values: ValueSet) -> Figures:
-        """Return what share of each row's region lies in a set, float64 (rows,) from 0 to 1."""
+        """Return what share of each row's region lies in a set, float64 (rows,) from 0 to 1.
+
+        A value that is published unchanged lies in it or not. A label of unknown groups counts if
+        the set has all values that it names. Of an attribute without any known value, half of each
+        region is in a set, but all of it in the set of all present values.
+        """
         if self.attribute.published is None:
             return self.may_have(values).astype(np.float64)
         if self.attribute.is_opaque and isinstance(values, CategorySet):
@@ -122,9 +127,9 @@ class Regions:
             shares = shares + spread.missing
         if self._is_unknown.any():
             present = replace(values, missing=False)
-            part = 0.0 if present.is_empty else _SHARE_OF_UNKNOWN
-            whole = present == self.attribute.present()
-            shares[self._is_unknown] = 1.0 if whole else part
+            share = 0.0 if present.is_empty else _SHARE_OF_UNKNOWN
+            has_all = present == self.attribute.present()
+            shares[self._is_unknown] = 1.0 if has_all else share
         return np.clip(shares, 0.0, 1.0)[self.numbers]
 
     def _present_shares(self, values: ValueSet) -> Figures:

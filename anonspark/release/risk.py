@@ -56,8 +56,7 @@ class Attack:
 def attacks(sizes: Mapping[int, int], threshold: float) -> list[Attack]:
     """Return the risk from prosecutor, journalist and marketer if the release is the population.
 
-    ``sizes`` has the classes of each size, ``threshold`` is the highest acceptable probability
-    (tau).
+    ``sizes`` has the classes of each size, ``threshold`` the highest acceptable probability (tau).
 
     >>> [round(attack.average, 3) for attack in attacks({2: 1, 4: 2}, threshold=0.3)]
     [0.3, 0.3, 0.3]

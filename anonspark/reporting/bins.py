@@ -191,8 +191,7 @@ def _date_edges(low: float, high: float) -> list[float]:
 def merge_bins(bins: Bins, counts: Sequence[Figures], k: int) -> tuple[Bins, list[list[int]]]:
     """Join adjacent bins until each has k records in every table of counts (bins,).
 
-    Also return the old bins in each new one. A table with fewer than k records in total leaves one
-    bin.
+    Also return the old bins in each new one. A table with fewer than k records leaves one bin.
 
     >>> merge_bins(Bins("whole", (10.0, 20.0)), [np.array([3.0, 4.0, 9.0])], k=5)
     (Bins(scale='whole', edges=(20.0,)), [[0, 1], [2]])

@@ -172,8 +172,7 @@ _TITLES = {figure.name: figure.axis for figure in SUMMARY}
 def write_history(files: Files, nights: Sequence[Night], directory: str, path: str) -> None:
     """Write the page of a history.
 
-    Raises ConfigurationError if a file that is no such page exists, and PublishingError if writing
-    fails.
+    Raises ConfigurationError if another file is at its path, and PublishingError if writing fails.
     """
     require_ours(files, "--html", path)
     if files.exists(path) and not looks_like_page(files, path, _KIND):

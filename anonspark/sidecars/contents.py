@@ -30,8 +30,7 @@ _LEVELLED = ("full-domain", "rho-gain")
 def readme(manifest: Manifest, schema: pa.Schema, files: Collection[str]) -> str:
     """Write README.md of a release from its manifest alone, so that it reveals nothing more.
 
-    ``schema`` is that of the published records, ``files`` are the names of the files next to the
-    page.
+    ``schema`` is that of the published records, ``files`` the names of those next to the page.
     """
     attributes = published_attributes(manifest)
     about = about_columns(manifest, schema)

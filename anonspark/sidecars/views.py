@@ -78,7 +78,12 @@ class _Columns:
 
 
 def _typed(attribute: PublishedAttribute, manifest: Manifest, schema: pa.Schema) -> _Columns:
-    """Write the expressions of the typed columns of a quasi-identifier."""
+    """Write the expressions of the typed columns of a quasi-identifier.
+
+    A label of values becomes a set. A mean is its own middle, and two columns of bounds have one
+    between them. Any other label gets three steps: without the mark of missing values, then its two
+    ends, then what is shown of these. Text labels of unknown meaning get no column.
+    """
     names = typed_names(
         attribute,
         schema.names,

@@ -189,8 +189,7 @@ def count_near_quantiles(
 ) -> dict[int, Numbers]:
     """Count single numbers near the quantiles of attributes that were counted by range. One pass.
 
-    Attributes are named by their indices. The different numbers in ranges with quantiles are
-    collected.
+    Attributes are named by their indices. Different numbers in ranges with quantiles are collected.
     """
     ranges = {index: (number.shift, number.with_quantiles) for index, number in numbers.items()}
     if not ranges:

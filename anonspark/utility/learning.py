@@ -44,8 +44,7 @@ class Target:
     def numbers(self, texts: pa.Array) -> pa.Array:
         """Return the number of each record's class, from 0, as float64.
 
-        It is null for a missing value and for one that is no class. Numbers are returned as they
-        are.
+        It is null for a missing value and for one that is no class. Numbers stay as they are.
 
         >>> income = Target("income", ("low", "high"), ())
         >>> income.numbers(pa.array(["high", "low", "?"])).to_pylist()

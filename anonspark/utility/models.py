@@ -329,8 +329,7 @@ class Tested:
     def figures(self) -> Learning:
         """Score the models, and compare those of the release with those of the original.
 
-        Two jobs over the predictions, which are persisted meanwhile. Only counts and sums are
-        collected.
+        Two jobs over the predictions, which are persisted meanwhile. Counts and sums are collected.
         """
         columns = [column for name in self.models for column in (name, f"{name} probability")]
         predicted = self.table.select([LABEL, *columns]).persist()

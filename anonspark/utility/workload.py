@@ -148,9 +148,8 @@ def estimate_queries(
 ) -> Figures:
     """Estimate how many records each query selects from the published records alone, float64.
 
-    A shuffle groups classes and their sensitive values. Otherwise it works as
-    :func:`count_queries`. Raises DataError if the release lacks columns, or its labels cannot be
-    read.
+    A shuffle groups classes and their sensitive values. Else like :func:`count_queries`. Raises
+    DataError if the release lacks columns, or its labels cannot be read.
     """
     readings = readings_of(release, filters, missing_markers, "release", len(quasi_identifiers))
     table = read_published(release, [axis.columns for axis in quasi_identifiers], readings)

@@ -23,8 +23,7 @@ from anonspark.core.arrays import Integers
 class Level(NamedTuple):
     """One level above the leaves: its groups in the order of the leaves.
 
-    ``starts`` are the codes of their first leaves, ascending; a group ends where the next one
-    begins.
+    ``starts`` are the codes of their first leaves, ascending; a group ends where the next begins.
     """
 
     starts: tuple[int, ...]

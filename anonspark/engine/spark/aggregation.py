@@ -69,8 +69,7 @@ def aggregate_in_tasks(
 
     :func:`can_aggregate_in_tasks` has to hold. ``task_keys``, int32 (parts,), are the keys that
     Spark sends to each part of the groups. Each task first aggregates its rows, so that the shuffle
-    has one row per group and task, or all rows if lists are asked for. A task holds the groups of
-    its part.
+    has one row per group and task, or all rows if lists are asked for. A task holds its groups.
     """
     schema = schema_of(rows.schema, by, figures)
     first, last = in_two_steps(by, figures, task_keys, schema)

@@ -62,8 +62,7 @@ def embedded_settings(defaults: Mapping[str, str], scratch: Path) -> dict[str, s
 def scratch_folder() -> Path:
     """Create the folder for Spark's temporary files, which hold raw data, for the owner alone.
 
-    It lives as long as the process: Spark's Java outlives sessions, and uses the folder of the
-    first.
+    It lives as long as the process: Spark's Java outlives sessions and uses that of the first.
     """
     scratch = Path(tempfile.mkdtemp(prefix="anonspark-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)

@@ -138,8 +138,7 @@ def decoded(
 ) -> PythonStage:
     """Decode Parquet files in tasks of ours, which read one file each, or divide large files.
 
-    ``contents`` opens the files with Spark's source ``binaryFile``, and ``rows`` with Spark's
-    reader.
+    ``contents`` opens the files with Spark's source ``binaryFile``, ``rows`` with Spark's reader.
     """
     sizes = [file.bytes for file in files]
     is_local = all(file.address.startswith("file:") for file in files)
@@ -215,10 +214,11 @@ def find_odd_setting(session: SparkSession) -> str | None:
 def find_odd_size(
     session: SparkSession, sizes: Sequence[int], addresses: Sequence[str], row_groups: int
 ) -> str | None:
-    """Return why the sizes of files prevent decoding in tasks of ours, or None if they do not.
+    """Return what prevents decoding files in tasks of ours, or None if nothing does.
 
-    On a disk a large file can be divided, elsewhere one task reads it as a whole. See
-    :func:`largest_whole_file`. ``row_groups`` are those of the largest file.
+    On a disk files have any size: tasks read parts of them. Elsewhere one task reads a file as a
+    whole, so it must fit into memory and not delay the others (:func:`largest_whole_file`). With
+    few ``row_groups`` in the largest file, Spark's own reader would be no faster.
     """
     if not any(sizes):
         return "a table without files"

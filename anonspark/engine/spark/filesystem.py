@@ -54,8 +54,7 @@ _OBJECT_STORES = frozenset({"s3", "s3a", "gs"})
 def _reaching(path: str) -> Iterator[None]:
     """Translate errors of Hadoop about a path.
 
-    Raises EnvironmentProblem for a fault that may pass, and ConfigurationError with the path for
-    others.
+    Raises EnvironmentProblem for a fault that may pass, else ConfigurationError with the path.
     """
     try:
         yield

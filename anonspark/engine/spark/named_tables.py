@@ -44,8 +44,7 @@ def current_version(
     """Return the option that reads the version of a table that is current now, also later.
 
     It is empty if the format keeps no versions, the options name one, or the table has none yet.
-    For Delta the log is listed, or the catalog is asked. For Iceberg a job reads one row of
-    metadata.
+    For Delta the log is listed, or the catalog is asked. For Iceberg a job reads metadata.
     """
     kind = data_format.lower()
     lower_names = {name.lower() for name in options}

@@ -179,8 +179,7 @@ class SparkTable(BatchTable):
     def select(self, names: Sequence[str] | Mapping[str, str]) -> SparkTable:
         """Return some columns, also under new names.
 
-        Files are only decoded, and Spark's rows only handed over, for these columns. So reading is
-        fast.
+        Files are only decoded, and Spark's rows only handed over, for these columns.
         """
         named = names if isinstance(names, Mapping) else {name: name for name in names}
         if (
@@ -232,8 +231,7 @@ class SparkTable(BatchTable):
     ) -> Mapping[str, Mapping[str, Any]]:
         """Write the rows to a new directory, with a folder for each part, and add up sums by part.
 
-        A small job adds them up afterwards, because each task of a job with an Observation returns
-        50 kB.
+        A small job adds them up afterwards, because each task of an Observation returns 50 kB.
         """
         write_parts(self.frame, path, part)
         if not sums:

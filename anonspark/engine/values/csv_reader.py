@@ -88,9 +88,8 @@ class CsvReader(TextLines):
         """Return the reader of a table whose first file begins with a line.
 
         Names of columns are those of the line, or ``_c0``, ``_c1`` and so on without a header. A
-        name that occurs twice, whatever the case of letters, gets the column's index behind it.
-        Raises DataError if a quoted name goes on in the next line, or quotes contradict the
-        options.
+        name that occurs twice, whatever its case, gets the column's index behind it. Raises
+        DataError if a quoted name goes on in the next line, or quotes contradict the options.
 
         >>> CsvReader(header=True).with_header("age,Age,,city").names
         ('age0', 'Age1', '_c2', 'city')

@@ -120,8 +120,7 @@ def _aggregated(rows: pa.Table, groups: Groups, figures: Sequence[Aggregate]) ->
 class Groups:
     """The groups of equal rows, numbered from 0 in the order of their first rows.
 
-    ``numbers`` has each row's group, int64 (rows,), and ``first`` each group's first row, int64
-    (groups,).
+    ``numbers`` (int64, (rows,)) has each row's group, ``first`` (groups,) each group's first row.
     """
 
     numbers: npt.NDArray[np.int64]

@@ -103,7 +103,12 @@ class ReadRecords:
         return list(dict.fromkeys([*names, *unread]))
 
     def schema(self, source: pa.Schema) -> pa.Schema:
-        """Return the schema of the records, from that of the input."""
+        """Return the schema of the records, from that of the input.
+
+        In this order: quasi-identifiers, columns that are carried along, hashes of staged records,
+        the unit, companions. A quasi-identifier with ``in_text`` is read as ``read_as`` to be
+        checked, and then written as a text.
+        """
         fields = []
         for index, plan in enumerate(self.plans):
             data_type = plan.read_as or source.field(plan.column.name).type

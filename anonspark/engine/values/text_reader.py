@@ -99,8 +99,7 @@ def _read_options(data_format: str, options: Mapping[str, str], prefix: str) -> 
 def reader_of_texts(configuration: Configuration) -> tuple[Configuration, Reader | None]:
     """Return a configuration that reads texts without types, and a reader that adds the types.
 
-    The configuration has to be settled. The reader is None if the files have types, or all columns
-    are texts.
+    The configuration has to be settled. The reader is None if files have types or only texts.
     """
     source = configuration.input
     address = TableAddress(source.paths, source.format.lower(), "input.path", "input")

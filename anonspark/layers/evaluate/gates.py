@@ -20,8 +20,7 @@ class GateResult:
 
     ``metric`` is its name in the configuration. ``found`` is None if the run has no such figure,
     which is out of all bounds; a figure equal to a bound is within. ``withheld`` figures are not
-    published, because they count fewer than k records, and ``within`` says whether they are within
-    the bounds.
+    published, because they count fewer than k records, but ``within`` judges them.
 
     >>> GateResult("gcp", 0.31, None, 0.25).describe()
     'gates.gcp: found 0.31, expected at most 0.25, 0.06 less'

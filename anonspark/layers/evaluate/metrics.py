@@ -96,8 +96,7 @@ class _SumUp:
         return pa.schema(fields)
 
     def __call__(self, batches: Batches) -> Batches:
-        # A batch has the classes of one round.
-        """Sum the classes of each batch by size."""
+        """Sum the classes of each batch by size. They are all of one round."""
         for batch in batches:
             sizes = batch.column(SIZE).to_numpy()
             order = np.argsort(sizes, kind="stable")
@@ -238,8 +237,7 @@ class _Loss:
     def ascending(self) -> Iterator[tuple[Fraction, Levels]]:
         """Yield the chosen node and all above it by loss, then by height.
 
-        A step up never loses less, so the next best node is always right above one that was
-        yielded.
+        A step up never loses less, so the next best node is right above one that was yielded.
         """
         heights = [attribute.height for attribute in self.attributes]
         waiting = [(self.of(self.levels), sum(self.levels), self.levels)]

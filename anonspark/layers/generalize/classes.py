@@ -233,8 +233,7 @@ def _decode(quasi_identifier: QuasiIdentifier, codes: Codes, all_missing: Flags)
 def _span(quasi_identifier: QuasiIdentifier, extent: _Extent) -> Figures:
     """Return the share of the global range that each class covers, in [0, 1].
 
-    With a hierarchy it is the share of all leaves below the lowest common ancestor, but 0 for a
-    single leaf.
+    With a hierarchy it is the share of all leaves below the lowest common ancestor, 0 for a leaf.
     """
     if quasi_identifier.hierarchy is not None:
         covered = _covered_leaves(quasi_identifier.hierarchy, extent)
@@ -348,7 +347,7 @@ def _mean(
     starts: Codes,
     mean_type: pa.DataType,
 ) -> pa.Array:
-    """Compute the mean of the present values of each class, without overflow."""
+    """Compute the mean of the present values of each class, the same in any order of records."""
     owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     present = (
         codes != quasi_identifier.missing_code

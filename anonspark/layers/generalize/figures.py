@@ -32,8 +32,7 @@ def class_schema(records: pa.Schema, d: int, columns: Sequence[PublishedColumn])
 
     A class has its round, name and size, for each of ``d`` quasi-identifiers its bounds, published
     level and loss (see :class:`anonspark.layers.generalize.classes.ClassFigures`), and the
-    ``columns`` of the release that its records have in common. ``records`` is the schema of the
-    staged records.
+    ``columns`` of the release that its records have in common. ``records`` is their schema.
     """
     fields = [
         pa.field(ROUND, pa.int32()),

@@ -25,8 +25,7 @@ class Bracket:
 
     ``lower`` and ``upper`` are the ends: values of the keys or of the first ones of them.
     ``lower_goes_left`` and ``upper_goes_right`` say whether records equal to an end are outside of
-    the bracket already. ``vantage_point`` is the normalized position that distances are measured
-    from.
+    the bracket already. ``vantage_point`` is the normalized origin of distances.
     """
 
     keys: tuple[int, ...]

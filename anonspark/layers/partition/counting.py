@@ -301,7 +301,11 @@ class Counter:
         drawn: Mapping[tuple[int, int], list[int]],
         met: Sequence[Integers],
     ) -> dict[str, object]:
-        """Join bins, listed values, drawn records and people to the table of :meth:`count`."""
+        """Join bins, listed values, drawn records and people to the table of :meth:`count`.
+
+        ``bin`` is also the priority of a drawn record, and the hash of a person, of whom there is
+        nothing to sum. Only drawn records have ``codes``.
+        """
         filled = np.flatnonzero(bins[:, 0])
         owner = np.searchsorted(self._bins, filled, side="right") - 1
         parts = [(owner, filled - self._bins[owner], *bins[filled].T)]
@@ -323,7 +327,11 @@ class Counter:
         return {**table, "codes": [*[None] * undrawn, *drawn.values(), *[None] * len(units)]}
 
     def answers(self, result: Mapping[str, npt.NDArray[Any]]) -> list[Answer]:
-        """Answer each question from the counts of all partitions, summed by bin."""
+        """Answer each question from the counts of all partitions, summed by bin.
+
+        The rows of a question are put in order: bins by their values, drawn records by priority.
+        Questions are numbered by kind, and answers have the order in which they were asked.
+        """
         # Priorities are unsigned; flipping the sign bit sorts them as such.
         of_draw = result["request"] >= len(self.requests)
         within = np.where(of_draw, result["bin"] ^ _SMALLEST, result["minimum"])

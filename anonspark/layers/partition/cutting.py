@@ -240,8 +240,7 @@ def first_allowed(
 
     ``boundaries`` are those of one quasi-identifier, ascending, and are tried in the ``order`` of
     their indices. One pass counts the people on the sides of all boundaries. Distinct l-diversity
-    takes one more for each boundary that is tried and may satisfy it by the number of different
-    values.
+    takes one more for each boundary that is tried and may satisfy it by different values.
     """
     if not order:
         return None

@@ -163,8 +163,7 @@ class PassEvidence(Evidence):
 
     ``columns`` (int64, shape (width, n)) are the transposed keys of the records that were handed
     back: those inside, and any that come from the brackets of the nodes above. After the keys come
-    the distances, if the bracket has a vantage point. ``distances`` is the interval of all distance
-    keys.
+    the distances, if the bracket has a vantage point. ``distances`` is their interval.
     """
 
     d: int

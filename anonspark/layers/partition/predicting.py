@@ -89,8 +89,7 @@ class Predictor:
         """Predict the trees under some leaves, level by level, as deep as is worth a pass.
 
         The forest is empty if no leaf's cut can be predicted, or the cuts would hand back more
-        records than the driver takes. Histograms decide such a level in two passes, whatever its
-        size.
+        records than the driver takes. Histograms decide such a level in two passes.
         """
         forest = Forest()
         handed_back = 0.0

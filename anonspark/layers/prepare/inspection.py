@@ -188,7 +188,11 @@ def describe_quasi_identifier(
 def _describe_categories(
     column: InputColumn, arrow_type: pa.DataType, present: Sequence[str]
 ) -> QuasiIdentifier:
-    """Describe a quasi-identifier of texts, whose order decides which values are near."""
+    """Describe a quasi-identifier of texts, whose order decides which values are near.
+
+    The order is that of the hierarchy, or else the declared one, the one that the table brings, or
+    that of ``present`` values. Raises DataError if it or the declared range lacks some of these.
+    """
     order: Sequence[str] | None = column.attribute.order
     if column.attribute.range is not None and not _all_between(present, column.attribute.range):
         raise _outside(column)
@@ -304,7 +308,11 @@ def _describe_numbers(
 def _with_grid(
     described: QuasiIdentifier, column: InputColumn, configuration: Configuration
 ) -> QuasiIdentifier:
-    """Add the grid at whose lines the ranges of a quasi-identifier end, and its open ends."""
+    """Add the grid at whose lines the ranges of a quasi-identifier end, and its open ends.
+
+    A decimal gets the places that the lines and ends need. Then the lowest and highest code move
+    outwards to lines. Raises DataError if the column's type cannot hold them.
+    """
     attribute, kind, scale = column.attribute, described.kind, described.scale
     single = described.arrow_type == pa.float32()
     bottom, top = (

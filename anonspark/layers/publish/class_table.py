@@ -86,8 +86,7 @@ class _DescribeClasses:
     """Turns staged classes into rows of the table.
 
     ``labels`` is the staged column with the label of each quasi-identifier whose hierarchy decides
-    what is published: then the label stands for both bounds. The bounds of ``hidden`` ones are not
-    published.
+    what is published: then the label stands for both bounds. ``hidden`` bounds are not published.
     """
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]

@@ -89,7 +89,7 @@ def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
         files.sync_tree(staging.release)
         files.sync_tree(staging.manifest)
         if not staging.in_place:
-            _rename(files, staging, overwrite=overwrite)
+            _replace_output(files, staging, overwrite=overwrite)
         # If a rename takes long, another process may have taken the run over meanwhile.
         state.require_newest()
         files.rename(f"{staging.manifest}/{MANIFEST}", f"{paths.output}/{MANIFEST}")
@@ -114,8 +114,12 @@ def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
         raise
 
 
-def _rename(files: Files, staging: Staging, *, overwrite: bool) -> None:
-    """Rename a staged release to the output path. Errors are those of :func:`commit`."""
+def _replace_output(files: Files, staging: Staging, *, overwrite: bool) -> None:
+    """Rename a staged release to the output path, and set aside the one there.
+
+    The earlier release goes to ``paths.replaced``, from where :func:`.staging.restore_output`
+    brings it back. What its own run had not tidied up is deleted before. Raises as :func:`commit`.
+    """
     paths = staging.paths
     _require_alone(files, staging)
     if files.exists(paths.output) or files.fault(paths.output):

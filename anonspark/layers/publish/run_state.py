@@ -58,8 +58,7 @@ class RunState:
     def claim(cls, files: Files, directory: str) -> RunState:
         """Become the newest attempt at a run, so that an older one that still works gives up.
 
-        Raises PublishingError if the newest attempt works on this machine, or another process was
-        quicker.
+        Raises PublishingError if the newest attempt works on this machine, or another was quicker.
         """
         newest = newest_attempt(files, directory)
         if is_at_work(files, directory):

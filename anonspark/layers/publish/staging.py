@@ -241,22 +241,31 @@ def remove_staging(files: Files, paths: StagingPaths) -> bool:
 def restore_output(files: Files, paths: StagingPaths) -> bool:
     """Undo an unfinished publication, or complete a finished one, as the manifest decides.
 
-    Returns whether the run's release is published. Raises PublishingError if the file system
-    refuses, or something foreign took the path of an earlier release. Then nothing is deleted.
+    - This run's mark and no manifest: half a release. Delete it, and put the earlier one back.
+    - Mark and manifest: published. Delete the earlier one.
+    - No mark, and nothing at the output: killed between two renames. Put the earlier one back.
+    - No mark, and another release: delete the earlier one if the other is of a later run, else
+      raise PublishingError and delete nothing.
+
+    Returns whether the run's release is published. Also raises if the file system refuses.
     """
     with putting_right(paths):
         # The mark shows that the release is this run's, complete or not.
         is_ours = files.exists(paths.mark) and files.fault(paths.output) is None
-        is_complete = files.exists(f"{paths.output}/{MANIFEST}")
-        if is_ours and not is_complete:
+        is_published = files.exists(f"{paths.output}/{MANIFEST}") and is_ours
+        if is_ours and not is_published:
             _require_half_release(files, paths)
             files.delete(paths.output)
         if files.exists(paths.replaced):
-            if is_ours and is_complete:
+            if not is_published and files.exists(paths.output):
+                _delete_half_copy(files, paths)
+            if is_published:
                 files.delete(paths.replaced)
                 # Synced before the mark goes, by which a later attempt recognizes its release.
                 files.sync(paths.root)
-            elif files.exists(paths.output) and not _removes_copies(files, paths):
+            elif not files.exists(paths.output):
+                _put_back(files, paths)
+            elif files.exists(paths.replaced):
                 if _is_superseded(files, paths):
                     files.delete(paths.replaced)
                     return False
@@ -266,12 +275,10 @@ def restore_output(files: Files, paths: StagingPaths) -> bool:
                     "deleted: see which of the two is right (anonspark verify), remove the other "
                     "or move it elsewhere, then run anonspark clean"
                 )
-            elif not files.exists(paths.output):
-                _put_back(files, paths)
         _rename_completely(files, paths.output, _LAST, MANIFEST)
-        if is_ours and is_complete:
+        if is_published:
             files.delete(paths.mark)
-        return is_ours and is_complete
+        return is_published
 
 
 def _is_superseded(files: Files, paths: StagingPaths) -> bool:
@@ -304,21 +311,15 @@ def _rename_completely(files: Files, directory: str, name: str, new_name: str) -
             files.rename(source, target)
 
 
-def _removes_copies(files: Files, paths: StagingPaths) -> bool:
-    """Remove what an interrupted rename left of the replaced release, if renames copy.
+def _delete_half_copy(files: Files, paths: StagingPaths) -> None:
+    """Delete what a stopped rename left of the replaced release, if renames copy.
 
-    Returns whether one of the two paths holds all of the release.
+    The release is whole at one of two paths that exist. Nothing is deleted unless it is.
     """
-    if not files.rename_copies(paths.output):
-        return False
-    for whole, part in (
-        (paths.output, paths.replaced),
-        (paths.replaced, paths.output),
-    ):
-        if holds_copies(files, whole, part):
+    for whole, part in ((paths.output, paths.replaced), (paths.replaced, paths.output)):
+        if files.rename_copies(paths.output) and holds_copies(files, whole, part):
             files.delete(part)
-            return True
-    return False
+            return
 
 
 def _require_half_release(files: Files, paths: StagingPaths) -> None:
@@ -472,7 +473,11 @@ def _open(files: Files, paths: StagingPaths) -> RunState:
 
 
 def _remove_unfinished(files: Files, staging: Staging) -> None:
-    """Remove what earlier attempts left unfinished, and create the directory of the manifest."""
+    """Remove what earlier attempts left unfinished, and create the directory of the manifest.
+
+    An earlier release at the output comes back first. Then all goes but the rounds and facts that
+    an attempt noted down as finished: this one goes on with them.
+    """
     paths, state = staging.paths, staging.state
     restore_output(files, paths)
     with putting_right(paths):

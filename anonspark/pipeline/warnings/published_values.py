@@ -228,8 +228,7 @@ def text_value_warnings(
 ) -> Iterator[ReleaseWarning]:
     """Warn of texts that are days or numbers, of codes, and of groups that the alphabet misorders.
 
-    Values are not examined if an order or a hierarchy is declared, and their form is not if the
-    type is.
+    Values are not examined if an order or hierarchy is declared, nor their form if the type is.
     """
     for identifier in quasi_identifiers:
         declared = configuration.attributes[identifier.name]

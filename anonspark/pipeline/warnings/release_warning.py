@@ -91,8 +91,7 @@ _MANY = 0.2
 def dropped_record_warnings(dropped: int, others: int, k: int) -> Iterator[ReleaseWarning]:
     """Warn if many records are dropped because a quasi-identifier is missing.
 
-    ``others`` are the other records, whose number is published. Nothing is published about fewer
-    than k records.
+    ``others`` are the other records, whose number is published. Nothing is said of fewer than k.
 
     >>> [warning.code for warning in dropped_record_warnings(30, 70, k=5)]
     ['many_dropped']

@@ -130,8 +130,7 @@ def _homogeneity(
 ) -> Homogeneity:
     """Return what counts of its values show of an attribute. A missing value is one of them.
 
-    ``missing`` counts records without a value, and ``comparable`` says whether values can be
-    compared.
+    ``missing`` counts records without a value, and ``comparable`` whether values can be compared.
     """
     values = sizes.values - bool(missing)
     if not comparable or values > MOST_VALUES:

@@ -98,8 +98,7 @@ def count_value_sizes(
     whose hash is a multiple of a power of two are counted. Columns of which few values were drawn
     take another job, which counts all of theirs. ``drawn`` holds the result for the drawn values if
     they are counted already. One job: a shuffle of a row of 16 bytes for each value and task, and
-    one of a row for each number of records. A row for each column and number of records is
-    collected.
+    one of a row for each number of records. A row for each of these is collected.
     """
     if not columns or not records:
         return {name: ValueSizes(records, {}) for name in columns}

@@ -29,8 +29,7 @@ _INTEGERS = ("int", "uint")
 class Part:
     """A release that becomes a part of a union.
 
-    Its manifest is sound in form, so the fingerprint of its coding is that of the coding's
-    document.
+    Its manifest is sound in form, so its coding's fingerprint is that of the document.
     """
 
     path: str

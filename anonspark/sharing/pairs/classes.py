@@ -109,8 +109,7 @@ def read_cells(first: ReadRelease, second: ReadRelease) -> TwoReleases:
     Two jobs a release, or three if sensitive attributes are among the payload, with a shuffle of a
     row a class, cell or payload and task. The driver gets the classes, a key, a hash and a count of
     each cell, and the sensitive values of each different payload, but no record. Raises DataError
-    if a column of both has two types, or a release has more than 1,000,000 classes or 20,000,000
-    cells.
+    if a column of both has two types, or a release over 1,000,000 classes or 20,000,000 cells.
     """
     payload = _payload(first, second)
     schema = first.data.schema

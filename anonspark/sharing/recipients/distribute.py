@@ -404,7 +404,11 @@ class _PlanRun:
     def _check(
         self, prepared: Sequence[_Prepared], coalitions: Sequence[Sequence[str]]
     ) -> list[dict[str, Any]]:
-        """Check all coalitions. A breach is recorded in the ledger before it is refused."""
+        """Check all coalitions, and return the figures of each as the ledger records them.
+
+        Earlier releases that count are checked as well. One of the same name is of a killed attempt
+        of this run and would count twice. A breach is recorded in the ledger before it is refused.
+        """
         members = [release.members for release in prepared if release.members is not None]
         if self.ledger is not None:
             names = {release.name for release in prepared}

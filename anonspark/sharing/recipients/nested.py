@@ -73,8 +73,7 @@ def reused_atoms(
     records.
 
     A shuffle of the members of all releases that count, two of the atoms' persons, and one that
-    brings the persons of an atom together. An atom without a person in a release that counts is
-    forgotten.
+    brings the persons of an atom together. An atom without such a member is forgotten.
     """
     if not generation or not ledger.counted:
         return None
@@ -186,8 +185,7 @@ class BaseLevels:
     """The best node of all strata together.
 
     ``levels`` are those of every quasi-identifier. ``atoms``, of :data:`~.base_partition.ATOMS`,
-    are its classes, each of one stratum. What the node suppresses is in none, and withheld from
-    everyone.
+    are its classes, each of one stratum. What the node suppresses is withheld from everyone.
     """
 
     levels: Mapping[str, int]
@@ -437,11 +435,16 @@ class NestedMaker:
         return snapshot
 
     def _reused(self, frozen: FrozenSource, demand: Soundness, generation: int) -> Table | None:
-        """Return the atoms of the ledger, or None if the plan makes new ones."""
+        """Return the atoms that earlier plans recorded in the ledger, or None to make all anew.
+
+        ``demand`` is what joint classes must satisfy with the new plan, and ``generation`` numbers
+        the base partition whose atoms are read.
+        """
         if self.ledger is None or not self.plan.file.base_partition.reuse:
             return None
         if isinstance(self.plan.base.model, FullDomainOptions):
-            # Levels that other records choose may divide atoms: the joint check decides.
+            # The levels are chosen anew for these records, and finer ones may divide old atoms.
+            # Whether the releases may stand together is left to the joint check.
             return None
         recipients = len(self.plan.recipients)
         return reused_atoms(

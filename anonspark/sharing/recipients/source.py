@@ -131,8 +131,7 @@ def freeze(engine: Engine, table: Table, freezing: FreezeRows, path: str) -> Fro
 def source_fingerprint(frozen: FrozenSource, subject: Sequence[str], run_id: str) -> str:
     """Return a fingerprint, equal for two sources about the same people. One job.
 
-    ``subject`` are the columns that identify people. Without any, only sources of one run are
-    equal.
+    ``subject`` are the columns that identify people. Without any, only two of one run are equal.
     """
     text = run_id
     if subject:

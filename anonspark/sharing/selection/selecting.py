@@ -97,8 +97,7 @@ def set_aside(files: Files, output: str, run_id: str) -> Iterator[str]:
     """Make a directory next to the output for a ``with`` block, before anything is charged.
 
     Each attempt writes into a subdirectory, so that two at once do not mix their files. The
-    directory is deleted at the end if it is empty. Raises ConfigurationError if it cannot be
-    written to.
+    directory is deleted at the end if it is empty. Raises ConfigurationError if it is not writable.
     """
     aside = aside_of(output, run_id)
     require_ours(files, "selection.output", aside, "private")
@@ -116,34 +115,34 @@ def set_aside(files: Files, output: str, run_id: str) -> Iterator[str]:
 
 
 def publish_selection(
-    engine: Engine, query: Query, directories: tuple[str, str], entry: Entry, drawn: Drawn
+    engine: Engine, query: Query, aside: str, output: str, entry: Entry, drawn: Drawn
 ) -> Selection:
     """Write the files of a selection that was charged, and publish them by one rename.
 
-    ``directories`` are that of :func:`set_aside`, and the output. Raises PublishingError.
+    ``aside`` is the directory of :func:`set_aside`: the files are written into a subdirectory of
+    it, which the rename makes the output. Raises PublishingError.
     """
-    above, output = directories
-    aside, files = f"{above}/{entry.number}", engine.files
+    files, attempt = engine.files, f"{aside}/{entry.number}"
     document = _describe(query, entry, drawn)
     text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
     try:
-        files.make_private_directory(aside)
-        _write_tables(engine, query, aside, drawn)
+        files.make_private_directory(attempt)
+        _write_tables(engine, query, attempt, drawn)
         configured = query.settings.configuration.attributes
         roles = {name: configured[name].role for name in document["attributes"]}
-        files.write_text(f"{aside}/attributes.yaml", configuration_yaml({"attributes": roles}))
-        files.write_text(f"{aside}/{SELECTION}", text)
-        files.sync_tree(aside)
-        _rename(files, aside, output, text)
+        files.write_text(f"{attempt}/attributes.yaml", configuration_yaml({"attributes": roles}))
+        files.write_text(f"{attempt}/{SELECTION}", text)
+        files.sync_tree(attempt)
+        _rename(files, attempt, output, text)
         # Also removes what killed attempts left.
-        files.delete(above)
+        files.delete(aside)
     except OSError as error:
         raise PublishingError(
             f"selection.output: the result could not be written to {output}. Entry {entry.number} "
             "of the ledger stays charged. Check permissions and free space"
         ) from error
     finally:
-        files.delete(aside)
+        files.delete(attempt)
     return Selection(document["attributes"], document, output)
 
 
@@ -360,7 +359,7 @@ def select(
         try:
             report_step(f"counting {query.cells:,} cells")
             drawn = _draw(query, _count(engine, query, opened), below)
-            return publish_selection(engine, query, (aside, output), entry, drawn)
+            return publish_selection(engine, query, aside, output, entry, drawn)
         except BaseException:
             _LOGGER.warning(
                 "run %s was charged (entry %s of the ledger) and left no result. The charge stays, "

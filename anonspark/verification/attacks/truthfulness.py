@@ -186,8 +186,8 @@ def measure_truthfulness(
     originals, common = _count_payloads(prepared.records, attributes)
     search = None if reader.leaves else reader.search(labels.classes)
     matching = _MatchRecords(reader, labels.classes["key"].to_numpy(), search)
-    limit = max(originals, labels.records)
-    figures = _match(prepared.records, published, matching, common, limit)
+    most_records = max(originals, labels.records)
+    figures = _match(prepared.records, published, matching, common, most_records)
     return Truthfulness(originals=originals, left_out=left_out, **figures)
 
 
@@ -305,12 +305,14 @@ def _match(
     published: Table,
     matching: _MatchRecords,
     common: Mapping[int, int],
-    limit: int,
+    most_records: int,
 ) -> dict[str, int]:
-    """Return the figures of :class:`Truthfulness`, for at most ``limit`` records on either side.
+    """Match originals and published records, payload by payload, and sum up :class:`Truthfulness`.
 
-    Groups that one task can hold are part -1. The originals of all others are divided by their
-    leaves and their content, and every part gets the published counts of its leaf.
+    ``common`` counts the originals of each payload that one task cannot hold. These are divided
+    among tasks by leaf and content, and each part gets the published counts of its leaf. Any other
+    payload stays whole, as part -1. ``most_records``, the larger of both sides, only sets the
+    number of tasks.
     """
     reader = matching.reader
     leaves = 1 if reader.leaves is None else reader.leaves.classes
@@ -321,7 +323,7 @@ def _match(
     schema = joint_schema(published, originals, pa.field("part", pa.int64()))
     share = partial(_share_out, reader, parts, schema)
     both = originals.map_batches(share, schema).union(published.map_batches(share, schema))
-    tasks = max(1, -(-limit // _TASK_RECORDS))
+    tasks = max(1, -(-most_records // _TASK_RECORDS))
     groups = (
         both.group([_PAYLOAD, "part"], tasks)
         .map_batches(matching, _ROWS)

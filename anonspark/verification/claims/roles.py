@@ -183,8 +183,7 @@ def leave_out_suppressed(data: Table, claim: Claim, roles: Roles | None) -> tupl
     """Take the suppressed records out of another tool's table, and note them in its claim.
 
     Returns the other records and the new claim, both unchanged if no text stands for suppressed
-    values. One job, and one for each sensitive attribute, whose different suppressed values are
-    collected.
+    values. One job, and one for each sensitive attribute, whose suppressed values are collected.
     """
     if roles is None or roles.suppressed is None:
         return data, claim

@@ -47,8 +47,7 @@ class MeasuredCriterion:
     """The figure of a release for a criterion, and the classes and records that violate it.
 
     ``measured`` is the figure of the worst class: its different values, the exponential of its
-    entropy, its c (which has to be smaller than the criterion's), its largest share, or its
-    distance.
+    entropy, its c (to be smaller than the criterion's), its largest share, or its distance.
     """
 
     criterion: Criterion
@@ -244,8 +243,7 @@ def values_of_classes(
     """List the values of a sensitive attribute in each class, and how often each occurs. Lazy.
 
     A row a class has the lists ``value`` and ``count``, with a list for each batch that has records
-    of the class, and ``holder`` if given, a column that forms classes. One shuffle of a row a class
-    and batch.
+    of the class, and ``holder`` if given, a column that forms classes. One shuffle of these rows.
     """
     by = {published_column(index): name for index, name in enumerate(quasi_identifiers)}
     records = data.select({**by, "value": attribute})

@@ -351,8 +351,7 @@ def hierarchical_distance(
     is the height of the root, in [0, 1]. The values of ``table`` are the leaves, ``reference`` has
     their shares q, sum 1. ``parents`` is int64 of shape (nodes,), -1 for the one root: the leaves
     are the nodes 0 to m - 1, parents come after their children. ``heights`` are the levels of the
-    nodes, 0 for leaves, at most that of the root. Raises ValueError if the arrays are not such a
-    tree.
+    nodes, 0 for leaves, at most that of the root. Raises ValueError for other arrays.
 
     O(pairs * levels) time, O(pairs + nodes) memory: a node below which a class has no value costs
     nothing, for all its children lack there.

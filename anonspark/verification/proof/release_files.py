@@ -54,8 +54,7 @@ class Content:
     """The facts read from a file.
 
     ``sha256`` is None if the file cannot be read, or only otherwise than Hadoop's checksum says.
-    ``footer`` is None if it is no file of Parquet or ORC. ``copy`` is the SHA-256 of its copy as
-    CSV.
+    ``footer`` is None if it is no file of Parquet or ORC. ``copy`` is the SHA-256 of its CSV copy.
     """
 
     sha256: str | None
@@ -316,7 +315,11 @@ def _compare_tables(
     entries: Iterable[Entry],
     contents: Mapping[str, Content],
 ) -> list[str]:
-    """Return the faults of the tables of a release, by the footers of their files."""
+    """Return the faults of the tables of a release, by the footers of their files.
+
+    Checks that there are data and no file is empty, that the records of a class stand together, and
+    that the files of a table agree. Copies and hidden files are compared elsewhere.
+    """
     footers_by_folder: dict[str, dict[str, Footer | None]] = {}
     empty, data_format = [], manifest.data_format.lower()
     for entry in entries:

@@ -189,6 +189,7 @@ class _RollUp:
     high: _Format
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Replace each group of a tuple by the one of the high node that contains it."""
         for batch in batches:
             columns = {name: batch.column(name).to_numpy() for name in batch.schema.names}
             codes, units, counts = self.low.read(columns)
@@ -216,6 +217,7 @@ class _Score:
     by_group: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the score of the classes as one row, or nothing if the partition is empty."""
         numbered = self.format.read_all(batches)
         if numbered is None:
             return

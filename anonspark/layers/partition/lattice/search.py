@@ -228,7 +228,11 @@ def _tag(
     waiting: np.ndarray[tuple[int], np.dtype[np.bool_]],
     score: Callable[[int], bool],
 ) -> None:
-    """Stop waiting for nodes that monotonicity shows to suppress too much."""
+    """Stop waiting for nodes that monotonicity shows to suppress too much.
+
+    From each open node a chain of open nodes leads up, and bisecting it finds the lowest that
+    passes ``score``. Then all nodes above pass, and none below one that does not.
+    """
     passes = np.zeros(len(indices), bool)
     for start in range(len(indices)):
         if not waiting[start] or passes[start]:
